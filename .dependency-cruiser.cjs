@@ -1,0 +1,115 @@
+/** The ladder: a lib may import only libs before it in this list. */
+const LADDER = [
+  'kernel',
+  'database',
+  'event-store',
+  'http',
+  'identity',
+  'cards',
+  'rewards',
+  'stamping',
+  'customers',
+  'locations',
+  'posters',
+  'accounts',
+  'wallet',
+  'messages',
+  'webhooks',
+  'web',
+];
+const TECHNICAL = ['kernel', 'database', 'event-store', 'http'];
+const EVENTS = '[.]events[.]ts$';
+const PURE_OUTSIDE = '^(node:)?(crypto|util|net)$';
+/** Pure calculation published as packages. */
+const PURE_PACKAGES = 'node_modules/(ipaddr[.]js|libphonenumber-js)/';
+
+const ladder = LADDER.map((lib, rung) => ({
+  name: `ladder-${lib}`,
+  comment: `${lib} may import only libs before it in the ladder (events of any lib as types)`,
+  severity: 'error',
+  from: { path: `^libs/${lib}/` },
+  to: {
+    path: `^libs/(${LADDER.slice(rung + 1).join('|') || 'none'})/`,
+    pathNot: EVENTS,
+  },
+}));
+
+module.exports = {
+  forbidden: [
+    ...ladder,
+    {
+      name: 'no-circular',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-app-imports',
+      comment: 'apps are started, not imported',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: '[.]spec[.]ts$' },
+      to: { path: '^(apps|scripts|test|bench)/' },
+    },
+    {
+      name: 'no-unlisted-lib',
+      comment: 'a new lib needs a rung on the ladder',
+      severity: 'error',
+      from: {},
+      to: { path: '^libs/', pathNot: `^libs/(${LADDER.join('|')})/` },
+    },
+    {
+      name: 'pure',
+      comment: 'a file of a context without a role suffix decides and calculates, and does no more',
+      severity: 'error',
+      from: {
+        path: '^libs/[^/]+/src/[^./]+[.]ts$',
+        pathNot: `^libs/(${TECHNICAL.join('|')})/`,
+      },
+      to: {
+        pathNot: ['^libs/[^/]+/src/[^./]+[.]ts$', EVENTS, PURE_OUTSIDE, PURE_PACKAGES],
+      },
+    },
+    {
+      name: 'events-import-the-kernel-only',
+      severity: 'error',
+      from: { path: `^libs/.*${EVENTS}` },
+      to: { pathNot: ['^libs/kernel/', EVENTS] },
+    },
+    {
+      name: 'no-barrels',
+      severity: 'error',
+      from: {},
+      to: { path: '^(libs|apps)/.*/index[.]ts$' },
+    },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, path: '^(libs|apps)/' },
+      to: {},
+    },
+    {
+      name: 'not-to-unresolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'no-dev-dependency-at-run-time',
+      severity: 'error',
+      from: { path: '^(libs|apps|scripts)/', pathNot: '[.](spec|contract)[.]ts$' },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      conditionNames: ['inkpad-source', 'import', 'require', 'node', 'default', 'types'],
+      exportsFields: ['exports'],
+    },
+  },
+};

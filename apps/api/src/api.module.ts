@@ -1,0 +1,31 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import type { Config } from '#kernel/config.js';
+import { DatabaseModule } from '#database/database.module.js';
+import { EventStoreModule } from '#event-store/event-store.module.js';
+import { StatusController } from '#http/status.controller.js';
+import { IdentityModule } from '#identity/identity.module.js';
+import { CardsModule } from '#cards/cards.module.js';
+import { RewardsModule } from '#rewards/rewards.module.js';
+import { StampingModule } from '#stamping/stamping.module.js';
+import { CustomersModule } from '#customers/customers.module.js';
+import { AccountsModule } from '#accounts/accounts.module.js';
+
+@Module({})
+export class ApiModule {
+  static forRoot(config: Config): DynamicModule {
+    return {
+      module: ApiModule,
+      imports: [
+        DatabaseModule.forRoot(config, 'api'),
+        EventStoreModule,
+        IdentityModule,
+        AccountsModule,
+        CardsModule,
+        RewardsModule,
+        StampingModule,
+        CustomersModule,
+      ],
+      controllers: [StatusController],
+    };
+  }
+}

@@ -1,0 +1,34 @@
+/** One transform and one resolver for both projects: sources are tested as written, through the same #imports. */
+const base = {
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          target: 'es2022',
+        },
+        module: { type: 'es6' },
+      },
+    ],
+  },
+  testEnvironment: 'node',
+  testEnvironmentOptions: { customExportConditions: ['inkpad-source', 'node', 'node-addons'] },
+  moduleNameMapper: { '^(\\.{1,2}/(?!.*\\.json).*)\\.js$': '$1' },
+};
+
+export default {
+  reporters: ['default', '<rootDir>/test/support/counts.cjs'],
+  projects: [
+    { ...base, displayName: 'unit', testMatch: ['<rootDir>/libs/**/*.spec.ts'] },
+    {
+      ...base,
+      displayName: 'e2e',
+      testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
+      globalSetup: '<rootDir>/test/support/start-postgres.mjs',
+      globalTeardown: '<rootDir>/test/support/stop-postgres.mjs',
+    },
+  ],
+};

@@ -1,0 +1,8 @@
+import type { RowTable } from '#event-store/rows.js';
+import { account, type Account } from './account.js';
+import type { AccountEvent } from './account.events.js';
+
+export const accountRows: RowTable<Account, AccountEvent> = {
+  aggregate: account,
+  table: 'accounts',
+};

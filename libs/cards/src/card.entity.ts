@@ -1,0 +1,5 @@
+import type { RowTable } from '#event-store/rows.js';
+import { card, type Card } from './card.js';
+import type { CardEvent } from './card.events.js';
+
+export const cardRows: RowTable<Card, CardEvent> = { aggregate: card, table: 'cards' };

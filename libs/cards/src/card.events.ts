@@ -1,0 +1,37 @@
+export type AuxiliaryField = { key: string; label: string | null; value: string };
+
+/** Everything about a card template that its shop may set. */
+export type CardAttributes = {
+  name: string;
+  cardColor: string;
+  textColor: string;
+  stampIcon: string;
+  stampColor: string;
+  stampBackgroundColor: string;
+  stampsRequired: number;
+  initialStamps: number;
+  showMemberField: boolean;
+  showStampsToRewardField: boolean;
+  auxiliaryFields: AuxiliaryField[];
+  stripType: 'color' | 'image' | 'preset';
+  stripColor: string | null;
+  /** 0 to 100. */
+  stripOpacity: number;
+  stripPreset: string | null;
+  headerText: string | null;
+  /** ISO 8601; null: never. */
+  expiresAt: string | null;
+  maxStampsPerRequest: number | null;
+  maxStampsPerDay: number | null;
+  minSecondsBetweenStamps: number | null;
+};
+
+export type CardCreated = {
+  type: 'CardCreated';
+  data: { id: number; accountId: number } & CardAttributes;
+};
+export type CardUpdated = { type: 'CardUpdated'; data: Partial<CardAttributes> };
+export type CardArchived = { type: 'CardArchived'; data: Record<string, never> };
+export type CardUnarchived = { type: 'CardUnarchived'; data: Record<string, never> };
+
+export type CardEvent = CardCreated | CardUpdated | CardArchived | CardUnarchived;

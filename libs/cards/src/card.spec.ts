@@ -1,0 +1,161 @@
+import { describe, expect, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
+import { AT, given } from '../../../test/support/given.js';
+import { archiveCard, card, createCard, unarchiveCard, updateCard } from './card.js';
+import { cardAttributes, createCardDto, updateCardDto } from './card.dto.js';
+import type { CardEvent } from './card.events.js';
+
+const attributes = cardAttributes(createCardDto.parse({ name: 'Coffee', stamps_required: 5 }));
+const created: CardEvent = { type: 'CardCreated', data: { id: 1, accountId: 1, ...attributes } };
+const archived: CardEvent = { type: 'CardArchived', data: {} };
+
+describe('create', () => {
+  it('records every attribute', () => {
+    given(card)
+      .when(() => createCard(1, 1, attributes))
+      .then(created);
+  });
+
+  it('refuses welcome stamps that fill the card', () => {
+    given(card)
+      .when(() => createCard(1, 1, { ...attributes, initialStamps: 5 }))
+      .thenRejected({ fields: ['initial_stamps'] });
+  });
+});
+
+describe('update', () => {
+  it('records only what changes', () => {
+    given(card, created)
+      .when((state) => updateCard(state, { name: 'Coffee', headerText: 'Hello' }))
+      .then({ type: 'CardUpdated', data: { headerText: 'Hello' } });
+  });
+
+  it('records nothing when nothing changes, lists included', () => {
+    given(card, created)
+      .when((state) => updateCard(state, { name: 'Coffee', auxiliaryFields: [] }))
+      .then();
+  });
+
+  it('checks the welcome stamps against the resulting card, whichever of the two changes', () => {
+    const withThree: CardEvent = {
+      type: 'CardCreated',
+      data: { ...created.data, initialStamps: 3 } as typeof created.data & {
+        initialStamps: number;
+      },
+    } as CardEvent;
+    given(card, withThree)
+      .when((state) => updateCard(state, { stampsRequired: 3 }))
+      .thenRejected({ fields: ['initial_stamps'] });
+    given(card, withThree)
+      .when((state) => updateCard(state, { stampsRequired: 3, initialStamps: 2 }))
+      .thenState({ stampsRequired: 3, initialStamps: 2 });
+  });
+
+  it('finds no card where there is none', () => {
+    given(card)
+      .when((state) => updateCard(state, {}))
+      .thenThrows(NotFoundError);
+  });
+});
+
+describe('archive', () => {
+  it('hides an active card and leaves an archived one as it is', () => {
+    given(card, created).when(archiveCard).thenState({ archivedAt: AT });
+    given(card, created, archived).when(archiveCard).then();
+  });
+
+  it('takes it out again', () => {
+    given(card, created, archived).when(unarchiveCard).thenState({ archivedAt: null });
+    given(card, created).when(unarchiveCard).then();
+  });
+});
+
+describe('input', () => {
+  it('has the defaults of the contract', () => {
+    expect(cardAttributes(createCardDto.parse({ name: ' Coffee ' }))).toEqual({
+      name: 'Coffee',
+      cardColor: '#6B4226',
+      textColor: '#FFFFFF',
+      stampIcon: 'coffee',
+      stampColor: '#6B4226',
+      stampBackgroundColor: '#FFFFFF',
+      stampsRequired: 10,
+      initialStamps: 0,
+      showMemberField: true,
+      showStampsToRewardField: true,
+      auxiliaryFields: [],
+      stripType: 'color',
+      stripColor: null,
+      stripOpacity: 100,
+      stripPreset: null,
+      headerText: null,
+      expiresAt: null,
+      maxStampsPerRequest: null,
+      maxStampsPerDay: null,
+      minSecondsBetweenStamps: null,
+    });
+  });
+
+  it('takes null in a creation for the default', () => {
+    const parsed = createCardDto.parse({ name: 'C', stamps_required: null, card_color: null });
+    expect(parsed).toMatchObject({ stamps_required: 10, card_color: '#6B4226' });
+  });
+
+  it('takes what clients really send', () => {
+    const parsed = createCardDto.parse({
+      name: 'C',
+      stamps_required: '7',
+      show_member_field: 0,
+      card_color: '#abc',
+      strip_opacity: '12.5',
+      header_text: '  ',
+      expires_at: '2030-01-01',
+      auxiliary_fields: [{}, { label: '', value: null }, { label: 'Tel', value: '1' }],
+    });
+    expect(parsed).toMatchObject({
+      stamps_required: 7,
+      show_member_field: false,
+      card_color: '#AABBCC',
+      strip_opacity: 12.5,
+      header_text: null,
+      expires_at: '2030-01-01T00:00:00.000Z',
+      auxiliary_fields: [{ key: 'aux_1', label: 'Tel', value: '1' }],
+    });
+  });
+
+  it.each([
+    ['name', { name: ' ' }],
+    ['name', { name: 'x'.repeat(256) }],
+    ['name', { name: 'a\0b' }],
+    ['name', { name: '\ud800' }],
+    ['name', { name: 3 }],
+    ['card_color', { card_color: 'red' }],
+    ['stamp_icon', { stamp_icon: 'spaceship' }],
+    ['stamps_required', { stamps_required: 22 }],
+    ['stamps_required', { stamps_required: 2.5 }],
+    ['stamps_required', { stamps_required: 'many' }],
+    ['initial_stamps', { initial_stamps: -1 }],
+    ['show_member_field', { show_member_field: 'yes' }],
+    ['auxiliary_fields', { auxiliary_fields: [{ label: 'alone' }] }],
+    ['auxiliary_fields', { auxiliary_fields: [{ value: 'a' }, { value: 'b' }, { value: 'c' }] }],
+    ['strip_type', { strip_type: 'video' }],
+    ['strip_opacity', { strip_opacity: 100.1 }],
+    ['strip_preset', { strip_preset: 'Über' }],
+    ['expires_at', { expires_at: '2026-02-30' }],
+    ['max_stamps_per_day', { max_stamps_per_day: 0 }],
+  ])('refuses a wrong %s: %j', (field, wrong) => {
+    const parsed = createCardDto.safeParse({ name: 'C', ...wrong });
+    expect(parsed.error?.issues.map((issue) => issue.path[0])).toEqual([field]);
+  });
+
+  it('counts characters, not code units', () => {
+    expect(createCardDto.safeParse({ name: '☕'.repeat(255) }).success).toBe(true);
+    expect(createCardDto.safeParse({ name: '👩'.repeat(255) }).success).toBe(true);
+  });
+
+  it('lets a change clear only what may be empty', () => {
+    expect(updateCardDto.parse({ header_text: null })).toEqual({ header_text: null });
+    expect(updateCardDto.safeParse({ name: null }).success).toBe(false);
+    expect(cardAttributes(updateCardDto.parse({ unknown: 1 }))).toEqual({});
+  });
+});

@@ -1,0 +1,72 @@
+import { isDeepStrictEqual } from 'node:util';
+import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import type { CardAttributes, CardEvent } from './card.events.js';
+
+/** A loyalty card template. */
+export type Card = { id: number; accountId: number } & CardAttributes & {
+    archivedAt: string | null;
+    createdAt: string;
+    updatedAt: string;
+  };
+
+export const card: Aggregate<Card, CardEvent> = {
+  name: 'card',
+  foldVersion: 1,
+  evolve(state, event) {
+    const at = event.meta.recordedAt;
+    switch (event.type) {
+      case 'CardCreated':
+        return { ...event.data, archivedAt: null, createdAt: at, updatedAt: at };
+      case 'CardUpdated':
+        return { ...existing(state), ...event.data, updatedAt: at };
+      case 'CardArchived':
+        return { ...existing(state), archivedAt: at, updatedAt: at };
+      case 'CardUnarchived':
+        return { ...existing(state), archivedAt: null, updatedAt: at };
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+export function createCard(id: number, accountId: number, attributes: CardAttributes): CardEvent[] {
+  checkInitialStamps(attributes);
+  return [{ type: 'CardCreated', data: { id, accountId, ...attributes } }];
+}
+
+/** Only what really changes is recorded; nothing changed is no event. */
+export function updateCard(state: Card | undefined, wanted: Partial<CardAttributes>): CardEvent[] {
+  const current = found(state);
+  checkInitialStamps({ ...current, ...wanted });
+  const changes = Object.entries(wanted).filter(
+    ([name, value]) => !isDeepStrictEqual(current[name as keyof CardAttributes], value),
+  );
+  if (changes.length === 0) return [];
+  return [{ type: 'CardUpdated', data: Object.fromEntries(changes) }];
+}
+
+export function archiveCard(state: Card | undefined): CardEvent[] {
+  return found(state).archivedAt === null ? [{ type: 'CardArchived', data: {} }] : [];
+}
+
+export function unarchiveCard(state: Card | undefined): CardEvent[] {
+  return found(state).archivedAt === null ? [] : [{ type: 'CardUnarchived', data: {} }];
+}
+
+export function isExpired(card: { expiresAt: string | null }, now: Date): boolean {
+  return card.expiresAt !== null && new Date(card.expiresAt) <= now;
+}
+
+function found(state: Card | undefined): Card {
+  if (!state) throw new NotFoundError('Card');
+  return state;
+}
+
+function checkInitialStamps({ initialStamps, stampsRequired }: CardAttributes): void {
+  if (initialStamps >= stampsRequired) {
+    throw new RejectedError({
+      initial_stamps: [`must be less than stamps_required (${stampsRequired})`],
+    });
+  }
+}

@@ -1,0 +1,128 @@
+import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { z } from 'zod';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { pathId, readBody, readQuery } from '#http/body.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { ArchiveCard, CreateCard, UnarchiveCard, UpdateCard } from './card.commands.js';
+import {
+  cardAnswer,
+  cardAttributes,
+  cardListQuery,
+  createCardDto,
+  updateCardDto,
+  type CardJson,
+} from './card.dto.js';
+import { CardsService } from './cards.service.js';
+
+@Controller('/api/v1/accounts/:account_id/cards')
+export class CardsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly cards: CardsService,
+  ) {}
+
+  @Get()
+  @Endpoint({
+    id: 'listCards',
+    tag: 'Cards',
+    summary: "A store's card templates, by id",
+    path: ['account_id'],
+    query: cardListQuery,
+    status: 200,
+    answer: z.array(cardAnswer),
+    errors: [404],
+  })
+  list(@Context() { accountId }: CommandContext, @Query() query: unknown): Promise<CardJson[]> {
+    return this.cards.list(accountId, readQuery(cardListQuery, query).scope);
+  }
+
+  @Get(':id')
+  @Endpoint({
+    id: 'getCard',
+    tag: 'Cards',
+    summary: 'One card template',
+    path: ['account_id', 'id'],
+    status: 200,
+    answer: cardAnswer,
+    errors: [404],
+  })
+  show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<CardJson> {
+    return this.cards.find(accountId, pathId(id));
+  }
+
+  @Post()
+  @Endpoint({
+    id: 'createCard',
+    tag: 'Cards',
+    summary: 'Make a card template',
+    path: ['account_id'],
+    body: createCardDto,
+    wrapper: 'card',
+    status: 201,
+    answer: cardAnswer,
+    errors: [404, 422],
+  })
+  async create(@Context() context: CommandContext, @Body() body: unknown): Promise<CardJson> {
+    const input = await readBody(createCardDto, body, { wrapper: 'card' });
+    const { id } = await this.commands.execute(new CreateCard(context, cardAttributes(input)));
+    return this.cards.find(context.accountId, id);
+  }
+
+  @Patch(':id')
+  @Endpoint({
+    id: 'updateCard',
+    tag: 'Cards',
+    summary: 'Change what is named',
+    path: ['account_id', 'id'],
+    body: updateCardDto,
+    wrapper: 'card',
+    status: 200,
+    answer: cardAnswer,
+    errors: [404, 422],
+  })
+  async update(
+    @Context() context: CommandContext,
+    @Param('id') path: string,
+    @Body() body: unknown,
+  ): Promise<CardJson> {
+    const id = pathId(path);
+    const input = await readBody(updateCardDto, body, {
+      wrapper: 'card',
+      record: () => this.cards.find(context.accountId, id),
+    });
+    await this.commands.execute(new UpdateCard(context, id, cardAttributes(input)));
+    return this.cards.find(context.accountId, id);
+  }
+
+  @Post(':id/archive')
+  @Endpoint({
+    id: 'archiveCard',
+    tag: 'Cards',
+    summary: 'Hide a card from the list; those who hold it keep it',
+    path: ['account_id', 'id'],
+    status: 200,
+    answer: cardAnswer,
+    errors: [404],
+  })
+  async archive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
+    await this.commands.execute(new ArchiveCard(context, pathId(id)));
+    return this.cards.find(context.accountId, pathId(id));
+  }
+
+  @Post(':id/unarchive')
+  @Endpoint({
+    id: 'unarchiveCard',
+    tag: 'Cards',
+    summary: 'Take a card out of the archive',
+    path: ['account_id', 'id'],
+    status: 200,
+    answer: cardAnswer,
+    errors: [404],
+  })
+  async unarchive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
+    await this.commands.execute(new UnarchiveCard(context, pathId(id)));
+    return this.cards.find(context.accountId, pathId(id));
+  }
+}

@@ -1,0 +1,43 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { NotFoundError } from '#kernel/errors.js';
+import type { Card } from './card.js';
+import { cardJson, type CardJson } from './card.dto.js';
+
+type CardRow = { state: Card; rewards: number; customer_cards: number };
+
+const CARDS = `
+  select c.state,
+    (select count(*) from rewards w
+      where w.card_id = c.id and w.state ->> 'deletedAt' is null) as rewards,
+    (select count(*) from customer_cards k where k.card_id = c.id) as customer_cards
+  from cards c`;
+
+@Injectable()
+export class CardsService {
+  constructor(private readonly source: DataSource) {}
+
+  async list(accountId: number, scope: 'active' | 'archived' | 'all'): Promise<CardJson[]> {
+    const rows: CardRow[] = await this.source.query(
+      `${CARDS} where c.account_id = $1
+         and ($2 = 'all' or (c.state ->> 'archivedAt' is null) = ($2 = 'active'))
+       order by c.id`,
+      [accountId, scope],
+    );
+    return rows.map(json);
+  }
+
+  /** @throws NotFoundError */
+  async find(accountId: number, id: number): Promise<CardJson> {
+    const [row]: CardRow[] = await this.source.query(
+      `${CARDS} where c.id = $1 and c.account_id = $2`,
+      [id, accountId],
+    );
+    if (!row) throw new NotFoundError('Card');
+    return json(row);
+  }
+}
+
+function json({ state, rewards, customer_cards }: CardRow): CardJson {
+  return cardJson(state, { rewards, customerCards: customer_cards });
+}

@@ -1,0 +1,241 @@
+import { z } from 'zod';
+import { RejectedError } from '#kernel/errors.js';
+import {
+  boolean,
+  integer,
+  metadata,
+  optional,
+  orDefault,
+  pastDate,
+  text,
+  textFault,
+} from '#http/fields.js';
+import { customerCardAnswer, customerCardDetailAnswer } from '#stamping/customer-card.dto.js';
+import type { CustomerCardJson } from '#stamping/customer-card.dto.js';
+import { isEmail, normalPhone } from './contact.js';
+import { digitsOf, foldCase, type Customer } from './customer.js';
+import type { Metadata } from './customer.events.js';
+
+const email = text({ max: 254 })
+  .refine(isEmail, 'must be an e-mail address')
+  .meta({ type: 'string', format: 'email', maxLength: 254 });
+
+const phone = text({ max: 64 })
+  .transform((given, context) => {
+    const normal = normalPhone(given);
+    if (normal !== undefined) return normal;
+    context.addIssue({ code: 'custom', message: 'must be a phone number' });
+    return z.NEVER;
+  })
+  .meta({
+    type: 'string',
+    description: 'With + it becomes E.164, without it only its digits are kept',
+    example: '+4915112345678',
+  });
+
+const externalId = z
+  .unknown()
+  .transform((given, context): string => {
+    const id = typeof given === 'number' ? String(given) : given;
+    if (typeof id === 'string' && id.trim() !== '' && [...id.trim()].length <= 255) {
+      const fault = textFault(id);
+      if (!fault) return id.trim();
+    }
+    context.addIssue({ code: 'custom', message: 'must be a string or number, up to 255 long' });
+    return z.NEVER;
+  })
+  .meta({ type: ['string', 'number'], maxLength: 255 });
+
+const externalReferences = z
+  .array(
+    z.object({
+      source: text({ max: 64 })
+        .refine((source) => /^[a-z0-9_-]{1,64}$/.test(source), 'must match [a-z0-9_-]{1,64}')
+        .meta({ type: 'string', pattern: '^[a-z0-9_-]{1,64}$' }),
+      external_id: externalId,
+      metadata: orDefault(metadata(), {}),
+    }),
+    'must be a list of objects',
+  )
+  .max(100, 'must have at most 100 elements');
+
+export const createCustomerDto = z
+  .object({
+    first_name: text(),
+    last_name: optional(text()),
+    email: optional(email),
+    phone: optional(phone),
+    birthday: optional(pastDate(() => new Date().toISOString().slice(0, 10))),
+    metadata: orDefault(metadata(), {}),
+    external_references: orDefault(externalReferences, []),
+    marketing_consent: orDefault(boolean(), false),
+    sms_consent: orDefault(boolean(), false),
+  })
+  .meta({ id: 'CustomerInput' });
+
+/** What stands beside the customer in the body of a creation. */
+export const enrolmentDto = z.object({
+  card_id: optional(integer({ min: 1 })),
+  send_card_links: orDefault(boolean(), false),
+});
+
+const PAGE_SIZE = { default: 20, max: 100 };
+
+export const customerListQuery = z.object({
+  search: optional(text()).describe(
+    'Inside names and e-mail, digits of a phone, or exactly a card code, uuid or external id',
+  ),
+  source: optional(text()).describe('Together with external_id: exactly that customer'),
+  external_id: optional(text()),
+  page: orDefault(integer({ min: 1, max: 1_000_000 }), 1),
+  items: orDefault(
+    integer().transform((items) => Math.min(PAGE_SIZE.max, Math.max(1, items))),
+    PAGE_SIZE.default,
+  ).meta({ type: 'integer', default: PAGE_SIZE.default, description: 'Clamped to 1..100' }),
+});
+
+const record = z.record(z.string(), z.unknown());
+
+const customerShape = {
+  id: z.int(),
+  account_id: z.int(),
+  first_name: z.string(),
+  last_name: z.string().nullable(),
+  email: z.string().nullable(),
+  phone: z.string().nullable(),
+  birthday: z.string().nullable(),
+  stamp_count: z.int(),
+  metadata: record,
+  external_references: z.array(
+    z.object({
+      source: z.string(),
+      external_id: z.string(),
+      metadata: record,
+      created_at: z.string(),
+      updated_at: z.string(),
+    }),
+  ),
+  customer_cards: z.array(customerCardAnswer),
+  marketing_consent: z.boolean(),
+  sms_consent: z.boolean(),
+  created_at: z.string(),
+  updated_at: z.string(),
+};
+
+export const customerAnswer = z.object(customerShape).meta({ id: 'Customer' });
+
+export const createdCustomerAnswer = z
+  .object({
+    ...customerShape,
+    customer_card: customerCardDetailAnswer.optional().describe('With card_id only'),
+  })
+  .meta({ id: 'CreatedCustomer' });
+
+export const customerListAnswer = z
+  .object({
+    customers: z.array(customerAnswer),
+    pagination: z.object({
+      count: z.int(),
+      items: z.int(),
+      page: z.int(),
+      pages: z.int(),
+    }),
+  })
+  .meta({ id: 'CustomerList' });
+
+export type CustomerJson = z.infer<typeof customerAnswer>;
+export type CreatedCustomerJson = z.infer<typeof createdCustomerAnswer>;
+export type CustomerListJson = z.infer<typeof customerListAnswer>;
+
+export function customerJson(customer: Customer, cards: CustomerCardJson[]): CustomerJson {
+  return {
+    id: customer.id,
+    account_id: customer.accountId,
+    first_name: customer.firstName,
+    last_name: customer.lastName,
+    email: customer.email,
+    phone: customer.phone,
+    birthday: customer.birthday,
+    stamp_count: cards.reduce((sum, card) => sum + card.stamps_count, 0),
+    metadata: customer.metadata,
+    external_references: customer.externalReferences.map((reference) => ({
+      source: reference.source,
+      external_id: reference.externalId,
+      metadata: reference.metadata,
+      created_at: reference.createdAt,
+      updated_at: reference.updatedAt,
+    })),
+    customer_cards: cards,
+    marketing_consent: customer.marketingConsent,
+    sms_consent: customer.smsConsent,
+    created_at: customer.createdAt,
+    updated_at: customer.updatedAt,
+  };
+}
+
+/** Everything that may be looked for with one term. Patterns take the term's % and _ as they are. */
+export type SearchTerm = {
+  text: string;
+  digits: string | null;
+  exact: string;
+  uuid: string | null;
+};
+
+export function searchTerm(term: string): SearchTerm {
+  const pattern = (plain: string) => `%${plain.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  const isPhone = /^[\d\s+()./-]*\d[\d\s+()./-]*$/.test(term);
+  return {
+    text: pattern(foldCase(term)),
+    digits: isPhone ? pattern(digitsOf(term)) : null,
+    exact: term,
+    uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(term) ? term : null,
+  };
+}
+
+export type CustomerInput = {
+  firstName: string;
+  lastName: string | null;
+  email: string | null;
+  phone: string | null;
+  birthday: string | null;
+  metadata: Metadata;
+  externalReferences: { source: string; externalId: string; metadata: Metadata }[];
+  marketingConsent: boolean;
+  smsConsent: boolean;
+};
+
+export function customerInput(input: z.infer<typeof createCustomerDto>): CustomerInput {
+  return {
+    firstName: input.first_name,
+    lastName: input.last_name,
+    email: input.email,
+    phone: input.phone,
+    birthday: input.birthday,
+    metadata: input.metadata,
+    externalReferences: input.external_references.map((reference) => ({
+      source: reference.source,
+      externalId: reference.external_id,
+      metadata: reference.metadata,
+    })),
+    marketingConsent: input.marketing_consent,
+    smsConsent: input.sms_consent,
+  };
+}
+
+/** @throws RejectedError on the missing one when only one half of a reference is given */
+export function customerFilter(query: z.infer<typeof customerListQuery>): {
+  search: string | null;
+  reference: { source: string; externalId: string } | null;
+} {
+  const { search, source, external_id } = query;
+  if (source !== null && external_id === null) {
+    throw new RejectedError({ external_id: ['is required together with source'] });
+  }
+  if (source === null && external_id !== null) {
+    throw new RejectedError({ source: ['is required together with external_id'] });
+  }
+  return {
+    search,
+    reference: source === null || external_id === null ? null : { source, externalId: external_id },
+  };
+}

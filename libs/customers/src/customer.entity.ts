@@ -1,0 +1,8 @@
+import type { RowTable } from '#event-store/rows.js';
+import { customer, type Customer } from './customer.js';
+import type { CustomerEvent } from './customer.events.js';
+
+export const customerRows: RowTable<Customer, CustomerEvent> = {
+  aggregate: customer,
+  table: 'customers',
+};

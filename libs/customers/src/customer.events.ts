@@ -1,0 +1,41 @@
+export type Metadata = { [key: string]: unknown };
+
+export type ExternalReference = {
+  source: string;
+  externalId: string;
+  metadata: Metadata;
+  createdAt: string;
+  updatedAt: string;
+};
+
+/** Stands in events only sealed with the customer's own key. */
+export type PersonalFields = {
+  firstName: string;
+  lastName: string | null;
+  email: string | null;
+  /** E.164, or digits where the country is unknown. */
+  phone: string | null;
+  /** YYYY-MM-DD */
+  birthday: string | null;
+  metadata: Metadata;
+  externalReferences: ExternalReference[];
+};
+
+export type CustomerSource = 'api' | 'poster' | 'app' | 'import';
+
+export type CustomerCreated = {
+  type: 'CustomerCreated';
+  data: {
+    customerId: number;
+    accountId: number;
+    source: CustomerSource;
+    marketingConsent: boolean;
+    smsConsent: boolean;
+    /** The wish to be sent the wallet links, on the card that the customer was enrolled on. */
+    sendCardLinks: boolean;
+    /** Null once the person was erased. */
+    personal: PersonalFields | null;
+  };
+};
+
+export type CustomerEvent = CustomerCreated;

@@ -1,0 +1,100 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { pathId, readBody, readQuery } from '#http/body.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { CreateCustomer } from './customer.commands.js';
+import {
+  createCustomerDto,
+  createdCustomerAnswer,
+  customerAnswer,
+  customerFilter,
+  customerInput,
+  customerListAnswer,
+  customerListQuery,
+  enrolmentDto,
+  type CreatedCustomerJson,
+  type CustomerJson,
+  type CustomerListJson,
+} from './customer.dto.js';
+import { CustomersService } from './customers.service.js';
+
+@Controller('/api/v1/accounts/:account_id/customers')
+export class CustomersController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly customers: CustomersService,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  @Get()
+  @Endpoint({
+    id: 'listCustomers',
+    tag: 'Customers',
+    summary: 'Search customers, newest first',
+    path: ['account_id'],
+    query: customerListQuery,
+    status: 200,
+    answer: customerListAnswer,
+    errors: [404, 422],
+  })
+  list(
+    @Context() { accountId }: CommandContext,
+    @Query() given: unknown,
+  ): Promise<CustomerListJson> {
+    const query = readQuery(customerListQuery, given);
+    return this.customers.list(accountId, customerFilter(query), query);
+  }
+
+  @Get(':id')
+  @Endpoint({
+    id: 'getCustomer',
+    tag: 'Customers',
+    summary: 'One customer with their cards',
+    path: ['account_id', 'id'],
+    status: 200,
+    answer: customerAnswer,
+    errors: [404],
+  })
+  show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<CustomerJson> {
+    return this.customers.find(accountId, pathId(id));
+  }
+
+  @Post()
+  @Endpoint({
+    id: 'createCustomer',
+    tag: 'Customers',
+    summary: 'Add a customer, with card_id enrolled on that card',
+    path: ['account_id'],
+    body: createCustomerDto,
+    wrapper: 'customer',
+    beside: enrolmentDto,
+    status: 201,
+    answer: createdCustomerAnswer,
+    errors: [404, 422],
+  })
+  async create(
+    @Context() context: CommandContext,
+    @Body() body: unknown,
+  ): Promise<CreatedCustomerJson> {
+    const { accountId } = context;
+    const input = await readBody(createCustomerDto.extend(enrolmentDto.shape), body, {
+      wrapper: 'customer',
+      bare: Object.keys(createCustomerDto.shape),
+    });
+    const { customer, customerCardId } = await this.commands.execute(
+      new CreateCustomer(context, customerInput(input), input.card_id, input.send_card_links),
+    );
+    return {
+      ...(await this.customers.find(accountId, customer.id)),
+      ...(customerCardId !== null && {
+        customer_card: await this.customerCards.find(accountId, {
+          customerId: customer.id,
+          id: customerCardId,
+        }),
+      }),
+    };
+  }
+}

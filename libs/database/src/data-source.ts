@@ -1,0 +1,55 @@
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { migrations } from './migrations.js';
+
+// Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+/** A writing transaction left open anywhere holds back every reader of the log, so ours are capped. */
+const SESSION_LIMITS =
+  '-c statement_timeout=20000 -c idle_in_transaction_session_timeout=20000 -c lock_timeout=10000';
+
+export function dataSource(config: Config, application: string): DataSource {
+  return new DataSource({
+    type: 'postgres',
+    url: config.databaseUrl,
+    applicationName: `inkpad ${application}`,
+    migrations,
+    migrationsTransactionMode: 'each',
+    poolSize: config.databasePool,
+    extra: {
+      options: SESSION_LIMITS,
+      connectionTimeoutMillis: 5_000,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+    },
+  });
+}
+
+/**
+ * The pool that TypeORM itself uses. The commit path runs named statements, which TypeORM cannot
+ * issue, and unnamed ones are parsed and planned at each call.
+ */
+export function poolOf(source: DataSource): pg.Pool {
+  const { master } = source.driver as unknown as { master: pg.Pool };
+  return master;
+}
+
+/** Runs what is missing; two processes that migrate at once take turns. */
+export async function migrate(config: Config): Promise<string[]> {
+  const source = dataSource({ ...config, databaseUrl: config.databaseMigrationUrl }, 'migrate');
+  await source.initialize();
+  try {
+    const turn = await poolOf(source).connect();
+    try {
+      await turn.query('set statement_timeout = 0; select pg_advisory_lock(727000)');
+      const done = await source.runMigrations();
+      return done.map((migration) => migration.name);
+    } finally {
+      turn.release(true);
+    }
+  } finally {
+    await source.destroy();
+  }
+}

@@ -1,0 +1,28 @@
+import { Global, Module, type DynamicModule, type OnModuleDestroy } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { dataSource } from './data-source.js';
+
+/** Injection token of the settings, which are read once in `main.ts`. */
+export const CONFIG = Symbol('config');
+
+@Global()
+@Module({})
+export class DatabaseModule implements OnModuleDestroy {
+  constructor(private readonly source: DataSource) {}
+
+  static forRoot(config: Config, application: string): DynamicModule {
+    return {
+      module: DatabaseModule,
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: DataSource, useFactory: () => dataSource(config, application).initialize() },
+      ],
+      exports: [CONFIG, DataSource],
+    };
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.source.destroy();
+  }
+}

@@ -1,0 +1,21 @@
+import type { DataSource } from 'typeorm';
+import { poolOf } from './data-source.js';
+
+type Sequence =
+  | 'accounts_id'
+  | 'cards_id'
+  | 'rewards_id'
+  | 'customers_id'
+  | 'customer_cards_id'
+  | 'redemptions_id';
+
+/** Integer ids are taken before a decision and stand in its events; a refused command leaves a gap. */
+export async function nextId(source: DataSource, sequence: Sequence): Promise<number> {
+  const { rows } = await poolOf(source).query<{ id: number }>({
+    name: `next_${sequence}`,
+    text: `select nextval('${sequence}') as id`,
+  });
+  const [row] = rows;
+  if (!row) throw new Error(`${sequence} gave no id`);
+  return row.id;
+}

@@ -1,0 +1,56 @@
+import { Logger } from '@nestjs/common';
+import pg from 'pg';
+
+const RECONNECT_MS = 500;
+
+/**
+ * LISTEN on a connection of its own. A notification is only ever a hint to look again: whatever hangs
+ * on one must also be found by looking now and then. `onLost` tells that hints may have been missed.
+ */
+export class Notifications {
+  private readonly log = new Logger(Notifications.name);
+  private client: pg.Client | undefined;
+  private retry: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly databaseUrl: string,
+    private readonly channel: string,
+    private readonly onNotify: (payload: string) => void,
+    private readonly onLost: () => void = () => undefined,
+  ) {}
+
+  async listen(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.databaseUrl,
+      application_name: `inkpad listen ${this.channel}`,
+      keepAlive: true,
+    });
+    this.client = client;
+    client.on('error', (error) => this.lost(client, error));
+    client.on('end', () => this.lost(client));
+    client.on('notification', (message) => this.onNotify(message.payload ?? ''));
+    try {
+      await client.connect();
+      await client.query(`listen ${pg.escapeIdentifier(this.channel)}`);
+      this.onLost();
+    } catch (error) {
+      this.lost(client, error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.retry);
+    await this.client?.end();
+  }
+
+  private lost(client: pg.Client, error?: unknown): void {
+    if (this.closed || client !== this.client) return;
+    this.client = undefined;
+    if (error instanceof Error) this.log.warn(`${this.channel}: ${error.message}; reconnecting`);
+    this.onLost();
+    client.end().catch(() => client.removeAllListeners());
+    this.retry = setTimeout(() => void this.listen(), RECONNECT_MS);
+  }
+}

@@ -1,0 +1,371 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import {
+  BEGINNING,
+  ClaimTakenError,
+  ConflictError,
+  type EventStore,
+  type NewEvent,
+  type StoredEvent,
+} from './event-store.js';
+import { eventHash } from './hash-chain.js';
+import { isAfter } from './position.js';
+
+/** What every adapter of the event store has to do. */
+export function eventStoreContract(
+  engine: string,
+  open: () => Promise<{ store: EventStore; close: () => Promise<void> }>,
+): void {
+  describe(`event store on ${engine}`, () => {
+    let store: EventStore;
+    let close: () => Promise<void>;
+
+    beforeAll(async () => {
+      ({ store, close } = await open());
+    });
+    afterAll(() => close());
+
+    const append = (stream: string, expected: Parameters<typeof write>[1], ...events: NewEvent[]) =>
+      store.commit({ accountId: 1, writes: [write(stream, expected, ...events)] });
+
+    describe('commit', () => {
+      it('begins a stream and returns its head', async () => {
+        const stream = newStream();
+        const [head] = await append(stream, null, event('A'), event('B'));
+        expect(head).toMatchObject({ revision: 1 });
+        expect(await read(store, stream)).toMatchObject([
+          { revision: 0, type: 'A', stream },
+          { revision: 1, type: 'B', hash: head?.hash },
+        ]);
+      });
+
+      it('appends at the expected revision', async () => {
+        const stream = newStream();
+        const [first] = await append(stream, null, event('A'));
+        const [second] = await append(stream, first ?? null, event('B'));
+        expect(second?.revision).toBe(1);
+      });
+
+      it('refuses another revision than the expected one and writes nothing', async () => {
+        const stream = newStream();
+        const [first] = await append(stream, null, event('A'));
+        await append(stream, first ?? null, event('B'));
+        await expect(append(stream, first ?? null, event('C'))).rejects.toThrow(ConflictError);
+        await expect(append(stream, null, event('C'))).rejects.toThrow(ConflictError);
+        const future = { revision: 9, hash: first?.hash ?? '' };
+        await expect(append(stream, future, event('C'))).rejects.toThrow(ConflictError);
+        expect(await types(store, stream)).toEqual(['A', 'B']);
+      });
+
+      it('lets exactly one of many writers win the same revision', async () => {
+        const stream = newStream();
+        const [head] = await append(stream, null, event('A'));
+        const results = await Promise.allSettled(
+          Array.from({ length: 20 }, () => append(stream, head ?? null, event('B'))),
+        );
+        expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
+        expect(await types(store, stream)).toEqual(['A', 'B']);
+      });
+
+      it('refuses an empty append', async () => {
+        await expect(append(newStream(), null)).rejects.toThrow('empty append');
+      });
+
+      it('keeps data and metadata as they were given', async () => {
+        const stream = newStream();
+        const data = { text: 'Ünï ☕', nested: { list: [1, 2.5, null, true] }, empty: {} };
+        const given = event('A', data);
+        await append(stream, null, given);
+        const [stored] = await read(store, stream);
+        expect(stored).toMatchObject({ id: given.id, data, meta: given.meta, version: 1 });
+      });
+
+      it('writes several streams all or none', async () => {
+        const [one, two, three] = [newStream(), newStream(), newStream()];
+        await append(two, null, event('Taken'));
+        const commit = {
+          accountId: 1,
+          writes: [write(one, null, event('A')), write(two, null, event('B'))],
+        };
+        await expect(store.commit(commit)).rejects.toThrow(ConflictError);
+        expect(await types(store, one)).toEqual([]);
+        const heads = await store.commit({
+          accountId: 1,
+          writes: [write(one, null, event('A')), write(three, null, event('B'), event('C'))],
+        });
+        expect(heads.map((head) => head.revision)).toEqual([0, 1]);
+        expect(await types(store, three)).toEqual(['B', 'C']);
+      });
+
+      it('chains every event to the one before it', async () => {
+        const stream = newStream();
+        const [head] = await append(stream, null, event('A'), event('B'));
+        await append(stream, head ?? null, event('C'));
+        let before = null;
+        for (const stored of await read(store, stream)) {
+          expect(stored.hash).toBe(eventHash(stream, before, stored));
+          before = { revision: stored.revision, hash: stored.hash };
+        }
+      });
+    });
+
+    describe('claims', () => {
+      const claim = (stream: string, value: string) => ({
+        kind: 'email',
+        value: Buffer.from(value),
+        stream,
+      });
+
+      it('gives a value to one stream and refuses it to the next, with everything else', async () => {
+        const [one, two] = [newStream(), newStream()];
+        const value = randomUUID();
+        const commit = (stream: string) =>
+          store.commit({
+            accountId: 1,
+            writes: [write(stream, null, event('A'))],
+            claims: [claim(stream, value)],
+          });
+        await commit(one);
+        const refused = await commit(two).catch((error: unknown) => error);
+        expect(refused).toBeInstanceOf(ClaimTakenError);
+        expect((refused as ClaimTakenError).kinds).toEqual(['email']);
+        expect(await types(store, two)).toEqual([]);
+      });
+
+      it('holds claims apart by account', async () => {
+        const value = randomUUID();
+        for (const accountId of [1, 2]) {
+          const stream = newStream();
+          await store.commit({
+            accountId,
+            writes: [write(stream, null, event('A'))],
+            claims: [claim(stream, value)],
+          });
+          expect(await types(store, stream)).toEqual(['A']);
+        }
+      });
+
+      it('lets exactly one of many win, and gives a released value on', async () => {
+        const value = randomUUID();
+        const streams = Array.from({ length: 12 }, newStream);
+        const results = await Promise.allSettled(
+          streams.map((stream) =>
+            store.commit({
+              accountId: 1,
+              writes: [write(stream, null, event('A'))],
+              claims: [claim(stream, value)],
+            }),
+          ),
+        );
+        const winner = results.findIndex((result) => result.status === 'fulfilled');
+        expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
+        const holder = streams[winner] ?? '';
+        const [last] = await read(store, holder);
+        await store.commit({
+          accountId: 1,
+          writes: [write(holder, last ?? null, event('Released'))],
+          releases: [claim(holder, value)],
+        });
+        const next = newStream();
+        await store.commit({
+          accountId: 1,
+          writes: [write(next, null, event('A'))],
+          claims: [claim(next, value)],
+        });
+      });
+    });
+
+    describe('readStream', () => {
+      it('reads forwards and backwards from a revision, past a page', async () => {
+        const stream = newStream();
+        const events = Array.from({ length: 1200 }, (_, i) => event(`E${i}`));
+        await append(stream, null, ...events);
+        expect((await read(store, stream)).map((e) => e.revision)).toEqual(range(0, 1199));
+        expect((await read(store, stream, { from: 1195 })).map((e) => e.type)).toEqual([
+          'E1195', 'E1196', 'E1197', 'E1198', 'E1199',
+        ]); // prettier-ignore
+        expect((await read(store, stream, { from: 2, to: 4 })).map((e) => e.revision)).toEqual([
+          2, 3, 4,
+        ]);
+        const backwards = await read(store, stream, { direction: 'backwards' });
+        expect(backwards.map((e) => e.revision)).toEqual(range(0, 1199).reverse());
+        const fromThree = await read(store, stream, { direction: 'backwards', from: 3 });
+        expect(fromThree.map((e) => e.revision)).toEqual([3, 2, 1, 0]);
+      });
+
+      it('finds nothing in a stream that does not exist', async () => {
+        expect(await read(store, newStream())).toEqual([]);
+      });
+    });
+
+    describe('the whole log', () => {
+      it('reads on from a position without repeating or leaving out', async () => {
+        const from = await store.head();
+        const stream = newStream();
+        const [head] = await append(stream, null, event('A'), event('B'));
+        await append(stream, head ?? null, event('C'));
+        const all = await readOn(store, from, (events) => of(stream, events).length === 3);
+        expect(of(stream, all).map((e) => e.type)).toEqual(['A', 'B', 'C']);
+        expect(
+          all.every((e, i) => i === 0 || isAfter(e.position, all[i - 1]?.position ?? BEGINNING)),
+        ).toBe(true);
+        const second = of(stream, all)[1]?.position ?? BEGINNING;
+        const rest = await readOn(store, second, (events) => of(stream, events).length === 1);
+        expect(of(stream, rest).map((e) => e.type)).toEqual(['C']);
+      });
+
+      it('head lies before everything appended from then on', async () => {
+        const from = await store.head();
+        const stream = newStream();
+        await append(stream, null, event('A'));
+        const [stored] = await read(store, stream);
+        expect(stored && isAfter(stored.position, from)).toBe(true);
+      });
+
+      it('shows every event of many writers once and each stream in order', async () => {
+        const from = await store.head();
+        const streams = Array.from({ length: 16 }, newStream);
+        const write = async (stream: string) => {
+          let head = null;
+          for (let i = 0; i < 25; i++) {
+            const [next]: Awaited<ReturnType<typeof append>> = await append(
+              stream,
+              head,
+              event(`E${i}`),
+            );
+            head = next ?? null;
+          }
+        };
+        const writing = Promise.all(streams.map(write));
+        const seen = await readOn(
+          store,
+          from,
+          (events) => events.filter((e) => streams.includes(e.stream)).length >= 16 * 25,
+        );
+        await writing;
+        for (const stream of streams) {
+          expect(of(stream, seen).map((e) => e.revision)).toEqual(range(0, 24));
+        }
+      });
+    });
+
+    describe('subscribe', () => {
+      it('delivers what was there and what comes, from its checkpoint, in order', async () => {
+        const from = await store.head();
+        const stream = newStream();
+        const [head] = await append(stream, null, event('A'));
+        const stop = new AbortController();
+        const seen: StoredEvent[] = [];
+        const done = new Promise<void>((resolve) => {
+          void store.subscribe({
+            after: from,
+            batch: 10,
+            signal: stop.signal,
+            onEvents: async (events) => {
+              seen.push(...of(stream, events));
+              if (seen.length === 3) resolve();
+            },
+          });
+        });
+        await append(stream, head ?? null, event('B'), event('C'));
+        await done;
+        stop.abort();
+        expect(seen.map((e) => e.type)).toEqual(['A', 'B', 'C']);
+      });
+
+      it('ends with the error of its subscriber, who starts again from the checkpoint', async () => {
+        const from = await store.head();
+        const stream = newStream();
+        await append(stream, null, event('A'));
+        const following = store.subscribe({
+          after: from,
+          batch: 10,
+          signal: new AbortController().signal,
+          onEvents: async () => {
+            throw new Error('the effect failed');
+          },
+        });
+        await expect(following).rejects.toThrow('the effect failed');
+      });
+
+      it('ends when asked to', async () => {
+        const stop = new AbortController();
+        const following = store.subscribe({
+          after: await store.head(),
+          batch: 10,
+          signal: stop.signal,
+          onEvents: async () => undefined,
+        });
+        stop.abort();
+        await expect(following).resolves.toBeUndefined();
+      });
+    });
+  });
+}
+
+export function newStream(): string {
+  return `thing-${randomUUID()}`;
+}
+
+export function event(type: string, data: NewEvent['data'] = {}): NewEvent {
+  const at = new Date().toISOString();
+  return {
+    id: randomUUID(),
+    type,
+    version: 1,
+    data,
+    meta: {
+      accountId: 1,
+      actor: { type: 'system', id: 0 },
+      channel: 'system',
+      requestId: 'contract',
+      occurredAt: at,
+      recordedAt: at,
+    },
+  };
+}
+
+function write(
+  stream: string,
+  expected: { revision: number; hash: string } | null,
+  ...events: NewEvent[]
+) {
+  return { stream, expected, events };
+}
+
+async function read(
+  store: EventStore,
+  stream: string,
+  options?: Parameters<EventStore['readStream']>[1],
+): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for await (const stored of store.readStream(stream, options)) events.push(stored);
+  return events;
+}
+
+async function types(store: EventStore, stream: string): Promise<string[]> {
+  return (await read(store, stream)).map((stored) => stored.type);
+}
+
+/** Pages through the log with small pages until there is enough. */
+async function readOn(
+  store: EventStore,
+  from: Parameters<EventStore['readAll']>[0],
+  enough: (events: StoredEvent[]) => boolean,
+): Promise<StoredEvent[]> {
+  const seen: StoredEvent[] = [];
+  for (let after = from; !enough(seen);) {
+    const page = await store.readAll(after, 7);
+    seen.push(...page);
+    after = page.at(-1)?.position ?? after;
+  }
+  return seen;
+}
+
+function of(stream: string, events: StoredEvent[]): StoredEvent[] {
+  return events.filter((stored) => stored.stream === stream);
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+}

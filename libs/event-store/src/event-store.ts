@@ -1,0 +1,106 @@
+import type { EventMeta } from '#kernel/aggregate.js';
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+/** Where an event stands in the whole log. Postgres: transaction id and sequence number. */
+export type Position = { commit: bigint; prepare: bigint };
+
+/** Where a stream stands: the revision and the hash (hex) of its last event. */
+export type Head = { revision: number; hash: string };
+
+/** Event as it goes into a commit: personal data already sealed. */
+export type NewEvent = {
+  /** Random; the same again when an append is repeated. */
+  id: string;
+  type: string;
+  version: number;
+  data: JsonObject;
+  meta: EventMeta;
+};
+
+export type StoredEvent = NewEvent & {
+  stream: string;
+  revision: number;
+  /** Hex; covers this event and, through the one before it, the whole stream so far. */
+  hash: string;
+  position: Position;
+};
+
+/** The aggregate's state after the last event of the write. */
+export type RowWrite = { table: string; id: number; foldVersion: number; state: object };
+
+export type Write = {
+  stream: string;
+  /** Where the stream must stand; null: it must not exist yet. */
+  expected: Head | null;
+  /** At least one. */
+  events: NewEvent[];
+  row?: RowWrite;
+};
+
+/** A value that only one stream of the account may hold. `value` is an HMAC, never the value itself. */
+export type Claim = { kind: string; value: Buffer; stream: string };
+
+export type Commit = {
+  accountId: number;
+  writes: Write[];
+  claims?: Claim[];
+  /** Claims given up, by their holder. */
+  releases?: Claim[];
+};
+
+/** A stream is not where the commit expected it; nothing was written. */
+export class ConflictError extends Error {
+  constructor() {
+    super('the stream has moved');
+  }
+}
+
+/** Another stream holds one of the claims; nothing was written. */
+export class ClaimTakenError extends Error {
+  constructor(readonly kinds: string[]) {
+    super(`taken: ${kinds.join(', ')}`);
+  }
+}
+
+export type Subscriber = {
+  /** Exclusive: events after this one are delivered. */
+  after: Position;
+  batch: number;
+  /** Awaited: the next batch comes when this one is done. A rejection ends the subscription. */
+  onEvents: (events: StoredEvent[]) => Promise<void>;
+  signal: AbortSignal;
+};
+
+export const BEGINNING: Position = { commit: 0n, prepare: 0n };
+
+/**
+ * The engine behind everything. An abstract class, so that it is the injection token as well;
+ * `event-store.contract.ts` is what every adapter has to pass.
+ */
+export abstract class EventStore {
+  /**
+   * Writes all of it or nothing and returns each write's new head, in order.
+   * Repeats itself with the same event ids while the outcome is unknown.
+   * @throws ConflictError, ClaimTakenError: nothing was written
+   * @throws UnavailableError: nothing was written
+   * @throws UnknownOutcomeError: not settled within 30 s
+   */
+  abstract commit(commit: Commit): Promise<Head[]>;
+
+  /** From a revision (inclusive; default the first or, backwards, the last). No stream: no events. */
+  abstract readStream(
+    stream: string,
+    options?: { from?: number; to?: number; direction?: 'forwards' | 'backwards' },
+  ): AsyncIterable<StoredEvent>;
+
+  /** The next events of the log in order; never one that could still be overtaken. */
+  abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;
+
+  /** Every append begun after this call has returned sorts behind the position that it gives. */
+  abstract head(): Promise<Position>;
+
+  /** Follows the log until the signal aborts. Delivers in order, each event at least once. */
+  abstract subscribe(subscriber: Subscriber): Promise<void>;
+}

@@ -1,0 +1,284 @@
+import { Injectable } from '@nestjs/common';
+import { v7 as uuid } from 'uuid';
+import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
+import { NotFoundError, UnavailableError } from '#kernel/errors.js';
+import {
+  ConflictError,
+  EventStore,
+  type Claim,
+  type JsonObject,
+  type NewEvent,
+  type RowWrite,
+  type Write,
+} from './event-store.js';
+import { PersonalKeys } from './personal-keys.js';
+import { Rows, streamOf, type Loaded, type RowTable } from './rows.js';
+
+const EVENT_VERSION = 1;
+const TOGETHER = 64;
+const RETRY_WITHIN_MS = 10_000;
+
+/** A new stream that begins in the same commit. */
+export type Start = {
+  // Each start brings an aggregate of its own; what ties its parts together is `start()`.
+  rows: RowTable<{ accountId: number }, DomainEvent>;
+  id: number;
+  events: DomainEvent[];
+};
+
+/** Ties the events of a new stream to its aggregate, so that the compiler checks the pair. */
+export function start<S extends { accountId: number }, E extends DomainEvent>(
+  rows: RowTable<S, E>,
+  id: number,
+  events: E[],
+): Start {
+  return { rows: rows as unknown as Start['rows'], id, events };
+}
+
+export type Decision<E> = {
+  /** None: it is already so, and nothing is written. */
+  events: E[];
+  claims?: Claim[];
+  releases?: Claim[];
+  starts?: Start[];
+};
+
+export type Command<S extends { accountId: number }, E extends DomainEvent, G> = {
+  rows: RowTable<S, E>;
+  id: number;
+  context: CommandContext;
+  /** When it happened, where that is not now. */
+  occurredAt?: Date | undefined;
+  /** What the decision needs from outside, fetched before it and again before every retry. */
+  given: (loaded: Loaded<S> | undefined) => Promise<G>;
+  /** Pure. Throws a kernel error to refuse. `now` is the time that will stand in the events. */
+  decide: (state: S | undefined, given: G, now: Date) => E[] | Decision<E>;
+};
+
+export type Handled<S, E extends DomainEvent, G> = {
+  state: S;
+  events: Recorded<E>[];
+  given: G;
+  now: Date;
+};
+
+type Pending = {
+  command: Command<{ accountId: number }, DomainEvent, unknown>;
+  since: number;
+  resolve: (handled: Handled<{ accountId: number }, DomainEvent, unknown>) => void;
+  reject: (error: unknown) => void;
+};
+
+/** Commands decided one after the other on the growing state, to be committed together. */
+type Segment = {
+  writes: Write[];
+  claims: Claim[];
+  releases: Claim[];
+  members: { pending: Pending; settle: () => void }[];
+};
+
+/**
+ * The one way in which anything changes: load, decide, commit. Commands for one stream queue up; those
+ * that wait while an append runs are decided in turn on the folded state and appended as one batch, and
+ * a refused one answers only its own caller. A race lost to another process starts again from the load.
+ */
+@Injectable()
+export class CommandPipeline {
+  private readonly queues = new Map<string, Pending[]>();
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly rows: Rows,
+    private readonly keys: PersonalKeys,
+  ) {}
+
+  /** @throws UnavailableError when other processes won every race for ten seconds */
+  handleCommand<S extends { accountId: number }, E extends DomainEvent, G>(
+    command: Command<S, E, G>,
+  ): Promise<Handled<S, E, G>> {
+    return new Promise((resolve, reject) => {
+      const pending = { command, since: Date.now(), resolve, reject } as unknown as Pending;
+      const stream = streamOf(command.rows.aggregate, command.id);
+      const queue = this.queues.get(stream);
+      if (queue) queue.push(pending);
+      else {
+        const fresh = [pending];
+        this.queues.set(stream, fresh);
+        void this.drain(stream, fresh);
+      }
+    });
+  }
+
+  private async drain(stream: string, queue: Pending[]): Promise<void> {
+    for (let losses = 0; queue.length > 0;) {
+      const batch = queue.splice(0, TOGETHER);
+      const left = await this.runBatch(stream, batch);
+      losses = left.length > 0 ? losses + 1 : 0;
+      const late = Date.now() - RETRY_WITHIN_MS;
+      for (const pending of left) {
+        if (pending.since > late) continue;
+        pending.reject(new UnavailableError('Too many others are changing this record right now'));
+      }
+      queue.unshift(...left.filter((pending) => pending.since > late));
+      if (losses > 0) await backOff(losses);
+    }
+    this.queues.delete(stream);
+  }
+
+  /** Answers every member of the batch but those that have to start again, which it returns. */
+  private async runBatch(stream: string, batch: Pending[]): Promise<Pending[]> {
+    const [first] = batch;
+    if (!first) return [];
+    let open: Segment = newSegment();
+    let remaining = batch;
+    try {
+      const { rows, id } = first.command;
+      const loaded = await this.rows.load(rows, id);
+      let state = loaded?.state;
+      let head = loaded?.head ?? null;
+      while (remaining.length > 0) {
+        const [pending] = remaining;
+        if (!pending) break;
+        const { command } = pending;
+        let decided;
+        try {
+          decided = await this.decide(command, loaded, state);
+        } catch (error) {
+          remaining = remaining.slice(1);
+          open.members.push({ pending, settle: () => pending.reject(error) });
+          continue;
+        }
+        const { decision, given, now, folded, recorded } = decided;
+        const alone = Boolean(
+          decision.claims?.length || decision.releases?.length || decision.starts?.length,
+        );
+        if (alone && open.members.length > 0) {
+          head = await this.commit(open, head);
+          open = newSegment();
+        }
+        remaining = remaining.slice(1);
+        state = folded;
+        if (recorded.length > 0 || alone) {
+          await this.add(open, stream, pending, decision, recorded, state, head);
+        }
+        open.members.push({
+          pending,
+          settle: () =>
+            folded
+              ? pending.resolve({ state: folded, events: recorded, given, now })
+              : pending.reject(new NotFoundError('Record')),
+        });
+        if (alone) {
+          head = await this.commit(open, head);
+          open = newSegment();
+        }
+      }
+      await this.commit(open, head);
+      return [];
+    } catch (error) {
+      const affected = open.members.map((member) => member.pending);
+      if (error instanceof ConflictError) return [...affected, ...remaining];
+      // The commands after a failed one were not decided yet: only its own segment hears of it.
+      for (const pending of affected.length > 0 ? affected : remaining) pending.reject(error);
+      return affected.length > 0 ? remaining : [];
+    }
+  }
+
+  private async decide(
+    command: Pending['command'],
+    loaded: Loaded<{ accountId: number }> | undefined,
+    state: { accountId: number } | undefined,
+  ) {
+    if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
+    const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
+    const now = new Date();
+    const answer = command.decide(state, given, now);
+    const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
+    const meta: EventMeta = {
+      ...command.context,
+      occurredAt: (command.occurredAt ?? now).toISOString(),
+      recordedAt: now.toISOString(),
+    };
+    let folded = state;
+    const recorded = decision.events.map((event): Recorded<DomainEvent> => {
+      const fact = { ...event, id: uuid(), meta };
+      folded = command.rows.aggregate.evolve(folded, fact);
+      return fact;
+    });
+    return { decision, given, now, folded, recorded };
+  }
+
+  private async add(
+    segment: Segment,
+    stream: string,
+    { command }: Pending,
+    decision: Decision<DomainEvent>,
+    recorded: Recorded<DomainEvent>[],
+    state: { accountId: number } | undefined,
+    head: Write['expected'],
+  ): Promise<void> {
+    const [first] = recorded;
+    if (!first || !state) throw new Error('claims and new streams need an event that says why');
+    const events = await this.keys.sealed(recorded.map(newEvent));
+    const [main] = segment.writes;
+    if (main?.row) {
+      main.events.push(...events);
+      main.row.state = state;
+    } else {
+      segment.writes.push({ stream, expected: head, events, row: rowOf(command, state) });
+    }
+    for (const begun of decision.starts ?? []) {
+      let begunState: { accountId: number } | undefined;
+      const facts = begun.events.map((event) => {
+        const fact = { ...event, id: uuid(), meta: first.meta };
+        begunState = begun.rows.aggregate.evolve(begunState, fact);
+        return fact;
+      });
+      if (!begunState) throw new Error('a new stream needs an event');
+      segment.writes.push({
+        stream: streamOf(begun.rows.aggregate, begun.id),
+        expected: null,
+        events: await this.keys.sealed(facts.map(newEvent)),
+        row: rowOf(begun, begunState),
+      });
+    }
+    segment.claims.push(...(decision.claims ?? []));
+    segment.releases.push(...(decision.releases ?? []));
+  }
+
+  /** Answers the members once what they were told is true. Returns the stream's head. */
+  private async commit(segment: Segment, head: Write['expected']): Promise<Write['expected']> {
+    let after = head;
+    if (segment.writes.length > 0) {
+      const [member] = segment.members;
+      const heads = await this.store.commit({
+        accountId: member?.pending.command.context.accountId ?? 0,
+        writes: segment.writes,
+        claims: segment.claims,
+        releases: segment.releases,
+      });
+      after = heads[0] ?? head;
+    }
+    for (const member of segment.members) member.settle();
+    segment.members = [];
+    return after;
+  }
+}
+
+function newSegment(): Segment {
+  return { writes: [], claims: [], releases: [], members: [] };
+}
+
+function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {
+  return { table: rows.table, id, foldVersion: rows.aggregate.foldVersion, state };
+}
+
+function newEvent({ id, type, data, meta }: Recorded<DomainEvent>): NewEvent {
+  return { id, type, version: EVENT_VERSION, data: data as JsonObject, meta };
+}
+
+/** Full jitter: processes that fight over one stream must not meet again at the same moment. */
+function backOff(losses: number): Promise<void> {
+  const ceiling = Math.min(2 ** losses, 100);
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * ceiling));
+}

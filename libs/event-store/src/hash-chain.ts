@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import type { Head, NewEvent } from './event-store.js';
+
+/**
+ * SHA-256 over the hash before and the event as canonical JSON (RFC 8785), so that it does not depend
+ * on how an engine lays out JSON. The first event of a stream chains to the stream's name.
+ */
+export function eventHash(stream: string, before: Head | null, event: NewEvent): string {
+  const text = canonicalize({
+    stream,
+    revision: before === null ? 0 : before.revision + 1,
+    id: event.id,
+    type: event.type,
+    version: event.version,
+    data: event.data,
+    meta: event.meta,
+  });
+  if (text === undefined) throw new Error('an event is always an object');
+  return createHash('sha256')
+    .update(before === null ? stream : before.hash)
+    .update(text)
+    .digest('hex');
+}
+
+/** The heads after each event, in order. */
+export function chain(stream: string, before: Head | null, events: NewEvent[]): Head[] {
+  const heads: Head[] = [];
+  let last = before;
+  for (const event of events) {
+    last = {
+      revision: last === null ? 0 : last.revision + 1,
+      hash: eventHash(stream, last, event),
+    };
+    heads.push(last);
+  }
+  return heads;
+}

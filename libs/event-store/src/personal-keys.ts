@@ -1,0 +1,139 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
+
+const KEYS_KEPT = 20_000;
+/** A key destroyed by another process is forgotten by this one within this time. */
+const KEY_KEPT_MS = 5_000;
+
+/** Event data whose `personal` part belongs to one customer. */
+type PersonalData = { customerId: number; personal: object | string | null };
+
+/**
+ * Every customer has a key of their own; personal fields stand in events only sealed with it.
+ * Destroying the key erases the person from the whole history without touching an event.
+ */
+@Injectable()
+export class PersonalKeys {
+  private readonly pool: pg.Pool;
+  private readonly wrappingKey: Buffer;
+  private readonly claimKey: Buffer;
+  private readonly known = new LRUCache<number, Buffer>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
+
+  constructor(source: DataSource, @Inject(CONFIG) config: Config) {
+    this.pool = poolOf(source);
+    this.wrappingKey = deriveKey(config.masterKey, 'personal keys');
+    this.claimKey = deriveKey(config.masterKey, 'claims');
+  }
+
+  /** Before the customer's first event. An unused key of a refused command does no harm. */
+  async create(customerId: number): Promise<void> {
+    const key = randomBytes(32);
+    await this.pool.query('insert into personal_keys (customer_id, wrapped) values ($1, $2)', [
+      customerId,
+      seal(this.wrappingKey, key, `customer ${customerId}`),
+    ]);
+    this.known.set(customerId, key);
+  }
+
+  /** Keys of those that have one; an erased customer is missing. */
+  async load(customerIds: Iterable<number>): Promise<Map<number, Buffer>> {
+    const keys = new Map<number, Buffer>();
+    const missing: number[] = [];
+    for (const id of new Set(customerIds)) {
+      const key = this.known.get(id);
+      if (key) keys.set(id, key);
+      else missing.push(id);
+    }
+    if (missing.length > 0) {
+      const { rows } = await this.pool.query<{ customer_id: number; wrapped: Buffer }>({
+        name: 'personal_keys_load',
+        text: 'select customer_id, wrapped from personal_keys where customer_id = any ($1)',
+        values: [missing],
+      });
+      for (const row of rows) {
+        const key = open(this.wrappingKey, row.wrapped, `customer ${row.customer_id}`);
+        this.known.set(row.customer_id, key);
+        keys.set(row.customer_id, key);
+      }
+    }
+    return keys;
+  }
+
+  /** The stored form of events: `personal` becomes sealed base64. */
+  async sealed(events: NewEvent[]): Promise<NewEvent[]> {
+    if (!events.some((event) => isPersonal(event.data))) return events;
+    const keys = await this.load(customersOf(events));
+    return events.map((event) => {
+      const data: unknown = event.data;
+      if (!isPersonal(data)) return event;
+      const key = keys.get(data.customerId);
+      if (!key) throw new Error(`customer ${data.customerId} has no key to seal with`);
+      const plain = Buffer.from(JSON.stringify(data.personal));
+      const personal = seal(key, plain, sealContext(event)).toString('base64');
+      return { ...event, data: { ...event.data, personal } };
+    });
+  }
+
+  /** The other way round; without a key `personal` is null. */
+  async opened<E extends StoredEvent>(events: E[]): Promise<E[]> {
+    if (!events.some((event) => isPersonal(event.data))) return events;
+    const keys = await this.load(customersOf(events));
+    return events.map((event) => {
+      const data: unknown = event.data;
+      if (!isPersonal(data)) return event;
+      const key = keys.get(data.customerId);
+      const personal = key
+        ? (JSON.parse(
+            open(key, Buffer.from(String(data.personal), 'base64'), sealContext(event)).toString(),
+          ) as JsonObject)
+        : null;
+      return { ...event, data: { ...event.data, personal } };
+    });
+  }
+
+  /** A text about one person for a table of ours, outside events. */
+  async sealText(customerId: number, text: string, context: string): Promise<Buffer | undefined> {
+    const key = (await this.load([customerId])).get(customerId);
+    return key && seal(key, Buffer.from(text), context);
+  }
+
+  async openText(customerId: number, sealed: Buffer, context: string): Promise<string | undefined> {
+    const key = (await this.load([customerId])).get(customerId);
+    return key && open(key, sealed, context).toString();
+  }
+
+  /** `value` already normalised: equal values must be equal texts. */
+  claim(accountId: number, kind: string, value: string, stream: string): Claim {
+    return { kind, value: fingerprint(this.claimKey, accountId, kind, value), stream };
+  }
+}
+
+function isPersonal(data: unknown): data is PersonalData {
+  return (
+    typeof data === 'object' &&
+    data !== null &&
+    'personal' in data &&
+    data.personal !== null &&
+    'customerId' in data &&
+    typeof data.customerId === 'number'
+  );
+}
+
+function* customersOf(events: NewEvent[]): Iterable<number> {
+  for (const { data } of events) {
+    const candidate: unknown = data;
+    if (isPersonal(candidate)) yield candidate.customerId;
+  }
+}
+
+function sealContext(event: NewEvent): string {
+  return `${event.type} ${event.id}`;
+}

@@ -1,0 +1,19 @@
+import type { Position } from './event-store.js';
+
+const DIGITS = 20;
+
+/** Fixed width, so that positions compare as text too. */
+export function formatPosition(position: Position): string {
+  const pad = (n: bigint) => n.toString().padStart(DIGITS, '0');
+  return `${pad(position.commit)}:${pad(position.prepare)}`;
+}
+
+export function parsePosition(text: string): Position {
+  const [commit, prepare] = text.split(':');
+  if (commit === undefined || prepare === undefined) throw new Error(`no position: ${text}`);
+  return { commit: BigInt(commit), prepare: BigInt(prepare) };
+}
+
+export function isAfter(a: Position, b: Position): boolean {
+  return a.commit === b.commit ? a.prepare > b.prepare : a.commit > b.commit;
+}

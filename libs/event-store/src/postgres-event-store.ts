@@ -1,0 +1,433 @@
+import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { CONFIG } from '#database/database.module.js';
+import { poolOf } from '#database/data-source.js';
+import { Notifications } from '#database/notifications.js';
+import {
+  ClaimTakenError,
+  ConflictError,
+  EventStore,
+  type Commit,
+  type Head,
+  type Position,
+  type StoredEvent,
+  type Subscriber,
+  type Write,
+} from './event-store.js';
+import { chain } from './hash-chain.js';
+import { Lanes } from './lanes.js';
+
+const CHANNEL = 'inkpad_events';
+const WAKE_EVERY_MS = 20;
+const POLL_MS = 500;
+const READ_BATCH = 500;
+const SETTLE_WITHIN_MS = 30_000;
+
+const COMMIT = {
+  name: 'es_commit',
+  text: 'select es.commit($1, $2, $3, $4, $5, $6, $7) as won',
+};
+const COLUMNS =
+  'e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type, e.schema_version, e.data, e.meta, e.hash';
+const READ_ALL = {
+  name: 'es_read_all',
+  text: `select ${COLUMNS} from es.events e
+         where e.tx < pg_snapshot_xmin(pg_current_snapshot()) and (e.tx, e.pos) > ($1::xid8, $2::bigint)
+         order by e.tx, e.pos limit $3`,
+};
+const READ_FORWARDS = {
+  name: 'es_read_forwards',
+  text: `select ${COLUMNS} from es.events e
+         where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision limit $4`,
+};
+const READ_BACKWARDS = {
+  name: 'es_read_backwards',
+  text: `select ${COLUMNS} from es.events e
+         where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision desc limit $4`,
+};
+
+type EventRow = {
+  tx_text: string;
+  pos_text: string;
+  stream_id: string;
+  revision: number;
+  event_id: string;
+  type: string;
+  schema_version: number;
+  data: StoredEvent['data'];
+  meta: StoredEvent['meta'];
+  hash: Buffer;
+};
+
+type Prepared = { write: Write; heads: Head[] };
+
+/**
+ * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
+ * stop below the oldest transaction still running, so a late commit is waited for, never skipped.
+ */
+@Injectable()
+export class PostgresEventStore extends EventStore implements OnModuleDestroy {
+  private readonly log = new Logger(PostgresEventStore.name);
+  private readonly pool: pg.Pool;
+  private readonly lanes = new Lanes<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
+  private readonly wakers = new Set<() => void>();
+  private listening: Notifications | undefined;
+  private wakeTimer: NodeJS.Timeout | undefined;
+  private wakeWanted = false;
+
+  constructor(
+    source: DataSource,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    super();
+    this.pool = poolOf(source);
+  }
+
+  override async commit(commit: Commit): Promise<Head[]> {
+    if (commit.writes.some((write) => write.events.length === 0)) {
+      throw new Error('an empty append is refused');
+    }
+    const heads = await (isIndependent(commit) ? this.lanes.add(commit) : this.commitAlone(commit));
+    this.wake();
+    return heads;
+  }
+
+  override async *readStream(
+    stream: string,
+    options: { from?: number; to?: number; direction?: 'forwards' | 'backwards' } = {},
+  ): AsyncIterable<StoredEvent> {
+    const backwards = options.direction === 'backwards';
+    let low = backwards ? (options.to ?? 0) : (options.from ?? 0);
+    let high = (backwards ? options.from : options.to) ?? Number.MAX_SAFE_INTEGER;
+    for (;;) {
+      const { rows } = await this.pool.query<EventRow>(backwards ? READ_BACKWARDS : READ_FORWARDS, [
+        stream,
+        low,
+        high,
+        READ_BATCH,
+      ]);
+      for (const row of rows) yield storedEvent(row);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < READ_BATCH) return;
+      if (backwards) high = last.revision - 1;
+      else low = last.revision + 1;
+    }
+  }
+
+  override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+    const { rows } = await this.pool.query<EventRow>(READ_ALL, [
+      after.commit.toString(),
+      after.prepare.toString(),
+      limit,
+    ]);
+    return rows.map(storedEvent);
+  }
+
+  override async head(): Promise<Position> {
+    const { rows } = await this.pool.query<{ next: string }>(
+      'select pg_snapshot_xmax(pg_current_snapshot())::text as next',
+    );
+    return { commit: BigInt(rows[0]?.next ?? 0), prepare: 0n };
+  }
+
+  override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
+    await this.listen();
+    let position = after;
+    while (!signal.aborted) {
+      let woken = false;
+      let wakeUp: () => void = () => undefined;
+      const waker = () => {
+        woken = true;
+        wakeUp();
+      };
+      this.wakers.add(waker);
+      try {
+        const events = await this.read(position, batch);
+        const last = events.at(-1);
+        if (last !== undefined) {
+          await onEvents(events);
+          position = last.position;
+        } else if (!woken) {
+          await new Promise<void>((resolve) => {
+            const done = () => {
+              clearTimeout(timer);
+              signal.removeEventListener('abort', done);
+              resolve();
+            };
+            const timer = setTimeout(done, POLL_MS);
+            wakeUp = done;
+            signal.addEventListener('abort', done, { once: true });
+          });
+        }
+      } finally {
+        this.wakers.delete(waker);
+      }
+    }
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    clearTimeout(this.wakeTimer);
+    await this.listening?.close();
+  }
+
+  /** While the database is away there is nothing to read, and it will be looked at again. */
+  private async read(after: Position, limit: number): Promise<StoredEvent[]> {
+    try {
+      return await this.readAll(after, limit);
+    } catch (error) {
+      if (!isConnectionLoss(error)) throw error;
+      this.log.warn(`the log cannot be read just now: ${messageOf(error)}`);
+      return [];
+    }
+  }
+
+  /** Independent commits share a transaction; whoever lost a race is told so, the others are in. */
+  private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
+    let unknown = false;
+    if (group.length > 1) {
+      try {
+        return await this.append(group, false);
+      } catch (error) {
+        this.log.debug(`a group of ${group.length} appends falls apart: ${messageOf(error)}`);
+        unknown = isConnectionLoss(error);
+      }
+    }
+    return Promise.allSettled(group.map((commit) => this.commitAlone(commit, unknown)));
+  }
+
+  /**
+   * A lost connection leaves open whether the commit happened. The identical append settles it: either
+   * it goes through now, or the stream has moved and our event ids tell by whom.
+   */
+  private async commitAlone(commit: Commit, afterLoss = false): Promise<Head[]> {
+    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    let unknown = afterLoss;
+    let refused: unknown;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        if (unknown && (await this.isStored(commit))) return headsOf(commit);
+        if (refused) throw refused;
+        const [result] = await this.append([commit], true);
+        if (result?.status === 'fulfilled') return result.value;
+        throw result?.reason ?? new Error('a commit has one result');
+      } catch (error) {
+        if (error instanceof ConflictError || error instanceof ClaimTakenError) {
+          if (!unknown || refused) throw error;
+          refused = error;
+          continue;
+        }
+        const lost = isConnectionLoss(error);
+        const unreachable = error instanceof UnavailableError;
+        if (unreachable && !unknown) throw error;
+        if (!lost && !unreachable && !isRolledBackForRetry(error)) throw error;
+        unknown ||= lost;
+        if (Date.now() > deadline) {
+          if (!unknown) throw new UnavailableError('The database is too busy', { cause: error });
+          throw new UnknownOutcomeError('the outcome of a commit stays unknown', { cause: error });
+        }
+        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** attempt, 1_000)));
+      }
+    }
+  }
+
+  private async append(
+    commits: Commit[],
+    atomic: boolean,
+  ): Promise<PromiseSettledResult<Head[]>[]> {
+    const prepared = commits.map((commit) =>
+      commit.writes.map((write) => ({
+        write,
+        heads: chain(write.stream, write.expected, write.events),
+      })),
+    );
+    const client = await this.connect();
+    let broken = true;
+    try {
+      const { rows } = await client.query<{ won: string[] }>({
+        ...COMMIT,
+        values: commitArguments(commits, prepared, atomic),
+      });
+      broken = false;
+      const won = new Set(rows[0]?.won);
+      return prepared.map((writes) =>
+        writes.every(({ write }) => won.has(write.stream))
+          ? { status: 'fulfilled', value: writes.map(lastHead) }
+          : { status: 'rejected', reason: new ConflictError() },
+      );
+    } catch (error) {
+      broken = !(error instanceof pg.DatabaseError) || isConnectionLoss(error);
+      throw refusal(error);
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  private async connect(): Promise<pg.PoolClient> {
+    try {
+      return await this.pool.connect();
+    } catch (cause) {
+      throw new UnavailableError('The database cannot be reached', { cause });
+    }
+  }
+
+  private async isStored(commit: Commit): Promise<boolean> {
+    const ids = commit.writes.flatMap((write) => write.events.map((event) => event.id));
+    const { rows } = await this.pool.query<{ n: number }>(
+      'select count(*) as n from es.events where event_id = any ($1)',
+      [ids],
+    );
+    return rows[0]?.n === ids.length;
+  }
+
+  private async listen(): Promise<void> {
+    if (this.listening) return;
+    const wakeAll = () => this.wakers.forEach((wake) => wake());
+    this.listening = new Notifications(this.config.databaseUrl, CHANNEL, wakeAll, wakeAll);
+    await this.listening.listen();
+  }
+
+  /**
+   * At once, then at most every 20 ms, and never inside an append: NOTIFY takes a lock on the whole
+   * database at commit.
+   */
+  private wake(): void {
+    if (this.wakeTimer) {
+      this.wakeWanted = true;
+      return;
+    }
+    this.pool
+      .query({ name: 'es_notify', text: `select pg_notify('${CHANNEL}', '')` })
+      .catch((error: unknown) => this.log.warn(`subscribers will poll: ${messageOf(error)}`));
+    this.wakeTimer = setTimeout(() => {
+      this.wakeTimer = undefined;
+      if (this.wakeWanted) {
+        this.wakeWanted = false;
+        this.wake();
+      }
+    }, WAKE_EVERY_MS);
+    this.wakeTimer.unref();
+  }
+}
+
+/** Commits without claims that write one stream may share a transaction with others. */
+function isIndependent(commit: Commit): boolean {
+  return commit.writes.length === 1 && !commit.claims?.length && !commit.releases?.length;
+}
+
+function commitArguments(commits: Commit[], prepared: Prepared[][], atomic: boolean): unknown[] {
+  const heads: object[] = [];
+  const events: object[] = [];
+  const rows: object[] = [];
+  const tables = new Set<string>();
+  prepared.forEach((writes, i) => {
+    const a = commits[i]?.accountId;
+    for (const { write, heads: chained } of writes) {
+      const { stream: s, expected, row } = write;
+      const { revision: r, hash: h } = lastHead({ write, heads: chained });
+      const x = expected?.revision ?? -1;
+      heads.push({ s, a, x, p: expected?.hash ?? null, n: write.events.length, h });
+      write.events.forEach((event, e) => {
+        events.push({
+          s,
+          r: chained[e]?.revision,
+          id: event.id,
+          t: event.type,
+          v: event.version,
+          a,
+          d: event.data,
+          m: event.meta,
+          h: chained[e]?.hash,
+          at: event.meta.recordedAt,
+        });
+      });
+      if (row) {
+        tables.add(row.table);
+        rows.push({ t: row.table, s, id: row.id, a, r, h, v: row.foldVersion, st: row.state });
+      }
+    }
+  });
+  const [commit] = commits;
+  return [
+    JSON.stringify(heads),
+    JSON.stringify(events),
+    [...tables],
+    JSON.stringify(rows),
+    claimArgument(commit, commit?.claims, prepared[0]),
+    claimArgument(commit, commit?.releases, prepared[0]),
+    atomic,
+  ];
+}
+
+function claimArgument(
+  commit: Commit | undefined,
+  claims: Commit['claims'],
+  prepared: Prepared[] = [],
+): string | null {
+  if (!claims?.length) return null;
+  const revisions = new Map(prepared.map((p) => [p.write.stream, lastHead(p).revision]));
+  return JSON.stringify(
+    claims.map((claim) => ({
+      a: commit?.accountId,
+      k: claim.kind,
+      v: claim.value.toString('hex'),
+      s: claim.stream,
+      r: revisions.get(claim.stream) ?? 0,
+    })),
+  );
+}
+
+function lastHead({ heads }: Prepared): Head {
+  const last = heads.at(-1);
+  if (last === undefined) throw new Error('a write has at least one event');
+  return last;
+}
+
+function headsOf(commit: Commit): Head[] {
+  return commit.writes.map((write) =>
+    lastHead({ write, heads: chain(write.stream, write.expected, write.events) }),
+  );
+}
+
+function storedEvent(row: EventRow): StoredEvent {
+  return {
+    id: row.event_id,
+    stream: row.stream_id,
+    revision: row.revision,
+    type: row.type,
+    version: row.schema_version,
+    data: row.data,
+    meta: row.meta,
+    hash: row.hash.toString('hex'),
+    position: { commit: BigInt(row.tx_text), prepare: BigInt(row.pos_text) },
+  };
+}
+
+function refusal(error: unknown): unknown {
+  if (!(error instanceof pg.DatabaseError)) return error;
+  if (error.code === 'IP001') return new ConflictError();
+  if (error.code === 'IP002') return new ClaimTakenError((error.detail ?? '').split(','));
+  return error;
+}
+
+/** Broken sockets have no SQLSTATE; class 57P is a server going down, class 08 a lost connection. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (error instanceof pg.DatabaseError) return code.startsWith('57P') || code.startsWith('08');
+  return code.startsWith('E') || /connection|timeout exceeded/i.test(error.message);
+}
+
+/** Deadlock, serialisation failure, lock timeout: rolled back for certain, worth another try. */
+function isRolledBackForRetry(error: unknown): boolean {
+  return (
+    error instanceof pg.DatabaseError &&
+    ['40P01', '40001', '55P03', '57014'].includes(error.code ?? '')
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,118 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import { UnavailableError } from '#kernel/errors.js';
+import { poolOf } from '#database/data-source.js';
+import { EventStore, type StoredEvent } from './event-store.js';
+import type { Head } from './event-store.js';
+import { Lanes } from './lanes.js';
+import { PersonalKeys } from './personal-keys.js';
+import { isConnectionLoss } from './postgres-event-store.js';
+
+/** Where an aggregate's rows stand, and what else a load brings along from neighbouring tables. */
+export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
+  aggregate: Aggregate<S, E>;
+  table: string;
+  /** An SQL expression over `r`, the row; its value arrives as `Loaded.joined`. */
+  joined?: string;
+};
+
+export type Loaded<S> = { state: S; head: Head; joined: number };
+
+type Row = {
+  id: number;
+  revision: number;
+  hash: Buffer;
+  fold_version: number;
+  state: object;
+  joined: number;
+};
+
+export const streamOf = (aggregate: { name: string }, id: number): string =>
+  `${aggregate.name}-${id}`;
+
+/** Rows are folds of streams: loading one costs one row, however long its history. */
+@Injectable()
+export class Rows {
+  private readonly pool: pg.Pool;
+  private readonly loaders = new Map<string, Lanes<number, Row | undefined>>();
+
+  constructor(
+    source: DataSource,
+    private readonly events: EventStore,
+    private readonly keys: PersonalKeys,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  async load<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    id: number,
+  ): Promise<Loaded<S> | undefined> {
+    const row = await this.loaderOf(rows).add(id);
+    if (!row) return undefined;
+    if (row.fold_version !== rows.aggregate.foldVersion) {
+      const fold = await this.fold(rows.aggregate, streamOf(rows.aggregate, id));
+      return fold && { ...fold, joined: row.joined };
+    }
+    return {
+      state: row.state as S,
+      head: { revision: row.revision, hash: row.hash.toString('hex') },
+      joined: row.joined,
+    };
+  }
+
+  /** The state from the events alone, up to a revision (inclusive) where one is given. */
+  async fold<S extends { accountId: number }, E extends DomainEvent>(
+    aggregate: Aggregate<S, E>,
+    stream: string,
+    to?: number,
+  ): Promise<{ state: S; head: Head; last: Recorded<E> } | undefined> {
+    let folded: { state: S; head: Head; last: Recorded<E> } | undefined;
+    for await (const stored of this.events.readStream(stream, to === undefined ? {} : { to })) {
+      const [event] = await this.keys.opened([stored]);
+      if (event === undefined) throw new Error('opening events keeps their number');
+      const last = recorded<E>(event);
+      const state = aggregate.evolve(folded?.state, last);
+      folded = { state, head: { revision: event.revision, hash: event.hash }, last };
+    }
+    return folded;
+  }
+
+  private loaderOf<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+  ): Lanes<number, Row | undefined> {
+    const known = this.loaders.get(rows.table);
+    if (known) return known;
+    const query = {
+      name: `rows_${rows.table}`,
+      text: `select r.id, r.revision, r.hash, r.fold_version, r.state, ${rows.joined ?? '0'} as joined
+             from ${rows.table} r where r.id = any ($1)`,
+    };
+    const loader = new Lanes<number, Row | undefined>(2, 32, async (ids) => {
+      const found = new Map<number, Row>();
+      for (const row of await this.query(query, ids)) found.set(row.id, row);
+      return ids.map((id) => ({ status: 'fulfilled', value: found.get(id) }));
+    });
+    this.loaders.set(rows.table, loader);
+    return loader;
+  }
+
+  private async query(query: { name: string; text: string }, ids: number[]): Promise<Row[]> {
+    try {
+      return (await this.pool.query<Row>({ ...query, values: [ids] })).rows;
+    } catch (cause) {
+      if (isConnectionLoss(cause)) {
+        throw new UnavailableError('The database cannot be reached', { cause });
+      }
+      throw cause;
+    }
+  }
+}
+
+/** What a fold sees of a stored event. */
+export function recorded<E extends DomainEvent>(event: StoredEvent): Recorded<E> {
+  const { id, type, data, meta } = event;
+  return { id, type, data, meta } as unknown as Recorded<E>;
+}

@@ -1,0 +1,47 @@
+/** Who acts. `id` is the id in the table of that type; 0 for the system itself. */
+export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number };
+
+export type Channel = 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+
+/** What a command knows about its caller. `accountId` is the store that the caller was let into. */
+export type CommandContext = {
+  accountId: number;
+  actor: Actor;
+  channel: Channel;
+  requestId: string;
+};
+
+/** Stands in every event (contract section 11). Times are ISO 8601, UTC. */
+export type EventMeta = CommandContext & {
+  /** When it happened, which an offline till may report late. */
+  occurredAt: string;
+  /** When it was written. */
+  recordedAt: string;
+};
+
+export type DomainEvent = { type: string; data: object };
+
+export type Recorded<E extends DomainEvent> = E & { id: string; meta: EventMeta };
+
+/**
+ * One kind of stream and the fold that turns it into state. `data.personal` of an event, where there
+ * is one, is stored sealed with the key of `data.customerId` and reads as null once that key is gone.
+ */
+export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = {
+  /** Streams are called `<name>-<id>`. */
+  name: string;
+  /** Raise it when `evolve` changes: rows of an older fold are folded anew. */
+  foldVersion: number;
+  evolve: (state: S | undefined, event: Recorded<E>) => S;
+};
+
+/** The compiler's proof that a switch over event types misses none. */
+export function unreachable(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`);
+}
+
+/** An event of an existing stream met no state: the stream is damaged or read from the middle. */
+export function existing<S>(state: S | undefined): S {
+  if (state === undefined) throw new Error('the stream does not begin with its creation event');
+  return state;
+}

@@ -1,0 +1,134 @@
+import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+
+const flag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((value) => value === 'true' || value === '1');
+
+const url = (...protocols: string[]) =>
+  z.string().refine(
+    (value) => {
+      return URL.canParse(value) && protocols.includes(new URL(value).protocol);
+    },
+    `must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+  );
+
+const settings = z.object({
+  NODE_ENV: z.string().default('development'),
+  HOST: z.string().default('0.0.0.0'),
+  PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
+  DATA_DIR: z.string().default('.data'),
+  PUBLIC_URL: url('http:', 'https:').optional(),
+  DATABASE_URL: url('postgres:', 'postgresql:').optional(),
+  DATABASE_MIGRATION_URL: url('postgres:', 'postgresql:').optional(),
+  DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10),
+  MASTER_KEY: z
+    .string()
+    .refine((value) => Buffer.from(value, 'base64').length === 32, 'must be 32 bytes in base64')
+    .optional(),
+  RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(1).default(300),
+  TRUST_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  WEBHOOK_ALLOW_INSECURE_TARGETS: flag.default(false),
+  WEBHOOK_TIME_SCALE: z.coerce.number().min(1).default(1),
+  LOG_LEVEL: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug']).default('info'),
+});
+
+export type Config = {
+  production: boolean;
+  host: string;
+  port: number;
+  /** Absolute. */
+  dataDir: string;
+  /** Without a trailing slash. */
+  publicUrl: string;
+  databaseUrl: string;
+  databaseMigrationUrl: string;
+  databasePool: number;
+  masterKey: Buffer;
+  rateLimitPerMinute: number;
+  trustProxyHops: number;
+  webhookAllowInsecureTargets: boolean;
+  webhookTimeScale: number;
+  logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
+};
+
+/** A setting is wrong: the message names every bad one and is all that a person needs to see. */
+export class ConfigError extends Error {}
+
+/**
+ * The one place that reads the environment. Empty values count as unset.
+ * @throws ConfigError that names every bad value at once
+ */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, v]) => v !== ''));
+  const parsed = settings.safeParse(given);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
+  }
+  const env = parsed.data;
+  const dataDir = resolve(env.DATA_DIR);
+  const production = env.NODE_ENV === 'production';
+  const databaseUrl = env.DATABASE_URL ?? embeddedDatabaseUrl(dataDir);
+  return {
+    production,
+    host: env.HOST,
+    port: env.PORT,
+    dataDir,
+    publicUrl: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
+    databaseUrl,
+    databaseMigrationUrl: env.DATABASE_MIGRATION_URL ?? databaseUrl,
+    databasePool: env.DATABASE_POOL,
+    masterKey: masterKey(env.MASTER_KEY, production, dataDir),
+    rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
+    trustProxyHops: env.TRUST_PROXY_HOPS,
+    webhookAllowInsecureTargets: env.WEBHOOK_ALLOW_INSECURE_TARGETS,
+    webhookTimeScale: env.WEBHOOK_TIME_SCALE,
+    logLevel: env.LOG_LEVEL,
+  };
+}
+
+/** What `npm start` wrote about the database that it runs; read by tools started beside it. */
+function embeddedDatabaseUrl(dataDir: string): string {
+  const file = join(dataDir, 'run.json');
+  try {
+    const run = z
+      .object({ postgres: z.object({ url: z.string() }) })
+      .parse(JSON.parse(readFileSync(file, 'utf8')));
+    return run.postgres.url;
+  } catch (cause) {
+    throw new ConfigError(
+      `DATABASE_URL is not set and no running service was found (${file}): run npm start first, or set DATABASE_URL`,
+      { cause },
+    );
+  }
+}
+
+function masterKey(given: string | undefined, production: boolean, dataDir: string): Buffer {
+  if (given !== undefined) return Buffer.from(given, 'base64');
+  if (production) {
+    throw new ConfigError(
+      'MASTER_KEY must be set in production (32 bytes in base64): everything sealed is lost without it',
+    );
+  }
+  const file = join(dataDir, 'master.key');
+  if (!existsSync(file)) {
+    mkdirSync(dataDir, { recursive: true });
+    const draft = `${file}.${process.pid}`;
+    writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
+    try {
+      // link, not rename: of two processes that start at once, the second keeps the first one's key
+      linkSync(draft, file);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    } finally {
+      unlinkSync(draft);
+    }
+  }
+  const key = Buffer.from(readFileSync(file, 'utf8'), 'base64');
+  if (key.length !== 32)
+    throw new ConfigError(`${file} is damaged: it must hold 32 bytes in base64`);
+  return key;
+}

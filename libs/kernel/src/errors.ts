@@ -1,0 +1,56 @@
+/** Messages by field name; `base` is a fault of the whole record (contract section 1). */
+export type FieldErrors = Record<string, string[]>;
+
+/** The record is not there, or the caller may not know that it is. Answers 404. */
+export class NotFoundError extends Error {
+  constructor(what: string) {
+    super(`${what} not found`);
+  }
+}
+
+export type RejectionCode =
+  | 'validation_failed'
+  | 'insufficient_stamps'
+  | 'reward_inactive'
+  | 'card_expired'
+  | 'stamp_limit_reached';
+
+/** The request was understood and refused by a rule. Answers 422. */
+export class RejectedError extends Error {
+  constructor(
+    readonly errors: FieldErrors,
+    readonly code: RejectionCode = 'validation_failed',
+    readonly resolution?: string,
+  ) {
+    super(
+      Object.entries(errors)
+        .flatMap(([field, messages]) =>
+          messages.map((message) => (field === 'base' ? message : `${field} ${message}`)),
+        )
+        .join('; '),
+    );
+  }
+}
+
+/** Token missing or invalid. Answers 401. */
+export class UnauthorizedError extends Error {
+  constructor() {
+    super('The API token is missing or invalid');
+  }
+}
+
+/** More requests than the window allows. Answers 429. */
+export class RateLimitedError extends Error {
+  constructor(readonly retryAfterSeconds: number) {
+    super('Rate limit exceeded');
+  }
+}
+
+/** A part that this request needs is away and nothing was written. Answers 503. */
+export class UnavailableError extends Error {}
+
+/**
+ * Whether the commit happened could not be found out in time. The caller gets no answer at all,
+ * because clients resend after any 5xx (contract section 1).
+ */
+export class UnknownOutcomeError extends Error {}

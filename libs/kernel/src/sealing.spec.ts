@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { publicEventId } from './public-id.js';
+import { deriveKey, fingerprint, open, seal } from './sealing.js';
+
+const key = randomBytes(32);
+
+describe('sealing', () => {
+  it('opens what it sealed and never seals the same way twice', () => {
+    const one = seal(key, Buffer.from('Änne'), 'here');
+    const two = seal(key, Buffer.from('Änne'), 'here');
+    expect(one.equals(two)).toBe(false);
+    expect(open(key, one, 'here').toString()).toBe('Änne');
+  });
+
+  it('does not open in another place, with another key, or changed', () => {
+    const sealed = seal(key, Buffer.from('secret'), 'here');
+    expect(() => open(key, sealed, 'there')).toThrow();
+    expect(() => open(randomBytes(32), sealed, 'here')).toThrow();
+    sealed[sealed.length - 1] = (sealed.at(-1) ?? 0) ^ 1;
+    expect(() => open(key, sealed, 'here')).toThrow();
+  });
+
+  it('derives a key of its own for each purpose', () => {
+    expect(deriveKey(key, 'claims').equals(deriveKey(key, 'secrets'))).toBe(false);
+    expect(deriveKey(key, 'claims').equals(deriveKey(key, 'claims'))).toBe(true);
+  });
+
+  it('fingerprints parts, not their concatenation', () => {
+    expect(fingerprint(key, 'ab', 'c').equals(fingerprint(key, 'a', 'bc'))).toBe(false);
+  });
+});
+
+describe('public event id', () => {
+  it('is evt_ and 26 characters, the same for the same event', () => {
+    const id = publicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570');
+    expect(id).toMatch(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/);
+    expect(publicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570')).toBe(id);
+    expect(publicEventId('00000000-0000-0000-0000-000000000000')).toBe(`evt_${'0'.repeat(26)}`);
+    expect(publicEventId('ffffffff-ffff-ffff-ffff-ffffffffffff')).toBe(`evt_7${'Z'.repeat(25)}`);
+  });
+});

@@ -1,0 +1,37 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** One key per purpose, so that a value sealed for one use cannot be opened by another. */
+export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', masterKey, 'inkpad', purpose, 32));
+}
+
+/**
+ * AES-256-GCM with a fresh nonce: nonce, tag, ciphertext in one buffer.
+ * `context` is authenticated but not stored: a sealed value moved to another place does not open.
+ */
+export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce);
+  cipher.setAAD(Buffer.from(context));
+  const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+}
+
+/** @throws when the key or the context is another one, or a bit was changed */
+export function open(key: Buffer, sealed: Buffer, context: string): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES));
+  decipher.setAAD(Buffer.from(context));
+  decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  return Buffer.concat([
+    decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)),
+    decipher.final(),
+  ]);
+}
+
+/** Keyed hash of a value that must be findable but not readable. */
+export function fingerprint(key: Buffer, ...parts: (string | number)[]): Buffer {
+  return createHmac('sha256', key).update(JSON.stringify(parts)).digest();
+}

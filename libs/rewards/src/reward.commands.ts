@@ -1,0 +1,100 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { nextId } from '#database/ids.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
+import { createReward, deleteReward, updateReward, type Reward } from './reward.js';
+import { rewardRows } from './reward.entity.js';
+import type { RewardAttributes } from './reward.events.js';
+import { RewardsService } from './rewards.service.js';
+
+export class CreateReward extends Command<Reward> {
+  constructor(
+    readonly context: CommandContext,
+    readonly cardId: number,
+    /** A null position means behind the card's last. */
+    readonly attributes: Omit<RewardAttributes, 'position'> & { position: number | null },
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(CreateReward)
+export class CreateRewardHandler implements ICommandHandler<CreateReward> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly rewards: RewardsService,
+    private readonly source: DataSource,
+  ) {}
+
+  async execute({ context, cardId, attributes }: CreateReward): Promise<Reward> {
+    const id = await nextId(this.source, 'rewards_id');
+    const { state } = await this.pipeline.handleCommand({
+      rows: rewardRows,
+      id,
+      context,
+      given: () => this.rewards.nextPosition(context.accountId, cardId),
+      decide: (_state, next) =>
+        createReward(id, context.accountId, cardId, {
+          ...attributes,
+          position: attributes.position ?? next,
+        }),
+    });
+    return state;
+  }
+}
+
+export class UpdateReward extends Command<Reward> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly changes: Partial<RewardAttributes>,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UpdateReward)
+export class UpdateRewardHandler implements ICommandHandler<UpdateReward> {
+  constructor(private readonly pipeline: CommandPipeline) {}
+
+  async execute({ context, id, changes }: UpdateReward): Promise<Reward> {
+    const { state } = await this.pipeline.handleCommand({
+      rows: rewardRows,
+      id,
+      context,
+      given: async () => undefined,
+      decide: (current) => updateReward(current, changes),
+    });
+    return state;
+  }
+}
+
+export class DeleteReward extends Command<void> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(DeleteReward)
+export class DeleteRewardHandler implements ICommandHandler<DeleteReward> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly rewards: RewardsService,
+  ) {}
+
+  async execute({ context, id }: DeleteReward): Promise<void> {
+    await this.pipeline.handleCommand({
+      rows: rewardRows,
+      id,
+      context,
+      given: () => this.rewards.everRedeemed(id),
+      decide: deleteReward,
+    });
+  }
+}
+
+export const rewardHandlers = [CreateRewardHandler, UpdateRewardHandler, DeleteRewardHandler];

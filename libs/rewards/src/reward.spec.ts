@@ -1,0 +1,53 @@
+import { describe, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
+import { given } from '../../../test/support/given.js';
+import { createReward, deleteReward, reward, updateReward } from './reward.js';
+import type { RewardEvent } from './reward.events.js';
+
+const attributes = {
+  name: 'Free coffee',
+  description: null,
+  stampsRequired: 5,
+  position: 1,
+  active: true,
+};
+const created: RewardEvent = {
+  type: 'RewardCreated',
+  data: { id: 1, accountId: 1, cardId: 2, ...attributes },
+};
+const deleted: RewardEvent = { type: 'RewardDeleted', data: {} };
+
+describe('reward', () => {
+  it('is created with everything it needs', () => {
+    given(reward)
+      .when(() => createReward(1, 1, 2, attributes))
+      .then(created);
+  });
+
+  it('records only what changes', () => {
+    given(reward, created)
+      .when((state) => updateReward(state, { name: 'Free coffee', active: false }))
+      .then({ type: 'RewardUpdated', data: { active: false } });
+    given(reward, created)
+      .when((state) => updateReward(state, { name: 'Free coffee' }))
+      .then();
+  });
+
+  it('can be deleted until somebody redeems it', () => {
+    given(reward, created)
+      .when((state) => deleteReward(state, false))
+      .then(deleted);
+    given(reward, created)
+      .when((state) => deleteReward(state, true))
+      .thenRejected({ fields: ['base'] });
+  });
+
+  it('is gone once deleted', () => {
+    given(reward, created, deleted)
+      .when((state) => updateReward(state, { name: 'Tea' }))
+      .thenThrows(NotFoundError);
+    given(reward, created, deleted)
+      .when((state) => deleteReward(state, false))
+      .thenThrows(NotFoundError);
+  });
+});

@@ -1,0 +1,68 @@
+import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import type { RewardAttributes, RewardEvent } from './reward.events.js';
+
+/** A milestone on a card, redeemable for stamps. */
+export type Reward = { id: number; accountId: number; cardId: number } & RewardAttributes & {
+    deletedAt: string | null;
+    createdAt: string;
+    updatedAt: string;
+  };
+
+export const reward: Aggregate<Reward, RewardEvent> = {
+  name: 'reward',
+  foldVersion: 1,
+  evolve(state, event) {
+    const at = event.meta.recordedAt;
+    switch (event.type) {
+      case 'RewardCreated':
+        return { ...event.data, deletedAt: null, createdAt: at, updatedAt: at };
+      case 'RewardUpdated':
+        return { ...existing(state), ...event.data, updatedAt: at };
+      case 'RewardDeleted':
+        return { ...existing(state), deletedAt: at, updatedAt: at };
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+export function createReward(
+  id: number,
+  accountId: number,
+  cardId: number,
+  attributes: RewardAttributes,
+): RewardEvent[] {
+  return [{ type: 'RewardCreated', data: { id, accountId, cardId, ...attributes } }];
+}
+
+/** Only what really changes is recorded; nothing changed is no event. */
+export function updateReward(
+  state: Reward | undefined,
+  wanted: Partial<RewardAttributes>,
+): RewardEvent[] {
+  const current = found(state);
+  const changes = Object.entries(wanted).filter(
+    ([name, value]) => current[name as keyof RewardAttributes] !== value,
+  );
+  if (changes.length === 0) return [];
+  return [{ type: 'RewardUpdated', data: Object.fromEntries(changes) }];
+}
+
+/** A reward that somebody once redeemed stays, so that the history keeps its name (contract section 6). */
+export function deleteReward(state: Reward | undefined, everRedeemed: boolean): RewardEvent[] {
+  found(state);
+  if (everRedeemed) {
+    throw new RejectedError(
+      { base: ['A reward that was redeemed cannot be deleted'] },
+      'validation_failed',
+      'Set active to false instead: it can no longer be redeemed and the history stays whole.',
+    );
+  }
+  return [{ type: 'RewardDeleted', data: {} }];
+}
+
+function found(state: Reward | undefined): Reward {
+  if (!state || state.deletedAt !== null) throw new NotFoundError('Reward');
+  return state;
+}

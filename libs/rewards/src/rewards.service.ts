@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { NotFoundError } from '#kernel/errors.js';
+import type { Reward } from './reward.js';
+import { rewardJson, type RewardJson } from './reward.dto.js';
+
+type RewardRow = { state: Reward };
+
+@Injectable()
+export class RewardsService {
+  constructor(private readonly source: DataSource) {}
+
+  async list(
+    accountId: number,
+    filter: { card_id: number | null; active: boolean | null },
+  ): Promise<RewardJson[]> {
+    const rows: RewardRow[] = await this.source.query(
+      `select state from rewards
+       where account_id = $1 and state ->> 'deletedAt' is null
+         and ($2::bigint is null or card_id = $2)
+         and ($3::boolean is null or (state ->> 'active')::boolean = $3)
+       order by card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id`,
+      [accountId, filter.card_id, filter.active],
+    );
+    return rows.map(({ state }) => rewardJson(state));
+  }
+
+  /** @throws NotFoundError */
+  async find(accountId: number, id: number): Promise<RewardJson> {
+    const [row]: RewardRow[] = await this.source.query(
+      `select state from rewards
+       where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
+      [id, accountId],
+    );
+    if (!row) throw new NotFoundError('Reward');
+    return rewardJson(row.state);
+  }
+
+  /** Where a new reward goes: behind the last. @throws NotFoundError when there is no such card */
+  async nextPosition(accountId: number, cardId: number): Promise<number> {
+    const [row]: { next: number }[] = await this.source.query(
+      `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
+                where w.card_id = c.id and w.state ->> 'deletedAt' is null) as next
+       from cards c where c.id = $1 and c.account_id = $2`,
+      [cardId, accountId],
+    );
+    if (!row) throw new NotFoundError('Card');
+    return row.next;
+  }
+
+  async everRedeemed(id: number): Promise<boolean> {
+    const rows: unknown[] = await this.source.query(
+      `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
+       where w.id = $1 and k.state -> 'redeemedRewardIds' @> to_jsonb($1::bigint) limit 1`,
+      [id],
+    );
+    return rows.length > 0;
+  }
+}

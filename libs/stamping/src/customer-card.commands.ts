@@ -1,0 +1,194 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import type { CommandContext, Recorded } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { nextId } from '#database/ids.js';
+import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
+import { CommandPipeline, type Decision } from '#event-store/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { streamOf, type Loaded } from '#event-store/rows.js';
+import { customerCard, redeem, stamp, type CustomerCard, type Template } from './customer-card.js';
+import { customerCardRows } from './customer-card.entity.js';
+import type {
+  Circumstances,
+  CustomerCardEvent,
+  RewardRedeemed,
+  StampsEarned,
+} from './customer-card.events.js';
+import { ReceiptsService } from './receipts.service.js';
+import { TemplatesService } from './templates.service.js';
+
+type CardPath = { customerId: number; id: number };
+
+type Deed = Circumstances & { source: 'api' | 'pos'; occurredAt: Date | undefined };
+
+/** The card right after the deed, which may be an earlier one with the same receipt number. */
+type Stamped = { card: CustomerCard; template: Template; now: Date };
+
+export class StampCustomerCard extends Command<Stamped> {
+  constructor(
+    readonly context: CommandContext,
+    readonly path: CardPath,
+    readonly deed: Deed & { stamps: number },
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(StampCustomerCard)
+export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCard> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly templates: TemplatesService,
+    private readonly keys: PersonalKeys,
+    private readonly receipts: ReceiptsService,
+  ) {}
+
+  execute({ context, path, deed }: StampCustomerCard): Promise<Stamped> {
+    refuseUnknownLocation(deed);
+    const claim = receiptClaim(this.keys, context, 'stamp', path, deed);
+    return once(claim, {
+      earlier: async (taken) => {
+        const first = await this.receipts.find<StampsEarned>(context, path, taken, 'StampsEarned');
+        if (first && first.event.data.stamps !== deed.stamps) throw usedOtherwise();
+        return first && { card: first.card, template: first.template, now: new Date() };
+      },
+      now: async () => {
+        const { state, given, now } = await this.pipeline.handleCommand({
+          rows: customerCardRows,
+          id: path.id,
+          context: { ...context, channel: deed.source },
+          occurredAt: deed.occurredAt,
+          given: (loaded) => templateOf(this.templates, loaded),
+          decide: (card, template, at) =>
+            withClaim(stamp(card, template, { ...deed, customerId: path.customerId }, at), claim),
+        });
+        return { card: state, template: given, now };
+      },
+    });
+  }
+}
+
+type Redeemed = { card: CustomerCard; event: Recorded<RewardRedeemed> };
+
+export class RedeemReward extends Command<Redeemed> {
+  constructor(
+    readonly context: CommandContext,
+    readonly path: CardPath,
+    readonly deed: Deed & { rewardId: number },
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RedeemReward)
+export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly templates: TemplatesService,
+    private readonly keys: PersonalKeys,
+    private readonly receipts: ReceiptsService,
+    private readonly source: DataSource,
+  ) {}
+
+  execute({ context, path, deed }: RedeemReward): Promise<Redeemed> {
+    refuseUnknownLocation(deed);
+    const claim = receiptClaim(this.keys, context, 'redeem', path, deed);
+    return once(claim, {
+      earlier: async (taken) => {
+        const first = await this.receipts.find<RewardRedeemed>(
+          context,
+          path,
+          taken,
+          'RewardRedeemed',
+        );
+        if (first && first.event.data.rewardId !== deed.rewardId) throw usedOtherwise();
+        return first && { card: first.card, event: first.event };
+      },
+      now: async () => {
+        const redemptionId = await nextId(this.source, 'redemptions_id');
+        const { source, ...circumstances } = deed;
+        const { state, events } = await this.pipeline.handleCommand({
+          rows: customerCardRows,
+          id: path.id,
+          context: { ...context, channel: source },
+          occurredAt: deed.occurredAt,
+          given: (loaded) => templateOf(this.templates, loaded),
+          decide: (card, template, at) =>
+            withClaim(
+              redeem(
+                card,
+                template,
+                { ...circumstances, redemptionId, customerId: path.customerId },
+                at,
+              ),
+              claim,
+            ),
+        });
+        const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
+        if (!event) throw new Error('a redemption is always an event');
+        return { card: state, event };
+      },
+    });
+  }
+}
+
+export const customerCardHandlers = [StampCustomerCardHandler, RedeemRewardHandler];
+
+/**
+ * A receipt number counts once for ever: it is looked at before any rule, and where two requests race
+ * with the same one, the loser gets the winner's result.
+ */
+async function once<R>(
+  claim: Claim | undefined,
+  { earlier, now }: { earlier: (claim: Claim) => Promise<R | undefined>; now: () => Promise<R> },
+): Promise<R> {
+  if (!claim) return now();
+  const first = await earlier(claim);
+  if (first) return first;
+  try {
+    return await now();
+  } catch (error) {
+    if (!(error instanceof ClaimTakenError)) throw error;
+    const winner = await earlier(claim);
+    if (!winner) throw error;
+    return winner;
+  }
+}
+
+function receiptClaim(
+  keys: PersonalKeys,
+  { accountId }: CommandContext,
+  operation: 'stamp' | 'redeem',
+  { id }: CardPath,
+  { externalRef }: Circumstances,
+): Claim | undefined {
+  if (externalRef === null) return undefined;
+  return keys.claim(accountId, `${operation}_receipt`, externalRef, streamOf(customerCard, id));
+}
+
+function withClaim(
+  events: CustomerCardEvent[],
+  claim: Claim | undefined,
+): Decision<CustomerCardEvent> {
+  return claim ? { events, claims: [claim] } : { events };
+}
+
+function templateOf(
+  templates: TemplatesService,
+  loaded: Loaded<CustomerCard> | undefined,
+): Promise<Template> {
+  if (!loaded) throw new NotFoundError('Customer card');
+  return templates.at(loaded.state.cardId, loaded.joined);
+}
+
+/** Stores have no locations yet, so none can be known. */
+function refuseUnknownLocation({ locationId }: Circumstances): void {
+  if (locationId !== null) {
+    throw new RejectedError({ location_id: ['is no location of this store'] });
+  }
+}
+
+function usedOtherwise(): RejectedError {
+  return new RejectedError({ external_ref: ['was already used for something else'] });
+}

@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import { integer, oneOf, optional, orDefault, boolean, text, time } from '#http/fields.js';
+import {
+  availableRewards,
+  progressPercentage,
+  statusOf,
+  type CustomerCard,
+  type Milestone,
+  type Template,
+} from './customer-card.js';
+import type { Circumstances, RewardRedeemed } from './customer-card.events.js';
+
+const circumstances = {
+  skip_notifications: orDefault(boolean(), false),
+  location_id: optional(integer({ min: 1 })),
+  staff_ref: optional(text()),
+  external_ref: optional(text()),
+  occurred_at: optional(time()),
+  note: optional(text({ max: 500 })),
+  source: orDefault(oneOf(['api', 'pos']), 'api'),
+};
+
+export const stampDto = z
+  .object({ stamps: integer({ min: 1, max: 100 }), ...circumstances })
+  .meta({ id: 'StampInput' });
+
+export const redeemDto = z
+  .object({ reward_id: integer({ min: 1 }), ...circumstances })
+  .meta({ id: 'RedeemInput' });
+
+const listShape = {
+  id: z.int(),
+  uuid: z.string(),
+  card_id: z.int(),
+  card_name: z.string(),
+  status: z.enum(['active', 'completed', 'expired']),
+  stamps_count: z.int(),
+  stamps_remaining: z.int(),
+  progress_percentage: z.int(),
+  pass_installed: z.boolean(),
+  apple_wallet_url: z.string(),
+  google_wallet_url: z.string(),
+  issued_at: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  code: z.string(),
+};
+
+const rewardShape = z.object({
+  id: z.int(),
+  name: z.string(),
+  description: z.string().nullable(),
+  stamps_required: z.int(),
+});
+
+export const customerCardAnswer = z.object(listShape).meta({ id: 'CustomerCard' });
+
+export const customerCardDetailAnswer = z
+  .object({
+    ...listShape,
+    customer_id: z.int(),
+    account_id: z.int(),
+    available_rewards: z.array(rewardShape),
+  })
+  .meta({ id: 'CustomerCardDetail' });
+
+export const redemptionAnswer = z
+  .object({
+    success: z.literal(true),
+    redemption: z.object({
+      id: z.int(),
+      reward_id: z.int(),
+      reward_name: z.string(),
+      stamps_spent: z.int(),
+      stamps_remaining: z.int().describe('The balance left on the card'),
+      redeemed_at: z.string(),
+    }),
+  })
+  .meta({ id: 'Redemption' });
+
+export type CustomerCardJson = z.infer<typeof customerCardAnswer>;
+export type CustomerCardDetailJson = z.infer<typeof customerCardDetailAnswer>;
+export type RedemptionJson = z.infer<typeof redemptionAnswer>;
+
+/** What a customer card's answer depends on besides the card itself. */
+export type Showing = { template: Template; now: Date; publicUrl: string };
+
+export function customerCardJson(card: CustomerCard, showing: Showing): CustomerCardJson {
+  const { template, now, publicUrl } = showing;
+  return {
+    id: card.id,
+    uuid: card.uuid,
+    card_id: card.cardId,
+    card_name: template.name,
+    status: statusOf(card.stampsCount, template, now),
+    stamps_count: card.stampsCount,
+    stamps_remaining: Math.max(0, template.stampsRequired - card.stampsCount),
+    progress_percentage: progressPercentage(card.stampsCount, template),
+    pass_installed: false,
+    apple_wallet_url: `${publicUrl}/passes/${card.uuid}/apple`,
+    google_wallet_url: `${publicUrl}/passes/${card.uuid}/google`,
+    issued_at: card.issuedAt,
+    created_at: card.issuedAt,
+    updated_at: card.updatedAt,
+    code: card.code,
+  };
+}
+
+export function customerCardDetailJson(
+  card: CustomerCard,
+  showing: Showing,
+): CustomerCardDetailJson {
+  return {
+    ...customerCardJson(card, showing),
+    customer_id: card.customerId,
+    account_id: card.accountId,
+    available_rewards: availableRewards(card, showing.template).map(rewardJson),
+  };
+}
+
+function rewardJson({ id, name, description, stampsRequired }: Milestone) {
+  return { id, name, description, stamps_required: stampsRequired };
+}
+
+/** @param card as the redemption left it */
+export function redemptionJson(
+  card: CustomerCard,
+  redeemed: RewardRedeemed & { meta: { occurredAt: string } },
+): RedemptionJson {
+  const { redemptionId, rewardId, rewardName, stampsSpent } = redeemed.data;
+  return {
+    success: true,
+    redemption: {
+      id: redemptionId,
+      reward_id: rewardId,
+      reward_name: rewardName,
+      stamps_spent: stampsSpent,
+      stamps_remaining: card.stampsCount,
+      redeemed_at: redeemed.meta.occurredAt,
+    },
+  };
+}
+
+type CircumstancesInput = Omit<z.infer<typeof stampDto>, 'stamps'>;
+
+export function circumstancesOf(
+  input: CircumstancesInput,
+): Circumstances & { source: 'api' | 'pos'; occurredAt: Date | undefined } {
+  return {
+    locationId: input.location_id,
+    staffRef: input.staff_ref,
+    externalRef: input.external_ref,
+    silent: input.skip_notifications,
+    personal: input.note === null ? null : { note: input.note },
+    source: input.source,
+    occurredAt: input.occurred_at ?? undefined,
+  };
+}

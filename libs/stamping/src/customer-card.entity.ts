@@ -1,0 +1,14 @@
+import type { RowTable } from '#event-store/rows.js';
+import { customerCard, type CustomerCard } from './customer-card.js';
+import type { CustomerCardEvent } from './customer-card.events.js';
+
+export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
+  aggregate: customerCard,
+  table: 'customer_cards',
+  // The template's version: it grows with every write to the card, its rewards or its store, so that
+  // what a process remembers of a template is known to be current, or not, at every load.
+  joined: `(select c.revision + a.revision + coalesce(
+              (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
+            from cards c join accounts a on a.id = c.account_id
+            where c.id = r.card_id)::bigint`,
+};

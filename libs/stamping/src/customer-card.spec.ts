@@ -1,0 +1,338 @@
+import { describe, expect, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
+import { AT, given } from '../../../test/support/given.js';
+import {
+  availableRewards,
+  customerCard,
+  issue,
+  progressPercentage,
+  redeem,
+  stamp,
+  statusOf,
+  type Redeem,
+  type Stamp,
+  type Template,
+} from './customer-card.js';
+import type { CustomerCardEvent, StampSource } from './customer-card.events.js';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+
+const coffee = { id: 1, name: 'Coffee', description: null, stampsRequired: 5, active: true };
+const cake = { id: 2, name: 'Cake', description: 'Any', stampsRequired: 10, active: true };
+
+const template: Template = {
+  cardId: 9,
+  name: 'Card',
+  stampsRequired: 10,
+  initialStamps: 0,
+  expiresAt: null,
+  archivedAt: null,
+  maxStampsPerRequest: null,
+  maxStampsPerDay: null,
+  minSecondsBetweenStamps: null,
+  timeZone: 'UTC',
+  rewards: [coffee, cake],
+};
+
+const silent = {
+  locationId: null,
+  staffRef: null,
+  externalRef: null,
+  silent: false,
+  personal: null,
+};
+
+const ids = { id: 1, accountId: 1, customerId: 7, uuid: 'u', code: 'ABCDEFGH' };
+const issued: CustomerCardEvent = { type: 'CustomerCardIssued', data: { ...ids, cardId: 9 } };
+
+const earned = (stamps: number, source: StampSource = 'api'): CustomerCardEvent => ({
+  type: 'StampsEarned',
+  data: { ...silent, customerId: 7, stamps, source },
+});
+const unlocked = ({ id, name, description, stampsRequired }: typeof cake | typeof coffee) =>
+  ({
+    type: 'RewardUnlocked',
+    data: { customerId: 7, rewardId: id, name, description, stampsRequired },
+  }) satisfies CustomerCardEvent;
+const redeemed = (reward: typeof cake | typeof coffee): CustomerCardEvent => ({
+  type: 'RewardRedeemed',
+  data: {
+    ...silent,
+    customerId: 7,
+    redemptionId: 3,
+    rewardId: reward.id,
+    rewardName: reward.name,
+    stampsSpent: reward.stampsRequired,
+  },
+});
+
+const stamping = (stamps: number, more: Partial<Stamp> = {}, on: Template = template) => {
+  const command: Stamp = {
+    ...silent,
+    customerId: 7,
+    stamps,
+    source: 'api',
+    occurredAt: undefined,
+    ...more,
+  };
+  return (state: Parameters<typeof stamp>[0]) => stamp(state, on, command, NOW);
+};
+const redeeming = (rewardId: number, on: Template = template, more: Partial<Redeem> = {}) => {
+  const command: Redeem = {
+    ...silent,
+    customerId: 7,
+    redemptionId: 3,
+    rewardId,
+    occurredAt: undefined,
+    ...more,
+  };
+  return (state: Parameters<typeof redeem>[0]) => redeem(state, on, command, NOW);
+};
+
+describe('issue', () => {
+  it('hands out an empty card', () => {
+    given(customerCard)
+      .when(() => issue(ids, template))
+      .then(issued);
+  });
+
+  it('adds the welcome stamps and unlocks what they pay for', () => {
+    given(customerCard)
+      .when(() => issue(ids, { ...template, initialStamps: 6 }))
+      .then(
+        issued,
+        {
+          type: 'StampsEarned',
+          data: { ...silent, silent: true, customerId: 7, stamps: 6, source: 'welcome_bonus' },
+        },
+        unlocked(coffee),
+      );
+  });
+});
+
+describe('stamp', () => {
+  it('adds stamps', () => {
+    given(customerCard, issued).when(stamping(2)).then(earned(2));
+    given(customerCard, issued, earned(2)).when(stamping(1)).thenState({ stampsCount: 3 });
+  });
+
+  it('unlocks each reward that comes within reach, cheapest first', () => {
+    given(customerCard, issued, earned(4))
+      .when(stamping(6))
+      .then(earned(6), unlocked(coffee), unlocked(cake));
+  });
+
+  it('announces a reward once, however many stamps follow', () => {
+    given(customerCard, issued, earned(5), unlocked(coffee)).when(stamping(1)).then(earned(1));
+  });
+
+  it('announces it again after a redemption took the balance below it', () => {
+    given(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee))
+      .when(stamping(5))
+      .then(earned(5), unlocked(coffee));
+  });
+
+  it('keeps it unlocked when the redemption leaves enough', () => {
+    given(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake), redeemed(coffee))
+      .when(stamping(1))
+      .then(earned(1));
+  });
+
+  it('unlocks nothing inactive', () => {
+    const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
+    given(customerCard, issued)
+      .when(stamping(8, {}, inactive))
+      .then(earned(8));
+  });
+
+  it('unlocks a reward that was added below the balance with the next stamp', () => {
+    given(customerCard, issued, earned(6)).when(stamping(1)).then(earned(1), unlocked(coffee));
+  });
+
+  it('does not cap the balance', () => {
+    given(customerCard, issued, earned(99)).when(stamping(100)).thenState({ stampsCount: 199 });
+  });
+
+  it('refuses an expired card and serves an archived one', () => {
+    given(customerCard, issued)
+      .when(stamping(1, {}, { ...template, expiresAt: NOW.toISOString() }))
+      .thenRejected({ fields: ['base'], code: 'card_expired' });
+    given(customerCard, issued)
+      .when(stamping(1, {}, { ...template, archivedAt: AT }))
+      .then(earned(1));
+  });
+
+  it('knows no card of another customer', () => {
+    given(customerCard, issued)
+      .when(stamping(1, { customerId: 8 }))
+      .thenThrows(NotFoundError);
+    given(customerCard).when(stamping(1)).thenThrows(NotFoundError);
+  });
+
+  describe('occurred_at', () => {
+    const at = (iso: string) => ({ occurredAt: new Date(iso) });
+
+    it('may be up to five minutes ahead, as clocks differ', () => {
+      given(customerCard, issued)
+        .when(stamping(1, at('2026-03-01T12:05:00Z')))
+        .then(earned(1));
+      given(customerCard, issued)
+        .when(stamping(1, at('2026-03-01T12:05:01Z')))
+        .thenRejected({ fields: ['occurred_at'] });
+    });
+
+    it('is not before the card was issued', () => {
+      given(customerCard, issued)
+        .when(stamping(1, at(AT)))
+        .then(earned(1));
+      given(customerCard, issued)
+        .when(stamping(1, at('2026-03-01T09:59:59Z')))
+        .thenRejected({ fields: ['occurred_at'] });
+    });
+  });
+
+  describe('limits', () => {
+    const reached = { fields: ['base'], code: 'stamp_limit_reached' as const };
+    const stampedAt = (iso: string, stamps = 1, source: StampSource = 'api') => ({
+      ...earned(stamps, source),
+      at: iso,
+    });
+
+    it('caps the stamps of one request', () => {
+      const capped = { ...template, maxStampsPerRequest: 2 };
+      given(customerCard, issued)
+        .when(stamping(2, {}, capped))
+        .then(earned(2));
+      given(customerCard, issued)
+        .when(stamping(3, {}, capped))
+        .thenRejected(reached);
+    });
+
+    it('caps the stamps of a day, which begins at midnight of the store', () => {
+      const capped = { ...template, maxStampsPerDay: 3 };
+      const lateEvening = stampedAt('2026-02-28T23:30:00.000Z', 3);
+      given(customerCard, issued, lateEvening)
+        .when(stamping(1, {}, capped))
+        .then(earned(1));
+      given(customerCard, issued, lateEvening)
+        .when(stamping(1, {}, { ...capped, timeZone: 'Europe/Berlin' }))
+        .thenRejected(reached);
+      given(customerCard, issued, stampedAt(AT, 2))
+        .when(stamping(2, {}, capped))
+        .thenRejected(reached);
+    });
+
+    it('counts a late report by when it happened', () => {
+      const capped = { ...template, maxStampsPerDay: 1 };
+      const old = { ...issued, at: '2026-01-01T00:00:00.000Z' };
+      given(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
+        .when(stamping(1, { occurredAt: new Date('2026-02-28T11:00:00Z') }, capped))
+        .thenRejected(reached);
+      given(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
+        .when(stamping(1, { occurredAt: new Date('2026-02-27T11:00:00Z') }, capped))
+        .then(earned(1));
+    });
+
+    it('keeps stampings apart, on both sides', () => {
+      const spaced = { ...template, minSecondsBetweenStamps: 60 };
+      given(customerCard, issued, stampedAt('2026-03-01T11:59:01.000Z'))
+        .when(stamping(1, {}, spaced))
+        .thenRejected(reached);
+      given(customerCard, issued, stampedAt('2026-03-01T11:59:00.000Z'))
+        .when(stamping(1, {}, spaced))
+        .then(earned(1));
+      given(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
+        .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:30Z') }, spaced))
+        .thenRejected(reached);
+    });
+
+    it('counts neither welcome stamps nor corrections', () => {
+      const capped = { ...template, maxStampsPerDay: 1, minSecondsBetweenStamps: 3600 };
+      given(
+        customerCard,
+        issued,
+        stampedAt('2026-03-01T11:59:59.000Z', 5, 'welcome_bonus'),
+        stampedAt('2026-03-01T11:59:59.000Z', 5, 'adjustment'),
+      )
+        .when((state) => stamping(1, {}, capped)(state).slice(0, 1))
+        .then(earned(1));
+    });
+
+    it('remembers a bounded number of stampings', () => {
+      const many = Array.from({ length: 5_000 }, (_, i) =>
+        stampedAt(new Date(Date.parse(AT) + i * 60_000 * 7).toISOString()),
+      );
+      const { stampings, stampsCount } = given(customerCard, issued, ...many).state();
+      expect(stampsCount).toBe(5_000);
+      expect(stampings).toHaveLength(100);
+    });
+  });
+});
+
+describe('redeem', () => {
+  it('takes the stamps off and keeps the surplus', () => {
+    given(customerCard, issued, earned(7)).when(redeeming(coffee.id)).then(redeemed(coffee));
+    given(customerCard, issued, earned(7))
+      .when(redeeming(coffee.id))
+      .thenState({ stampsCount: 2, redeemedRewardIds: [coffee.id] });
+  });
+
+  it('never goes below zero', () => {
+    given(customerCard, issued, earned(4))
+      .when(redeeming(coffee.id))
+      .thenRejected({ fields: ['base'], code: 'insufficient_stamps' });
+    given(customerCard, issued, earned(5), redeemed(coffee))
+      .when(redeeming(coffee.id))
+      .thenRejected({ code: 'insufficient_stamps' });
+  });
+
+  it('says that a reward is inactive before it counts stamps', () => {
+    const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
+    given(customerCard, issued)
+      .when(redeeming(coffee.id, inactive))
+      .thenRejected({ fields: ['base'], code: 'reward_inactive' });
+  });
+
+  it('knows no reward of another card', () => {
+    given(customerCard, issued, earned(50)).when(redeeming(99)).thenThrows(NotFoundError);
+  });
+
+  it('refuses an expired card', () => {
+    given(customerCard, issued, earned(50))
+      .when(redeeming(coffee.id, { ...template, expiresAt: AT }))
+      .thenRejected({ code: 'card_expired' });
+  });
+
+  it('checks when it happened', () => {
+    given(customerCard, issued, earned(50))
+      .when(redeeming(coffee.id, template, { occurredAt: new Date('2020-01-01T00:00:00Z') }))
+      .thenRejected({ fields: ['occurred_at'] });
+  });
+});
+
+describe('what a card shows', () => {
+  it('is active, completed or expired, and expired wins', () => {
+    expect(statusOf(9, template, NOW)).toBe('active');
+    expect(statusOf(10, template, NOW)).toBe('completed');
+    expect(statusOf(10, { ...template, expiresAt: AT }, NOW)).toBe('expired');
+  });
+
+  it.each([
+    [0, 0],
+    [2, 40],
+    [4, 80],
+    [5, 50],
+    [9, 90],
+    [10, 100],
+    [25, 100],
+  ])('with %i stamps is %i %% on its way', (stamps, percentage) => {
+    expect(progressPercentage(stamps, template)).toBe(percentage);
+  });
+
+  it('offers what is active and paid for, cheapest first', () => {
+    const state = given(customerCard, issued, earned(12)).state();
+    expect(availableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
+    const inactive = { ...template, rewards: [{ ...coffee, active: false }, cake] };
+    expect(availableRewards(state, inactive).map((reward) => reward.id)).toEqual([2]);
+  });
+});

@@ -1,0 +1,341 @@
+import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import type { Circumstances, CustomerCardEvent, StampSource } from './customer-card.events.js';
+
+/** A customer's enrolled card. */
+export type CustomerCard = {
+  id: number;
+  accountId: number;
+  customerId: number;
+  cardId: number;
+  uuid: string;
+  code: string;
+  stampsCount: number;
+  /** Rewards within reach, each with the threshold that was crossed. */
+  unlocked: { rewardId: number; stampsRequired: number }[];
+  redeemedRewardIds: number[];
+  /** Stampings by quarter of an hour, newest last: what the card's limits are judged by. */
+  stampings: Stamping[];
+  issuedAt: string;
+  updatedAt: string;
+};
+
+/** Times in ms since 1970. No time zone's midnight falls inside a quarter of an hour. */
+type Stamping = { first: number; last: number; stamps: number };
+
+/** What stamping needs to know of the card template and its store. */
+export type Template = {
+  cardId: number;
+  name: string;
+  stampsRequired: number;
+  initialStamps: number;
+  expiresAt: string | null;
+  archivedAt: string | null;
+  maxStampsPerRequest: number | null;
+  maxStampsPerDay: number | null;
+  minSecondsBetweenStamps: number | null;
+  timeZone: string;
+  /** Not deleted; cheapest first. */
+  rewards: Milestone[];
+};
+
+export type Milestone = {
+  id: number;
+  name: string;
+  description: string | null;
+  stampsRequired: number;
+  active: boolean;
+};
+
+const QUARTER_MS = 15 * 60_000;
+const QUARTERS_KEPT = 100;
+const MAY_BE_AHEAD_MS = 5 * 60_000;
+
+export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
+  name: 'customer_card',
+  foldVersion: 1,
+  evolve(state, event) {
+    const updatedAt = event.meta.recordedAt;
+    switch (event.type) {
+      case 'CustomerCardIssued':
+        return {
+          ...event.data,
+          stampsCount: 0,
+          unlocked: [],
+          redeemedRewardIds: [],
+          stampings: [],
+          issuedAt: event.meta.occurredAt,
+          updatedAt,
+        };
+      case 'StampsEarned': {
+        const card = existing(state);
+        const { stamps, source } = event.data;
+        return {
+          ...card,
+          stampsCount: card.stampsCount + stamps,
+          stampings: isStamping(source)
+            ? withStamping(card.stampings, Date.parse(event.meta.occurredAt), stamps)
+            : card.stampings,
+          updatedAt,
+        };
+      }
+      case 'RewardUnlocked': {
+        const card = existing(state);
+        const { rewardId, stampsRequired } = event.data;
+        return {
+          ...card,
+          unlocked: [...card.unlocked, { rewardId, stampsRequired }],
+          updatedAt,
+        };
+      }
+      case 'RewardRedeemed': {
+        const card = existing(state);
+        const { rewardId, stampsSpent } = event.data;
+        const stampsCount = card.stampsCount - stampsSpent;
+        return {
+          ...card,
+          stampsCount,
+          unlocked: card.unlocked.filter((reward) => reward.stampsRequired <= stampsCount),
+          redeemedRewardIds: card.redeemedRewardIds.includes(rewardId)
+            ? card.redeemedRewardIds
+            : [...card.redeemedRewardIds, rewardId],
+          updatedAt,
+        };
+      }
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+/** Enrols a customer, with the card's welcome stamps and whatever they unlock. */
+export function issue(
+  ids: { id: number; accountId: number; customerId: number; uuid: string; code: string },
+  template: Template,
+): CustomerCardEvent[] {
+  const { customerId } = ids;
+  const issued: CustomerCardEvent = {
+    type: 'CustomerCardIssued',
+    data: { ...ids, cardId: template.cardId },
+  };
+  if (template.initialStamps === 0) return [issued];
+  const welcome: CustomerCardEvent = {
+    type: 'StampsEarned',
+    data: {
+      customerId,
+      stamps: template.initialStamps,
+      source: 'welcome_bonus',
+      locationId: null,
+      staffRef: null,
+      externalRef: null,
+      silent: true,
+      personal: null,
+    },
+  };
+  return [issued, welcome, ...unlocks(customerId, template.initialStamps, [], template)];
+}
+
+export type Stamp = Circumstances & {
+  customerId: number;
+  stamps: number;
+  source: StampSource;
+  /** When it happened, where that is not now. */
+  occurredAt: Date | undefined;
+};
+
+export function stamp(
+  state: CustomerCard | undefined,
+  template: Template,
+  command: Stamp,
+  now: Date,
+): CustomerCardEvent[] {
+  const card = cardOf(state, command.customerId);
+  const { occurredAt, ...data } = command;
+  checkOccurredAt(card, occurredAt, now);
+  refuseExpired(template, now);
+  checkLimits(card, template, command.stamps, occurredAt ?? now);
+  return [
+    { type: 'StampsEarned', data },
+    ...unlocks(card.customerId, card.stampsCount + command.stamps, card.unlocked, template),
+  ];
+}
+
+export type Redeem = Circumstances & {
+  customerId: number;
+  redemptionId: number;
+  rewardId: number;
+  occurredAt: Date | undefined;
+};
+
+export function redeem(
+  state: CustomerCard | undefined,
+  template: Template,
+  command: Redeem,
+  now: Date,
+): CustomerCardEvent[] {
+  const card = cardOf(state, command.customerId);
+  const { occurredAt, ...data } = command;
+  checkOccurredAt(card, occurredAt, now);
+  const reward = template.rewards.find(({ id }) => id === command.rewardId);
+  if (!reward) throw new NotFoundError('Reward');
+  refuseExpired(template, now);
+  if (!reward.active) {
+    throw new RejectedError(
+      { base: ['This reward is not active'] },
+      'reward_inactive',
+      'Choose one of the available_rewards of the customer card.',
+    );
+  }
+  if (card.stampsCount < reward.stampsRequired) {
+    throw new RejectedError(
+      {
+        base: [
+          `This reward takes ${reward.stampsRequired} stamps and the card holds ${card.stampsCount}`,
+        ],
+      },
+      'insufficient_stamps',
+      'Collect the missing stamps first, or choose one of the available_rewards of the customer card.',
+    );
+  }
+  return [
+    {
+      type: 'RewardRedeemed',
+      data: { ...data, rewardName: reward.name, stampsSpent: reward.stampsRequired },
+    },
+  ];
+}
+
+/** Active rewards that the balance pays for, cheapest first (contract section 5). */
+export function availableRewards(card: CustomerCard, template: Template): Milestone[] {
+  return template.rewards.filter(
+    (reward) => reward.active && reward.stampsRequired <= card.stampsCount,
+  );
+}
+
+/** Contract section 5: expired wins over completed. */
+export function statusOf(
+  stampsCount: number,
+  template: Pick<Template, 'stampsRequired' | 'expiresAt'>,
+  now: Date,
+): 'active' | 'completed' | 'expired' {
+  if (isExpired(template, now)) return 'expired';
+  return stampsCount >= template.stampsRequired ? 'completed' : 'active';
+}
+
+/** Whole per cent towards the cheapest active reward above the balance, else towards the full card. */
+export function progressPercentage(
+  stampsCount: number,
+  template: Pick<Template, 'stampsRequired' | 'rewards'>,
+): number {
+  const next = template.rewards.find(
+    (reward) => reward.active && reward.stampsRequired > stampsCount,
+  );
+  const target = next?.stampsRequired ?? template.stampsRequired;
+  return Math.min(100, Math.floor((100 * stampsCount) / target));
+}
+
+function isExpired({ expiresAt }: Pick<Template, 'expiresAt'>, now: Date): boolean {
+  return expiresAt !== null && new Date(expiresAt) <= now;
+}
+
+function cardOf(state: CustomerCard | undefined, customerId: number): CustomerCard {
+  if (!state || state.customerId !== customerId) throw new NotFoundError('Customer card');
+  return state;
+}
+
+function unlocks(
+  customerId: number,
+  stampsCount: number,
+  already: CustomerCard['unlocked'],
+  template: Template,
+): CustomerCardEvent[] {
+  return template.rewards
+    .filter(
+      ({ id, active, stampsRequired }) =>
+        active &&
+        stampsRequired <= stampsCount &&
+        !already.some((reward) => reward.rewardId === id),
+    )
+    .map(({ id, name, description, stampsRequired }) => ({
+      type: 'RewardUnlocked',
+      data: { customerId, rewardId: id, name, description, stampsRequired },
+    }));
+}
+
+function refuseExpired(template: Template, now: Date): void {
+  if (isExpired(template, now)) {
+    throw new RejectedError(
+      { base: [`This card expired at ${template.expiresAt}`] },
+      'card_expired',
+      "Move the card's expires_at if it should go on.",
+    );
+  }
+}
+
+function checkOccurredAt(card: CustomerCard, occurredAt: Date | undefined, now: Date): void {
+  if (occurredAt === undefined) return;
+  if (occurredAt.getTime() > now.getTime() + MAY_BE_AHEAD_MS) {
+    throw new RejectedError({ occurred_at: ['must not be in the future'] });
+  }
+  if (occurredAt.getTime() < Date.parse(card.issuedAt)) {
+    throw new RejectedError({ occurred_at: ['must not be before the card was issued'] });
+  }
+}
+
+function checkLimits(card: CustomerCard, template: Template, stamps: number, at: Date): void {
+  const { maxStampsPerRequest, maxStampsPerDay, minSecondsBetweenStamps, timeZone } = template;
+  if (maxStampsPerRequest !== null && stamps > maxStampsPerRequest) {
+    limitReached(`At most ${maxStampsPerRequest} stamps may be added at once`);
+  }
+  if (minSecondsBetweenStamps !== null) {
+    const gapMs = minSecondsBetweenStamps * 1000;
+    const tooClose = card.stampings.some(
+      ({ first, last }) => at.getTime() > first - gapMs && at.getTime() < last + gapMs,
+    );
+    if (tooClose) limitReached(`Stampings must be ${minSecondsBetweenStamps} seconds apart`);
+  }
+  if (maxStampsPerDay !== null) {
+    const day = dayIn(timeZone, at.getTime());
+    const today = card.stampings
+      .filter(({ last }) => dayIn(timeZone, last) === day)
+      .reduce((sum, stamping) => sum + stamping.stamps, 0);
+    if (today + stamps > maxStampsPerDay) {
+      limitReached(`At most ${maxStampsPerDay} stamps may be added a day, ${today} are used`);
+    }
+  }
+}
+
+function limitReached(message: string): never {
+  throw new RejectedError({ base: [message] }, 'stamp_limit_reached');
+}
+
+/** Limits count stampings only (contract section 3), not welcome stamps or corrections. */
+function isStamping(source: StampSource): boolean {
+  return source === 'api' || source === 'pos' || source === 'app_scan';
+}
+
+function withStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
+  const quarter = Math.floor(at / QUARTER_MS);
+  const same = stampings.find(({ first }) => Math.floor(first / QUARTER_MS) === quarter);
+  const added = same
+    ? {
+        first: Math.min(same.first, at),
+        last: Math.max(same.last, at),
+        stamps: same.stamps + stamps,
+      }
+    : { first: at, last: at, stamps };
+  return [...stampings.filter((stamping) => stamping !== same), added]
+    .sort((a, b) => a.first - b.first)
+    .slice(-QUARTERS_KEPT);
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function dayIn(timeZone: string, at: number): string {
+  let format = formats.get(timeZone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' });
+    formats.set(timeZone, format);
+  }
+  return format.format(at);
+}

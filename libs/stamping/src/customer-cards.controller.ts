@@ -1,0 +1,125 @@
+import { Body, Controller, Get, Param, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { z } from 'zod';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { pathId, readBody } from '#http/body.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { RedeemReward, StampCustomerCard } from './customer-card.commands.js';
+import {
+  circumstancesOf,
+  customerCardAnswer,
+  customerCardDetailAnswer,
+  customerCardDetailJson,
+  redeemDto,
+  redemptionAnswer,
+  redemptionJson,
+  stampDto,
+  type CustomerCardDetailJson,
+  type CustomerCardJson,
+  type RedemptionJson,
+} from './customer-card.dto.js';
+import { CustomerCardsService } from './customer-cards.service.js';
+
+type Path = { customer_id: string; id: string };
+
+@Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards')
+export class CustomerCardsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  @Get()
+  @Endpoint({
+    id: 'listCustomerCards',
+    tag: 'Customer cards',
+    summary: "A customer's cards, by id",
+    path: ['account_id', 'customer_id'],
+    status: 200,
+    answer: z.array(customerCardAnswer),
+    errors: [404],
+  })
+  list(
+    @Context() { accountId }: CommandContext,
+    @Param('customer_id') customerId: string,
+  ): Promise<CustomerCardJson[]> {
+    return this.customerCards.list(accountId, pathId(customerId));
+  }
+
+  @Get(':id')
+  @Endpoint({
+    id: 'getCustomerCard',
+    tag: 'Customer cards',
+    summary: 'One customer card with the rewards within reach',
+    path: ['account_id', 'customer_id', 'id'],
+    status: 200,
+    answer: customerCardDetailAnswer,
+    errors: [404],
+  })
+  show(
+    @Context() { accountId }: CommandContext,
+    @Param() path: Path,
+  ): Promise<CustomerCardDetailJson> {
+    return this.customerCards.find(accountId, idsOf(path));
+  }
+
+  @Post(':id/stamp')
+  @Endpoint({
+    id: 'stampCustomerCard',
+    tag: 'Customer cards',
+    summary: 'Add stamps',
+    description:
+      'Sends stamp.earned, and reward.unlocked for each reward that comes within reach. The same external_ref again repeats the first answer and adds nothing.',
+    path: ['account_id', 'customer_id', 'id'],
+    body: stampDto,
+    status: 200,
+    answer: customerCardDetailAnswer,
+    errors: [404, 422],
+  })
+  async stamp(
+    @Context() context: CommandContext,
+    @Param() path: Path,
+    @Body() body: unknown,
+  ): Promise<CustomerCardDetailJson> {
+    const ids = idsOf(path);
+    const input = await readBody(stampDto, body, {
+      record: () => this.customerCards.find(context.accountId, ids),
+    });
+    const { card, template, now } = await this.commands.execute(
+      new StampCustomerCard(context, ids, { ...circumstancesOf(input), stamps: input.stamps }),
+    );
+    return customerCardDetailJson(card, this.customerCards.showing(template, now));
+  }
+
+  @Post(':id/redeem')
+  @Endpoint({
+    id: 'redeemReward',
+    tag: 'Customer cards',
+    summary: 'Hand over a reward and take its stamps off',
+    description: 'Sends reward.redeemed. The same external_ref again repeats the first answer.',
+    path: ['account_id', 'customer_id', 'id'],
+    body: redeemDto,
+    status: 200,
+    answer: redemptionAnswer,
+    errors: [404, 422],
+  })
+  async redeem(
+    @Context() context: CommandContext,
+    @Param() path: Path,
+    @Body() body: unknown,
+  ): Promise<RedemptionJson> {
+    const ids = idsOf(path);
+    const input = await readBody(redeemDto, body, {
+      record: () => this.customerCards.find(context.accountId, ids),
+    });
+    const { card, event } = await this.commands.execute(
+      new RedeemReward(context, ids, { ...circumstancesOf(input), rewardId: input.reward_id }),
+    );
+    return redemptionJson(card, event);
+  }
+}
+
+function idsOf({ customer_id, id }: Path): { customerId: number; id: number } {
+  return { customerId: pathId(customer_id), id: pathId(id) };
+}

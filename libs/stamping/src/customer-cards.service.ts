@@ -1,0 +1,70 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { CONFIG } from '#database/database.module.js';
+import type { CustomerCard } from './customer-card.js';
+import {
+  customerCardDetailJson,
+  customerCardJson,
+  type CustomerCardDetailJson,
+  type CustomerCardJson,
+} from './customer-card.dto.js';
+import { TemplatesService } from './templates.service.js';
+
+type CustomerCardRow = { state: CustomerCard };
+
+@Injectable()
+export class CustomerCardsService {
+  constructor(
+    private readonly source: DataSource,
+    private readonly templates: TemplatesService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** @throws NotFoundError when the store has no such customer */
+  async list(accountId: number, customerId: number): Promise<CustomerCardJson[]> {
+    const customers: unknown[] = await this.source.query(
+      'select 1 from customers where id = $1 and account_id = $2',
+      [customerId, accountId],
+    );
+    if (customers.length === 0) throw new NotFoundError('Customer');
+    return (await this.ofCustomers([customerId])).get(customerId) ?? [];
+  }
+
+  /** Each customer's cards, by id. */
+  async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
+    const rows: CustomerCardRow[] = await this.source.query(
+      'select state from customer_cards where customer_id = any ($1) order by customer_id, id',
+      [customerIds],
+    );
+    const templates = await this.templates.load([...new Set(rows.map((row) => row.state.cardId))]);
+    const cards = new Map<number, CustomerCardJson[]>(customerIds.map((id) => [id, []]));
+    for (const { state } of rows) {
+      const template = templates.get(state.cardId)?.template;
+      if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
+      cards
+        .get(state.customerId)
+        ?.push(customerCardJson(state, this.showing(template, new Date())));
+    }
+    return cards;
+  }
+
+  /** @throws NotFoundError */
+  async find(
+    accountId: number,
+    { customerId, id }: { customerId: number; id: number },
+  ): Promise<CustomerCardDetailJson> {
+    const [row]: CustomerCardRow[] = await this.source.query(
+      'select state from customer_cards where id = $1 and customer_id = $2 and account_id = $3',
+      [id, customerId, accountId],
+    );
+    if (!row) throw new NotFoundError('Customer card');
+    const template = await this.templates.find(accountId, row.state.cardId);
+    return customerCardDetailJson(row.state, this.showing(template, new Date()));
+  }
+
+  showing<T>(template: T, now: Date): { template: T; now: Date; publicUrl: string } {
+    return { template, now, publicUrl: this.config.publicUrl };
+  }
+}

@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import { NotFoundError } from '#kernel/errors.js';
+import { poolOf } from '#database/data-source.js';
+import type { Card } from '#cards/card.js';
+import type { Reward } from '#rewards/reward.js';
+import type { Template } from './customer-card.js';
+
+type Versioned = { template: Template; accountId: number; version: number };
+
+type TemplateRow = {
+  card: Card;
+  account_id: number;
+  time_zone: string;
+  rewards: Reward[] | null;
+  version: number;
+};
+
+const TEMPLATES = {
+  name: 'templates_load',
+  text: `select c.state as card, c.account_id, a.state ->> 'timeZone' as time_zone,
+           (select jsonb_agg(w.state) from rewards w where w.card_id = c.id) as rewards,
+           (c.revision + a.revision + coalesce(
+             (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0))::bigint as version
+         from cards c join accounts a on a.id = c.account_id
+         where c.id = any ($1)`,
+};
+
+/** Card templates with their rewards as stamping sees them, remembered for as long as they are current. */
+@Injectable()
+export class TemplatesService {
+  private readonly pool: pg.Pool;
+  private readonly known = new LRUCache<number, Versioned>({ max: 5_000 });
+
+  constructor(source: DataSource) {
+    this.pool = poolOf(source);
+  }
+
+  /** @param version as a load of one of its customer cards has just seen it */
+  async at(cardId: number, version: number): Promise<Template> {
+    const known = this.known.get(cardId);
+    if (known?.version === version) return known.template;
+    const fresh = (await this.load([cardId])).get(cardId);
+    if (!fresh) throw new Error(`card ${cardId} has customer cards but no row`);
+    return fresh.template;
+  }
+
+  /** As of now. @throws NotFoundError when the store has no such card */
+  async find(accountId: number, cardId: number): Promise<Template> {
+    const found = (await this.load([cardId])).get(cardId);
+    if (found?.accountId !== accountId) throw new NotFoundError('Card');
+    return found.template;
+  }
+
+  /** As of now, by card id. */
+  async load(cardIds: number[]): Promise<Map<number, Versioned>> {
+    const { rows } = await this.pool.query<TemplateRow>({ ...TEMPLATES, values: [cardIds] });
+    const loaded = rows.map((row): [number, Versioned] => [
+      row.card.id,
+      { template: templateOf(row), accountId: row.account_id, version: row.version },
+    ]);
+    for (const [id, versioned] of loaded) this.known.set(id, versioned);
+    return new Map(loaded);
+  }
+}
+
+function templateOf({ card, time_zone, rewards }: TemplateRow): Template {
+  return {
+    cardId: card.id,
+    name: card.name,
+    stampsRequired: card.stampsRequired,
+    initialStamps: card.initialStamps,
+    expiresAt: card.expiresAt,
+    archivedAt: card.archivedAt,
+    maxStampsPerRequest: card.maxStampsPerRequest,
+    maxStampsPerDay: card.maxStampsPerDay,
+    minSecondsBetweenStamps: card.minSecondsBetweenStamps,
+    timeZone: time_zone,
+    rewards: (rewards ?? [])
+      .filter((reward) => reward.deletedAt === null)
+      .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id)
+      .map(({ id, name, description, stampsRequired, active }) => ({
+        id,
+        name,
+        description,
+        stampsRequired,
+        active,
+      })),
+  };
+}

@@ -1,0 +1,128 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { recorded } from '#event-store/rows.js';
+import { customerJson } from '#customers/customer.dto.js';
+import { customerRows } from '#customers/customer.entity.js';
+import type { CustomerEvent } from '#customers/customer.events.js';
+import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import { TemplatesService } from '#stamping/templates.service.js';
+import {
+  publicCustomerCardEvent,
+  publicCustomerEvent,
+  type CustomerName,
+  type PublicEvent,
+} from './public-events.js';
+import { StreamFolds } from './stream-folds.service.js';
+
+export type Rendered = { event: PublicEvent; customerId: number };
+
+const NAMES = {
+  name: 'webhook_customer_names',
+  text: `select id, state ->> 'firstName' as first_name, state ->> 'lastName' as last_name,
+           state ->> 'email' as email, state ->> 'phone' as phone
+         from customers where id = any ($1)`,
+};
+
+/** Public events as receivers see them: a batch takes a handful of queries, however large it is. */
+@Injectable()
+export class PublicEventsService {
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    private readonly keys: PersonalKeys,
+    private readonly folds: StreamFolds,
+    private readonly templates: TemplatesService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /** @param events all of them with a public type, in the order of the log */
+  async render(events: StoredEvent[]): Promise<Rendered[]> {
+    const opened = await this.keys.opened(events);
+    const ofCustomers = opened.filter(isOfCustomer);
+    const rendered = new Map<string, Rendered>([
+      ...(await this.renderCustomers(ofCustomers)),
+      ...(await this.renderCustomerCards(opened.filter((event) => !isOfCustomer(event)))),
+    ]);
+    return events.map(({ id }) => {
+      const one = rendered.get(id);
+      if (!one) throw new Error(`event ${id} was not rendered`);
+      return one;
+    });
+  }
+
+  private async renderCustomers(events: StoredEvent[]): Promise<Map<string, Rendered>> {
+    const states = await this.folds.statesAfter(customerRows, events);
+    return new Map(
+      events.map((event) => {
+        const state = found(states.get(event.id), event.stream);
+        // A customer's cards begin after it, so as the event left it there are none.
+        const subject = { kind: 'customer' as const, customer: customerJson(state, []) };
+        const publicEvent = publicCustomerEvent(recorded<CustomerEvent>(event), subject);
+        return [event.id, { event: publicEvent, customerId: state.id }];
+      }),
+    );
+  }
+
+  private async renderCustomerCards(events: StoredEvent[]): Promise<Map<string, Rendered>> {
+    if (events.length === 0) return new Map();
+    const states = await this.folds.statesAfter(customerCardRows, events);
+    const cards = [...states.values()];
+    const [names, templates] = await Promise.all([
+      this.names(cards.map((card) => card.customerId)),
+      this.templates.load([...new Set(cards.map((card) => card.cardId))]),
+    ]);
+    return new Map(
+      events.map((event) => {
+        const state = found(states.get(event.id), event.stream);
+        const { template } = found(templates.get(state.cardId), `card ${state.cardId}`);
+        const showing = {
+          template,
+          now: new Date(event.meta.recordedAt),
+          publicUrl: this.config.publicUrl,
+        };
+        const publicEvent = publicCustomerCardEvent(recorded<CustomerCardEvent>(event), {
+          kind: 'customer_card',
+          state,
+          cardName: template.name,
+          list: customerCardJson(state, showing),
+          detail: customerCardDetailJson(state, showing),
+          customer: found(names.get(state.customerId), `customer ${state.customerId}`),
+        });
+        return [event.id, { event: publicEvent, customerId: state.customerId }];
+      }),
+    );
+  }
+
+  private async names(customerIds: number[]): Promise<Map<number, CustomerName>> {
+    const { rows } = await this.pool.query<CustomerName>({
+      ...NAMES,
+      values: [[...new Set(customerIds)]],
+    });
+    return new Map(rows.map((row) => [row.id, customerNameJson(row)]));
+  }
+}
+
+function customerNameJson(row: CustomerName): CustomerName {
+  const { id, first_name, last_name, email, phone } = row;
+  return { id, first_name, last_name, email, phone };
+}
+
+function isOfCustomer({ stream }: StoredEvent): boolean {
+  return stream.startsWith(`${customerRows.aggregate.name}-`);
+}
+
+function found<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new Error(`${what} is not there`);
+  return value;
+}

@@ -1,0 +1,174 @@
+import { describe, expect, it } from '@jest/globals';
+import type { EventMeta } from '#kernel/aggregate.js';
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import {
+  bodyOf,
+  publicCustomerCardEvent,
+  publicCustomerEvent,
+  publicTypeOf,
+  type CustomerCardSubject,
+} from './public-events.js';
+
+const ID = '018f3c1e-1111-7222-8333-444455556666';
+const META: EventMeta = {
+  accountId: 7,
+  actor: { type: 'token', id: 1 },
+  channel: 'api',
+  requestId: 'r',
+  occurredAt: '2026-03-01T11:00:00.000Z',
+  recordedAt: '2026-03-01T12:00:00.000Z',
+};
+const CARD: CustomerCard = {
+  id: 12,
+  accountId: 7,
+  customerId: 31,
+  cardId: 3,
+  uuid: 'b1c2',
+  code: 'ABCD2345',
+  stampsCount: 11,
+  unlocked: [],
+  redeemedRewardIds: [],
+  stampings: [],
+  issuedAt: META.occurredAt,
+  updatedAt: META.recordedAt,
+};
+const ADA = { id: 31, first_name: 'Ada', last_name: null, email: 'ada@example.com', phone: null };
+const SUBJECT: CustomerCardSubject = {
+  kind: 'customer_card',
+  state: CARD,
+  cardName: 'Coffee',
+  list: { stamps_remaining: 0 },
+  detail: { id: 12, available_rewards: [] },
+  customer: ADA,
+};
+const CIRCUMSTANCES = {
+  locationId: 5,
+  staffRef: 'till 2',
+  externalRef: 'R-1',
+  silent: false,
+  personal: { note: 'secret' },
+};
+
+function rendered(event: CustomerCardEvent) {
+  return publicCustomerCardEvent({ ...event, id: ID, meta: META }, SUBJECT);
+}
+
+describe('public events', () => {
+  it('knows the public type of every stored one, and no other', () => {
+    expect(publicTypeOf('StampsEarned')).toBe('stamp.earned');
+    expect(publicTypeOf('CardCreated')).toBeUndefined();
+    expect(publicTypeOf('constructor')).toBeUndefined();
+  });
+
+  it('stands in an envelope with the id that is always the same', () => {
+    const event = rendered({
+      type: 'CustomerCardIssued',
+      data: { id: 12, accountId: 7, customerId: 31, cardId: 3, uuid: 'b1c2', code: 'ABCD2345' },
+    });
+    expect(event).toEqual({
+      id: expect.stringMatching(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/),
+      type: 'customer_card.created',
+      timestamp: META.recordedAt,
+      account_id: 7,
+      data: { id: 12, available_rewards: [], customer: ADA },
+    });
+  });
+
+  it('customer.created is the customer with its source', () => {
+    const event = publicCustomerEvent(
+      {
+        type: 'CustomerCreated',
+        id: ID,
+        meta: META,
+        data: {
+          customerId: 31,
+          accountId: 7,
+          source: 'poster',
+          marketingConsent: false,
+          smsConsent: false,
+          sendCardLinks: false,
+          personal: null,
+        },
+      },
+      { kind: 'customer', customer: { id: 31, first_name: 'Ada' } },
+    );
+    expect(event.type).toBe('customer.created');
+    expect(event.data).toEqual({ id: 31, first_name: 'Ada', source: 'poster' });
+  });
+
+  it('stamp.earned tells what was added, what it came to, and no note', () => {
+    const event = rendered({
+      type: 'StampsEarned',
+      data: { customerId: 31, stamps: 2, source: 'pos', ...CIRCUMSTANCES },
+    });
+    expect(event.data).toEqual({
+      customer_id: 31,
+      customer_card_id: 12,
+      card_id: 3,
+      card_name: 'Coffee',
+      stamps: 2,
+      stamps_count: 11,
+      stamps_remaining: 0,
+      source: 'pos',
+      occurred_at: META.occurredAt,
+      location_id: 5,
+      staff_ref: 'till 2',
+      external_ref: 'R-1',
+      customer: ADA,
+      customer_card: { stamps_remaining: 0 },
+    });
+  });
+
+  it('reward.unlocked shows the reward as it came within reach', () => {
+    const event = rendered({
+      type: 'RewardUnlocked',
+      data: { customerId: 31, rewardId: 4, name: 'Cake', description: null, stampsRequired: 10 },
+    });
+    expect(event.data).toEqual({
+      customer_id: 31,
+      customer_card_id: 12,
+      card_id: 3,
+      card_name: 'Coffee',
+      stamps_count: 11,
+      reward: { id: 4, name: 'Cake', description: null, stamps_required: 10 },
+      customer: ADA,
+    });
+  });
+
+  it('reward.redeemed names the redemption and the balance left', () => {
+    const event = rendered({
+      type: 'RewardRedeemed',
+      data: {
+        customerId: 31,
+        redemptionId: 9,
+        rewardId: 4,
+        rewardName: 'Cake',
+        stampsSpent: 10,
+        ...CIRCUMSTANCES,
+      },
+    });
+    expect(event.data).toEqual({
+      id: 9,
+      reward_id: 4,
+      reward_name: 'Cake',
+      stamps_spent: 10,
+      stamps_remaining: 11,
+      redeemed_at: META.occurredAt,
+      customer_id: 31,
+      customer_card_id: 12,
+      card_id: 3,
+      card_name: 'Coffee',
+      customer: ADA,
+    });
+  });
+
+  it('flat is the bytes of data alone, whatever keys they hold', () => {
+    const data = '{"b":1,"metadata":{"__proto__":"x","2":"y","é":"\\u2028"},"n":0.1}';
+    const text = `{"id":"evt_1","type":"stamp.earned","data":${JSON.stringify(JSON.parse(data))}}`;
+    expect(bodyOf(text, 'envelope')).toBe(text);
+    const flat = bodyOf(text, 'flat');
+    expect(JSON.parse(flat)).toEqual(JSON.parse(data));
+    expect(text).toContain(flat);
+  });
+});

@@ -1,0 +1,139 @@
+import type { EventMeta } from '#kernel/aggregate.js';
+import { publicEventId } from '#kernel/public-id.js';
+import type { CustomerEvent } from '#customers/customer.events.js';
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import type { PublicEventType } from './webhook-subscription.js';
+
+/** What receivers get, whole as `envelope`, only `data` as `flat` (contract section 10). */
+export type PublicEvent = {
+  id: string;
+  type: PublicEventType;
+  timestamp: string;
+  account_id: number;
+  data: object;
+};
+
+type Recorded<E> = E & { id: string; meta: EventMeta };
+
+/** A customer as the event left it, in the wire's shape. */
+export type CustomerSubject = { kind: 'customer'; customer: object };
+
+/** A customer card as the event left it; names of others are as of rendering. */
+export type CustomerCardSubject = {
+  kind: 'customer_card';
+  state: CustomerCard;
+  cardName: string;
+  /** The wire's list and detail shapes. */
+  list: { stamps_remaining: number };
+  detail: object;
+  customer: CustomerName;
+};
+
+export type CustomerName = {
+  id: number;
+  first_name: string;
+  last_name: string | null;
+  email: string | null;
+  phone: string | null;
+};
+
+const PUBLIC_TYPES: Record<(CustomerEvent | CustomerCardEvent)['type'], PublicEventType> = {
+  CustomerCreated: 'customer.created',
+  CustomerCardIssued: 'customer_card.created',
+  StampsEarned: 'stamp.earned',
+  RewardUnlocked: 'reward.unlocked',
+  RewardRedeemed: 'reward.redeemed',
+};
+
+/** Nothing where the event stays inside. */
+export function publicTypeOf(storedType: string): PublicEventType | undefined {
+  return Object.hasOwn(PUBLIC_TYPES, storedType)
+    ? PUBLIC_TYPES[storedType as keyof typeof PUBLIC_TYPES]
+    : undefined;
+}
+
+export function publicCustomerEvent(
+  event: Recorded<CustomerEvent>,
+  subject: CustomerSubject,
+): PublicEvent {
+  return envelope(event, { ...subject.customer, source: event.data.source });
+}
+
+export function publicCustomerCardEvent(
+  event: Recorded<CustomerCardEvent>,
+  subject: CustomerCardSubject,
+): PublicEvent {
+  switch (event.type) {
+    case 'CustomerCardIssued':
+      return envelope(event, { ...subject.detail, customer: subject.customer });
+    case 'StampsEarned': {
+      const { stamps, source, locationId, staffRef, externalRef } = event.data;
+      return envelope(event, {
+        ...whose(subject),
+        stamps,
+        stamps_count: subject.state.stampsCount,
+        stamps_remaining: subject.list.stamps_remaining,
+        source,
+        occurred_at: event.meta.occurredAt,
+        location_id: locationId,
+        staff_ref: staffRef,
+        external_ref: externalRef,
+        customer: subject.customer,
+        customer_card: subject.list,
+      });
+    }
+    case 'RewardUnlocked': {
+      const { rewardId, name, description, stampsRequired } = event.data;
+      return envelope(event, {
+        ...whose(subject),
+        stamps_count: subject.state.stampsCount,
+        reward: { id: rewardId, name, description, stamps_required: stampsRequired },
+        customer: subject.customer,
+      });
+    }
+    case 'RewardRedeemed': {
+      const { redemptionId, rewardId, rewardName, stampsSpent } = event.data;
+      return envelope(event, {
+        id: redemptionId,
+        reward_id: rewardId,
+        reward_name: rewardName,
+        stamps_spent: stampsSpent,
+        // Of a redemption this is the balance left, as in the answer to redeem.
+        stamps_remaining: subject.state.stampsCount,
+        redeemed_at: event.meta.occurredAt,
+        ...whose(subject),
+        customer: subject.customer,
+      });
+    }
+  }
+}
+
+/** The bytes of every attempt. They are kept once, as the envelope; `flat` always follows from it. */
+export function bodyOf(envelopeText: string, format: 'envelope' | 'flat'): string {
+  if (format === 'envelope') return envelopeText;
+  const { data } = JSON.parse(envelopeText) as { data: unknown };
+  return JSON.stringify(data);
+}
+
+function whose({ state, cardName }: CustomerCardSubject) {
+  return {
+    customer_id: state.customerId,
+    customer_card_id: state.id,
+    card_id: state.cardId,
+    card_name: cardName,
+  };
+}
+
+function envelope(
+  { id, type, meta }: Recorded<CustomerEvent | CustomerCardEvent>,
+  data: object,
+): PublicEvent {
+  return {
+    id: publicEventId(id),
+    type: PUBLIC_TYPES[type],
+    timestamp: meta.recordedAt,
+    account_id: meta.accountId,
+    data,
+  };
+}

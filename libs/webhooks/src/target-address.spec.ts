@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+import { isBlockedAddress, isLocalName, literalAddress, targetUrlFault } from './target-address.js';
+
+const strict = (url: string) => targetUrlFault(url, false);
+
+describe('targetUrlFault', () => {
+  it.each([
+    'https://127.0.0.1/',
+    'https://127.1/',
+    'https://127.0.1/',
+    'https://2130706433/',
+    'https://0x7f000001/',
+    'https://0x7f.0.0.1/',
+    'https://0x7f.1/',
+    'https://0177.0.0.1/',
+    'https://0177.1/',
+    'https://017700000001/',
+    'https://127.0.0.1./',
+    'https://127.255.255.254/',
+    'https://%31%32%37.0.0.1/',
+    'https://１２７.０.０.１/',
+    'https://127。0。0。1/',
+    'https://①②⑦.0.0.1/',
+    'https://0/',
+    'https://0.0.0.0/',
+    'https://10.0.0.1/',
+    'https://012.0.0.1/',
+    'https://167772161/',
+    'https://100.64.0.1/',
+    'https://100.127.255.255/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://2852039166/',
+    'https://0xA9FEA9FE/',
+    'https://0xa9.0xfe.0xa9.0xfe/',
+    'https://172.16.0.1/',
+    'https://172.31.255.255/',
+    'https://192.0.0.8/',
+    'https://192.0.2.1/',
+    'https://192.88.99.1/',
+    'https://192.168.1.1/',
+    'https://192.168.257/',
+    'https://198.18.0.1/',
+    'https://198.19.255.255/',
+    'https://198.51.100.7/',
+    'https://203.0.113.9/',
+    'https://224.0.0.1/',
+    'https://239.255.255.255/',
+    'https://240.0.0.1/',
+    'https://255.255.255.255/',
+    'https://[::]/',
+    'https://[::1]/',
+    'https://[0:0:0:0:0:0:0:1]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[::ffff:7f00:1]/',
+    'https://[0:0:0:0:0:ffff:a9fe:a9fe]/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://[::127.0.0.1]/',
+    'https://[64:ff9b::7f00:1]/',
+    'https://[64:ff9b::169.254.169.254]/',
+    'https://[64:ff9b:1::a9fe:a9fe]/',
+    'https://[100::1]/',
+    'https://[2001::1]/',
+    'https://[2001:0:a9fe:a9fe::1]/',
+    'https://[2001:db8::1]/',
+    'https://[2002:7f00:1::]/',
+    'https://[2002:a9fe:a9fe::1]/',
+    'https://[3fff::1]/',
+    'https://[5f00::1]/',
+    'https://[fc00::1]/',
+    'https://[fd00:ec2::254]/',
+    'https://[fe80::1]/',
+    'https://[fec0::1]/',
+    'https://[ff02::1]/',
+    'https://localhost/',
+    'https://LOCALHOST/',
+    'https://localhost./',
+    'https://api.localhost/',
+    'https://localhost:8443/',
+  ])('refuses %s', (url) => {
+    expect(strict(url)).toBe('must be publicly reachable');
+  });
+
+  it.each([
+    'https://example.com/hooks?a=1#b',
+    'https://example.com:8443/',
+    'https://8.8.8.8/',
+    'https://172.32.0.1/',
+    'https://100.128.0.1/',
+    'https://192.0.1.1/',
+    'https://[2606:4700:4700::1111]/',
+    'https://[::ffff:8.8.8.8]/',
+    'https://localhost.example.com/',
+    'https://bücher.example/',
+  ])('accepts %s', (url) => {
+    expect(strict(url)).toBeUndefined();
+  });
+
+  it.each([
+    ['http://example.com/', 'must start with https://'],
+    ['ftp://example.com/', 'must start with https://'],
+    ['javascript:alert(1)', 'must start with https://'],
+    ['https://user:secret@example.com/', 'must not contain credentials'],
+    ['https://user@example.com/', 'must not contain credentials'],
+    ['example.com', 'must be a URL such as https://example.com/hooks'],
+    ['https://', 'must be a URL such as https://example.com/hooks'],
+    ['https://[fe80::1%25eth0]/', 'must be a URL such as https://example.com/hooks'],
+    ['https://256.1.1.1/', 'must be a URL such as https://example.com/hooks'],
+    [`https://example.com/${'a'.repeat(2048)}`, 'must have at most 2048 characters'],
+  ])('says what is wrong with %s', (url, fault) => {
+    expect(strict(url)).toBe(fault);
+  });
+
+  it('lets development use http and this machine, but no metadata service', () => {
+    for (const url of [
+      'http://127.0.0.1:9000/',
+      'http://localhost:9000/',
+      'http://[::1]:9000/',
+      'http://10.1.2.3/',
+      'http://[fd12::1]/',
+    ]) {
+      expect(targetUrlFault(url, true)).toBeUndefined();
+    }
+    for (const url of ['http://169.254.169.254/', 'http://[fd00:ec2::254]/', 'http://0.0.0.0/']) {
+      expect(targetUrlFault(url, true)).toBe('must be publicly reachable');
+    }
+  });
+});
+
+describe('isBlockedAddress', () => {
+  it('blocks whatever is no address', () => {
+    for (const text of ['', 'example.com', 'fe80::1%eth0', '1.2.3.4/8']) {
+      expect(isBlockedAddress(text, false)).toBe(true);
+    }
+  });
+});
+
+it('tells literals from names', () => {
+  expect(literalAddress('[::1]')).toBe('::1');
+  expect(literalAddress('8.8.8.8')).toBe('8.8.8.8');
+  expect(literalAddress('example.com')).toBeUndefined();
+  expect(isLocalName('localhost.example.com')).toBe(false);
+});

@@ -1,0 +1,89 @@
+import ipaddr from 'ipaddr.js';
+
+/** Nothing but the public unicast space: registries of IANA, and transition forms that hide an IPv4. */
+const BLOCKED_V4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+].map((range) => ipaddr.IPv4.parseCIDR(range));
+
+const PUBLIC_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
+const BLOCKED_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((range) =>
+  ipaddr.IPv6.parseCIDR(range),
+);
+
+/** What development may reach: this machine and the network around it, still no metadata service. */
+const NEAR_V4 = ['10.0.0.0/8', '127.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'].map((range) =>
+  ipaddr.IPv4.parseCIDR(range),
+);
+const NEAR_V6 = ['::1/128', 'fc00::/7'].map((range) => ipaddr.IPv6.parseCIDR(range));
+/** Inside fc00::/7, but a metadata service. */
+const METADATA_V6 = ipaddr.IPv6.parseCIDR('fd00:ec2::254/128');
+
+const MAX_URL_LENGTH = 2048;
+
+/**
+ * Whether a delivery must not connect to this address.
+ * @param address as a resolver or a socket gives it; anything that is no address is blocked
+ */
+export function isBlockedAddress(address: string, allowInsecure: boolean): boolean {
+  if (!ipaddr.isValid(address)) return true;
+  // process() turns ::ffff:a.b.c.d into a.b.c.d, which is what the packet goes to
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) {
+    if (allowInsecure && NEAR_V4.some((range) => parsed.match(range))) return false;
+    return BLOCKED_V4.some((range) => parsed.match(range));
+  }
+  if (parsed instanceof ipaddr.IPv6) {
+    if (allowInsecure && NEAR_V6.some((range) => parsed.match(range))) {
+      return parsed.match(METADATA_V6);
+    }
+    return !parsed.match(PUBLIC_V6) || BLOCKED_V6.some((range) => parsed.match(range));
+  }
+  return true;
+}
+
+/** The address that a host part is, where it is one and no name. URL has normalised every notation. */
+export function literalAddress(hostname: string): string | undefined {
+  const bare = hostname.replace(/^\[(.*)\]$/, '$1');
+  return ipaddr.isValid(bare) ? bare : undefined;
+}
+
+/** Names that mean this machine whatever a resolver says (RFC 6761). */
+export function isLocalName(hostname: string): boolean {
+  return /(^|\.)localhost\.?$/i.test(hostname);
+}
+
+/**
+ * What is wrong with a target URL, as far as it can be told without a resolver (contract section 9).
+ * Never names an address: the answer must not be of use to somebody who maps our network.
+ */
+export function targetUrlFault(text: string, allowInsecure: boolean): string | undefined {
+  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+  if (!URL.canParse(text)) return 'must be a URL such as https://example.com/hooks';
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && !(allowInsecure && url.protocol === 'http:')) {
+    return 'must start with https://';
+  }
+  if (url.username !== '' || url.password !== '') return 'must not contain credentials';
+  const literal = literalAddress(url.hostname);
+  const blocked =
+    literal === undefined
+      ? isLocalName(url.hostname) && !allowInsecure
+      : isBlockedAddress(literal, allowInsecure);
+  return blocked ? NOT_PUBLIC : undefined;
+}
+
+export const NOT_PUBLIC = 'must be publicly reachable';

@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { boolean, oneOf, optional, orDefault, text } from '#http/fields.js';
+import { targetUrlFault } from './target-address.js';
+import {
+  EVERY_EVENT,
+  PUBLIC_EVENTS,
+  onlyEvent,
+  type SubscriptionAttributes,
+  type WebhookSubscription,
+} from './webhook-subscription.js';
+
+const SUBSCRIBABLE = [...PUBLIC_EVENTS, EVERY_EVENT] as const;
+const FORMATS = ['envelope', 'flat'] as const;
+
+const events = z
+  .unknown()
+  .transform((value, context): string[] => {
+    const fault = eventsFault(value);
+    if (fault === undefined) return [...new Set(value as string[])];
+    context.addIssue({ code: 'custom', message: fault });
+    return z.NEVER;
+  })
+  .meta({
+    type: 'array',
+    minItems: 1,
+    items: { type: 'string', enum: SUBSCRIBABLE },
+    description: 'Either this or event is required; * stands alone and means every event',
+  });
+
+function eventsFault(value: unknown): string | undefined {
+  if (!Array.isArray(value)) return 'must be a list of event names';
+  if (value.length === 0) return 'must name at least one event';
+  const unknown = value.some((name) => !SUBSCRIBABLE.some((known) => known === name));
+  if (unknown) return `must each be one of ${SUBSCRIBABLE.join(', ')}`;
+  if (new Set(value).size > 1 && value.includes(EVERY_EVENT)) {
+    return `must hold ${EVERY_EVENT} alone or named events only`;
+  }
+  return undefined;
+}
+
+/** @param allowInsecure development only: http and targets on this machine or network */
+export function createWebhookSubscriptionDto(allowInsecure: boolean) {
+  return z
+    .object({
+      events: optional(events),
+      event: optional(oneOf(SUBSCRIBABLE)).describe('The same as events with one entry'),
+      target_url: text({ max: 2048, format: 'uri' })
+        .superRefine((url, context) => {
+          const fault = targetUrlFault(url, allowInsecure);
+          if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+        })
+        .describe('Publicly reachable https URL'),
+      description: optional(text()),
+      payload_format: orDefault(oneOf(FORMATS), 'envelope'),
+      enabled: orDefault(boolean(), true),
+    })
+    .refine((input) => input.events !== null || input.event !== null, {
+      path: ['events'],
+      error: 'is required (or event)',
+      when: isSound('events', 'event'),
+    })
+    .refine(
+      (input) => input.events === null || input.event === null || isOnly(input.event, input.events),
+      { path: ['event'], error: 'must be the same as events', when: isSound('events', 'event') },
+    )
+    .refine((input) => input.payload_format !== 'flat' || isFlattable(input), {
+      path: ['payload_format'],
+      error: 'flat needs exactly one named event',
+      when: isSound('events', 'event', 'payload_format'),
+    })
+    .meta({ id: 'WebhookSubscriptionInput' });
+}
+
+type CreateInput = z.infer<ReturnType<typeof createWebhookSubscriptionDto>>;
+
+export function subscriptionAttributes(input: CreateInput): SubscriptionAttributes {
+  return {
+    events: eventsOf(input),
+    targetUrl: input.target_url,
+    description: input.description,
+    payloadFormat: input.payload_format,
+    enabled: input.enabled,
+  };
+}
+
+/** Two ways of naming them on the wire; null where one was not used. */
+type Chosen = { events: string[] | null; event: string | null };
+
+function eventsOf({ events: several, event }: Chosen): string[] {
+  return several ?? (event === null ? [] : [event]);
+}
+
+function isOnly(event: string, several: string[]): boolean {
+  return several.length === 1 && several[0] === event;
+}
+
+function isFlattable(input: Chosen): boolean {
+  const chosen = eventsOf(input);
+  return chosen.length === 0 || onlyEvent(chosen) !== null;
+}
+
+/** Faults of other fields must not hide this one: all come together (contract section 1). */
+function isSound(...fields: string[]) {
+  return ({ issues }: { issues: { path?: PropertyKey[] | undefined }[] }) =>
+    !issues.some(({ path }) => fields.includes(String(path?.[0])));
+}
+
+export const webhookSubscriptionListQuery = z.object({
+  event: optional(text()).meta({
+    type: 'string',
+    description: 'Only subscriptions that list this event, or *',
+  }),
+});
+
+const nullableText = z.string().nullable();
+
+export const webhookSubscriptionAnswer = z
+  .object({
+    id: z.int(),
+    account_id: z.int(),
+    events: z.array(z.string()),
+    event: nullableText.describe('The event, where there is exactly one'),
+    target_url: z.string(),
+    description: nullableText,
+    payload_format: z.enum(FORMATS),
+    enabled: z.boolean(),
+    disabled_at: nullableText,
+    disabled_reason: z.enum(['disabled_by_user', 'failing', 'blocked_address']).nullable(),
+    last_delivery_at: nullableText,
+    last_delivery_status: z.int().nullable(),
+    last_delivery_error: nullableText,
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'WebhookSubscription' });
+
+export type WebhookSubscriptionJson = z.infer<typeof webhookSubscriptionAnswer>;
+
+export const webhookSubscriptionSecretAnswer = webhookSubscriptionAnswer
+  .extend({ secret: z.string().describe('Signs the deliveries, as Standard Webhooks says') })
+  .meta({ id: 'WebhookSubscriptionWithSecret' });
+
+export type WebhookSubscriptionSecretJson = z.infer<typeof webhookSubscriptionSecretAnswer>;
+
+export function webhookSubscriptionJson(
+  subscription: WebhookSubscription,
+): WebhookSubscriptionJson {
+  return {
+    id: subscription.id,
+    account_id: subscription.accountId,
+    events: subscription.events,
+    event: onlyEvent(subscription.events),
+    target_url: subscription.targetUrl,
+    description: subscription.description,
+    payload_format: subscription.payloadFormat,
+    enabled: subscription.enabled,
+    disabled_at: timeJson(subscription.disabledAt),
+    disabled_reason: subscription.disabledReason,
+    last_delivery_at: timeJson(subscription.lastDeliveryAt),
+    last_delivery_status: subscription.lastDeliveryStatus,
+    last_delivery_error: subscription.lastDeliveryError,
+    created_at: subscription.createdAt.toISOString(),
+    updated_at: subscription.updatedAt.toISOString(),
+  };
+}
+
+export function webhookSubscriptionSecretJson(
+  subscription: WebhookSubscription,
+  secret: string,
+): WebhookSubscriptionSecretJson {
+  return { ...webhookSubscriptionJson(subscription), secret };
+}
+
+function timeJson(time: Date | null): string | null {
+  return time === null ? null : time.toISOString();
+}

@@ -1,0 +1,57 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { deriveKey } from '#kernel/sealing.js';
+import { CONFIG } from '#database/database.module.js';
+import { openSecret, SECRETS } from './webhook-secret.js';
+import {
+  webhookSubscriptionJson,
+  webhookSubscriptionSecretJson,
+  type WebhookSubscriptionJson,
+  type WebhookSubscriptionSecretJson,
+} from './webhook-subscription.dto.js';
+import {
+  SUBSCRIPTION_COLUMNS,
+  subscriptionOf,
+  type WebhookSubscriptionRow,
+} from './webhook-subscription.entity.js';
+import { EVERY_EVENT, PUBLIC_EVENTS } from './webhook-subscription.js';
+
+@Injectable()
+export class WebhookSubscriptionsService {
+  private readonly secretKey: Buffer;
+
+  constructor(
+    private readonly source: DataSource,
+    @Inject(CONFIG) config: Config,
+  ) {
+    this.secretKey = deriveKey(config.masterKey, SECRETS);
+  }
+
+  /** Oldest first. An event that there is not has no subscriptions, not even those of every event. */
+  async list(accountId: number, event: string | null): Promise<WebhookSubscriptionJson[]> {
+    const known = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
+    if (!known) return [];
+    const rows: WebhookSubscriptionRow[] = await this.source.query(
+      `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions
+       where account_id = $1 and ($2::text is null or events && array[$2, '${EVERY_EVENT}'])
+       order by id`,
+      [accountId, event],
+    );
+    return rows.map((row) => webhookSubscriptionJson(subscriptionOf(row)));
+  }
+
+  /** @throws NotFoundError */
+  async find(accountId: number, id: number): Promise<WebhookSubscriptionSecretJson> {
+    const [row]: WebhookSubscriptionRow[] = await this.source.query(
+      `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id = $1 and account_id = $2`,
+      [id, accountId],
+    );
+    if (!row) throw new NotFoundError('Webhook subscription');
+    return webhookSubscriptionSecretJson(
+      subscriptionOf(row),
+      openSecret(this.secretKey, row.id, row.secret),
+    );
+  }
+}

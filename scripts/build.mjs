@@ -1,0 +1,164 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Refusal, inWords, launch, readIfThere, readJson } from './processes.mjs';
+
+const sourceFolders = ['apps', 'libs', 'scripts'];
+
+/**
+ * What is there and what has to be done before anything can run.
+ * @param {string} root the folder of package.json
+ * @param {boolean} watching the compiler is going to run anyway
+ */
+export function findWork(root, watching) {
+  const build = !watching && buildIsNeeded(root);
+  return { build, install: installIsNeeded(root, build || watching) };
+}
+
+/**
+ * npm writes down last what it has installed; that is compared with what the lock file asks for, so
+ * that an installation done by hand counts as well and one cut short does not.
+ */
+function installIsNeeded(root, withTools) {
+  const installed = readJson(path.join(root, 'node_modules', '.package-lock.json'))?.packages;
+  if (!installed) return true;
+  const locked = readJson(path.join(root, 'package-lock.json'))?.packages;
+  if (locked) {
+    return Object.entries(locked).some(
+      ([place, wanted]) =>
+        place !== '' &&
+        !wanted.optional &&
+        !wanted.devOptional &&
+        !(wanted.dev && !withTools) &&
+        installed[place]?.version !== wanted.version,
+    );
+  }
+  const { dependencies, devDependencies } = readJson(path.join(root, 'package.json'));
+  const names = Object.keys({ ...dependencies, ...(withTools ? devDependencies : {}) });
+  return names.some((name) => !installed[`node_modules/${name}`]);
+}
+
+function buildIsNeeded(root) {
+  const marker = readIfThere(markerOf(root));
+  if (marker !== null) return marker !== hashOfSources(root);
+  // A build done by hand leaves no marker, but everything in it is younger than its source.
+  const sources = sourcesOf(root);
+  if (!sources.every((file) => isBuilt(root, file))) return true;
+  fs.writeFileSync(markerOf(root), hashOfSources(root));
+  return false;
+}
+
+function markerOf(root) {
+  return path.join(root, 'dist', '.built');
+}
+
+function sourcesOf(root) {
+  const { exclude = [] } = readJson(path.join(root, 'tsconfig.build.json')) ?? {};
+  const left = ['.d.ts', ...exclude.map((pattern) => pattern.replace(/^\*\*\/\*/, ''))];
+  return sourceFolders
+    .map((folder) => path.join(root, folder))
+    .filter((folder) => fs.existsSync(folder))
+    .flatMap((folder) => filesIn(folder))
+    .filter((file) => /\.(ts|json)$/.test(file) && !left.some((end) => file.endsWith(end)));
+}
+
+function filesIn(folder) {
+  return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const full = path.join(folder, entry.name);
+    return entry.isDirectory() ? filesIn(full) : [full];
+  });
+}
+
+function isBuilt(root, source) {
+  if (!source.endsWith('.ts')) return true;
+  const result = path.join(root, 'dist', path.relative(root, source).replace(/\.ts$/, '.js'));
+  const built = fs.statSync(result, { throwIfNoEntry: false });
+  return built !== undefined && built.mtimeMs >= fs.statSync(source).mtimeMs;
+}
+
+function hashOfSources(root) {
+  const settings = fs
+    .readdirSync(root)
+    .filter((name) => /^(tsconfig.*|package(-lock)?)\.json$/.test(name))
+    .map((name) => path.join(root, name));
+  const hash = crypto.createHash('sha256');
+  for (const file of [...sourcesOf(root), ...settings].sort()) {
+    const content = fs.readFileSync(file);
+    hash.update(`${path.relative(root, file)}\0${content.length}\0`).update(content);
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * @typedef {{ root: string, dataDir: string, say: (line: string) => void, signal: AbortSignal,
+ *   onStep: (step: { pid?: number, birth?: string | null } | null) => void }} Surroundings
+ */
+
+/** @param {Surroundings} around */
+export async function install(around) {
+  const locked = fs.existsSync(path.join(around.root, 'package-lock.json'));
+  // The compiler is a development dependency, which npm leaves out when NODE_ENV says production.
+  const args = [locked ? 'ci' : 'install', '--include=dev'];
+  around.say(`installing packages (npm ${args[0]}; the first time takes about a minute) …`);
+  await runNpm(around, args, 'install.log');
+}
+
+/** @param {Surroundings} around */
+export async function build(around) {
+  around.say('building …');
+  // Taken before: what is edited during the build is not in it.
+  const hash = hashOfSources(around.root);
+  await runNpm(around, ['run', 'build'], 'build.log');
+  fs.writeFileSync(markerOf(around.root), hash);
+}
+
+async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
+  const logFile = path.join(dataDir, logName);
+  const log = fs.openSync(logFile, 'w', 0o600);
+  const npm = launch('npm', args, { cwd: root, env: process.env, output: log, signal });
+  fs.closeSync(log);
+  onStep(npm);
+  const end = await npm.result;
+  onStep(null);
+  if (end.code === 0) return;
+  const what = end.error?.code === 'ENOENT' ? 'npm was not found' : inWords(end);
+  throw new Refusal(`"npm ${args.join(' ')}" failed (${what}); what it said is in ${logFile}.`);
+}
+
+/**
+ * Compiles again whenever a source changes.
+ * @param {{ root: string, say: (line: string) => void, onRebuilt: () => void }} options
+ *   `onRebuilt` is called after each compilation without errors but the first, which resolves `ready`
+ */
+export function watchBuild({ root, say, onRebuilt }) {
+  fs.rmSync(markerOf(root), { force: true });
+  const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  let onFirst = () => {};
+  let wasGood = false;
+  let settle;
+  const watcher = launch(
+    process.execPath,
+    [compiler, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
+    {
+      cwd: root,
+      env: process.env,
+      output: (line) => {
+        if (line.trim() !== '') say(line);
+        clearTimeout(settle);
+        if (!/Found 0 errors\. Watching/.test(line)) return;
+        if (!wasGood) onFirst();
+        // Editors save several files at once, each of which may be compiled by itself.
+        else settle = setTimeout(onRebuilt, 300);
+        wasGood = true;
+      },
+    },
+  );
+  const ready = new Promise((resolve, reject) => {
+    onFirst = resolve;
+    watcher.exited.then((how) => {
+      clearTimeout(settle);
+      reject(new Refusal(`The compiler ended (${inWords(how)}); "npm run build" may tell more.`));
+    });
+  });
+  return { watcher, ready };
+}

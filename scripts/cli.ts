@@ -1,0 +1,136 @@
+import { CommandBus } from '@nestjs/cqrs';
+import { Command, InvalidArgumentError } from 'commander';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { CreateAccount } from '#accounts/account.commands.js';
+import {
+  AddMember,
+  CreateToken,
+  CreateUser,
+  LimitToken,
+  RemoveMember,
+  RemoveUser,
+  RevokeToken,
+} from '#identity/identity.commands.js';
+import { runScript, withServices } from './run-script.js';
+
+const by = { actor: { type: 'system', id: 0 }, channel: 'cli', requestId: randomUUID() } as const;
+
+const program = new Command('cli').description(
+  'What the API leaves out. Prints one JSON object; works while the service runs.',
+);
+
+program
+  .command('user:create')
+  .requiredOption('--email <email>')
+  .requiredOption('--name <name>')
+  .option('--password <password>', 'made up when left out')
+  .action((options: { email: string; name: string; password?: string }) => {
+    run(async (bus) => {
+      const password = options.password ?? randomBytes(12).toString('base64url');
+      const { userId } = await bus.execute(
+        new CreateUser(by, options.email, options.name, password),
+      );
+      const made = options.password === undefined ? { password } : {};
+      return { user_id: userId, email: options.email, ...made };
+    });
+  });
+
+program
+  .command('user:remove')
+  .requiredOption('--email <email>')
+  .action(({ email }: { email: string }) => {
+    run(async (bus) => ({ user_id: (await bus.execute(new RemoveUser(by, email))).userId }));
+  });
+
+program
+  .command('store:create')
+  .requiredOption('--name <name>')
+  .requiredOption('--user <email>')
+  .option('--time-zone <zone>', 'IANA name', 'UTC')
+  .option('--locale <locale>', '', 'en')
+  .action((options: { name: string; user: string; timeZone: string; locale: string }) => {
+    run(async (bus) => {
+      const { id } = await bus.execute(
+        new CreateAccount(by, {
+          name: options.name,
+          storeName: null,
+          personal: false,
+          timeZone: options.timeZone,
+          locale: options.locale,
+        }),
+      );
+      await bus.execute(new AddMember(by, id, options.user));
+      return { account_id: id };
+    });
+  });
+
+program
+  .command('member:add')
+  .requiredOption('--store <id>', '', positive)
+  .requiredOption('--user <email>')
+  .action(({ store, user }: { store: number; user: string }) => {
+    run(async (bus) => {
+      const { userId } = await bus.execute(new AddMember(by, store, user));
+      return { account_id: store, user_id: userId };
+    });
+  });
+
+program
+  .command('member:remove')
+  .requiredOption('--store <id>', '', positive)
+  .requiredOption('--user <email>')
+  .action(({ store, user }: { store: number; user: string }) => {
+    run(async (bus) => {
+      const { userId } = await bus.execute(new RemoveMember(by, store, user));
+      return { account_id: store, user_id: userId };
+    });
+  });
+
+program
+  .command('token:create')
+  .requiredOption('--user <email>')
+  .requiredOption('--name <name>')
+  .action(({ user, name }: { user: string; name: string }) => {
+    run(async (bus) => {
+      const { tokenId, token } = await bus.execute(new CreateToken(by, user, name));
+      return { token_id: tokenId, api_token: token };
+    });
+  });
+
+program
+  .command('token:limit')
+  .requiredOption('--token-id <id>', '', positive)
+  .requiredOption('--per-minute <n>', '', positive)
+  .action(({ tokenId, perMinute }: { tokenId: number; perMinute: number }) => {
+    run(async (bus) => {
+      await bus.execute(new LimitToken(by, tokenId, perMinute));
+      return { token_id: tokenId, per_minute: perMinute };
+    });
+  });
+
+program
+  .command('token:revoke')
+  .requiredOption('--token-id <id>', '', positive)
+  .action(({ tokenId }: { tokenId: number }) => {
+    run(async (bus) => {
+      await bus.execute(new RevokeToken(by, tokenId));
+      return { token_id: tokenId, revoked: true };
+    });
+  });
+
+program.parse();
+
+function run(work: (bus: CommandBus) => Promise<object>): void {
+  runScript(async () => {
+    const answer = await withServices((app) => work(app.get(CommandBus)));
+    console.log(JSON.stringify(answer));
+  });
+}
+
+function positive(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1) {
+    throw new InvalidArgumentError('must be a positive integer');
+  }
+  return number;
+}

@@ -1,0 +1,341 @@
+import { execFileSync, spawn } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import readline from 'node:readline';
+
+/** Something the person at the terminal can mend: shown as one sentence, without a stack trace. */
+export class Refusal extends Error {}
+
+const onLinux = fs.existsSync('/proc/self/stat');
+
+/** @param {number} ms @param {AbortSignal} [signal] ends the pause early */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+  });
+}
+
+/**
+ * Waits until the condition holds; false when it still does not after `patience` ms.
+ * @param {() => unknown} condition may be async
+ * @param {{ patience: number, every?: number, signal?: AbortSignal }} options
+ */
+export async function until(condition, { patience, every = 25, signal }) {
+  const deadline = Date.now() + patience;
+  while (!(await condition())) {
+    if (Date.now() >= deadline || signal?.aborted) return false;
+    await pause(every, signal);
+  }
+  return true;
+}
+
+/** @param {string} file */
+export function readIfThere(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    // A process that ends while its /proc entry is being read answers ESRCH instead of ENOENT.
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return null;
+    throw error;
+  }
+}
+
+/** @param {string} file */
+export function readJson(file) {
+  const text = readIfThere(file);
+  if (text === null) return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refusal(`${file} is not valid JSON; repair it or put it away.`);
+  }
+}
+
+/** Replaces the file in one step, so that a reader or a crash never meets half of it. */
+export function writeJson(file, value) {
+  const fresh = `${file}.${process.pid}.new`;
+  const handle = fs.openSync(fresh, 'w', 0o600);
+  try {
+    fs.writeSync(handle, `${JSON.stringify(value, null, 2)}\n`);
+    fs.fsyncSync(handle);
+  } finally {
+    fs.closeSync(handle);
+  }
+  fs.renameSync(fresh, file);
+}
+
+/**
+ * What tells a process from a later one with the same number: when it was born. Null when there is
+ * no such process, or only a zombie that nobody has collected yet.
+ * @param {number} pid
+ * @returns {string | null}
+ */
+export function birthOf(pid) {
+  if (!onLinux) {
+    const [state, ...began] = psLines(['-o', 'stat=,lstart=', '-p', String(pid)])[0] ?? ['Z'];
+    return state.startsWith('Z') ? null : began.join(' ');
+  }
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The name in parentheses may itself hold spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (fields[0] === 'Z' || fields[0] === 'X') return null;
+  return `${readIfThere('/proc/sys/kernel/random/boot_id')?.trim() ?? ''}/${fields[19]}`;
+}
+
+/** @returns {{ pid: number, command: string }[]} */
+export function listProcesses() {
+  if (!onLinux) {
+    return psLines(['-axww', '-o', 'pid=,command=']).map(([pid, ...command]) => ({
+      pid: Number(pid),
+      command: command.join(' '),
+    }));
+  }
+  return fs
+    .readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({
+      pid: Number(name),
+      command: (readIfThere(`/proc/${name}/cmdline`) ?? '').replaceAll('\0', ' '),
+    }))
+    .filter(({ command }) => command !== '');
+}
+
+function psLines(args) {
+  try {
+    const output = execFileSync('ps', args, {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return output
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line) => line.trim().split(/\s+/));
+  } catch (error) {
+    // With -p, status 1 is how ps says that there is no such process.
+    if (error.status === 1) return [];
+    throw error;
+  }
+}
+
+/** @param {number} pid @param {NodeJS.Signals} signal @returns {boolean} whether it was there */
+export function sendSignal(pid, signal) {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch (error) {
+    if (error.code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/**
+ * Stops a process that an earlier run left behind. The birth guards against killing a stranger
+ * that got its number since.
+ * @param {{ pid?: number, birth?: string } | null | undefined} left
+ * @param {NodeJS.Signals} signal
+ * @returns {Promise<boolean>} whether there was something to stop
+ */
+export async function stopLeftover(left, signal) {
+  if (!left?.pid || !left.birth) return false;
+  const gone = () => birthOf(left.pid) !== left.birth;
+  if (gone()) return false;
+  sendSignal(left.pid, signal);
+  if (!(await until(gone, { patience: 15_000 })) && !gone()) {
+    sendSignal(left.pid, 'SIGKILL');
+    await until(gone, { patience: 5_000 });
+  }
+  return true;
+}
+
+/**
+ * Starts a program in its own process group, out of reach of the terminal's Ctrl-C, so that the
+ * starter alone decides in which order things stop.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ env?: NodeJS.ProcessEnv, cwd?: string, uid?: number, gid?: number, input?: string,
+ *   output: number | ((line: string, stream: 'stdout' | 'stderr') => void),
+ *   signal?: AbortSignal }} options
+ *   `output` takes the lines, or is the descriptor of a file that gets everything;
+ *   `signal` asks the program to end
+ */
+export function launch(command, args, { output, input, signal: giveUp, ...options }) {
+  giveUp?.throwIfAborted();
+  const toFile = typeof output === 'number';
+  const child = spawn(command, args, {
+    ...options,
+    detached: true,
+    stdio: [
+      input === undefined ? 'ignore' : 'pipe',
+      ...(toFile ? [output, output] : ['pipe', 'pipe']),
+    ],
+  });
+  const exited = new Promise((resolve) => {
+    child.once('error', (error) => resolve({ code: null, signal: null, error }));
+    // 'close' comes after the last line of output, but a grandchild can hold it up.
+    child.once('exit', (code, signal) => resolve({ code, signal, error: null }));
+  });
+  const drained = toFile
+    ? exited
+    : Promise.race([
+        new Promise((resolve) => child.once('close', resolve)),
+        exited.then(() => pause(500)),
+      ]);
+  if (!toFile) {
+    for (const stream of ['stdout', 'stderr']) {
+      readline.createInterface({ input: child[stream] }).on('line', (line) => output(line, stream));
+    }
+  }
+  if (input !== undefined) {
+    // A program that ends before it has read everything tells why by its exit code and output.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
+  }
+
+  const result = Promise.all([exited, drained]).then(([how]) => how);
+  /**
+   * @param {{ signal: NodeJS.Signals, patience?: number, harder?: NodeJS.Signals, hurry?: AbortSignal }} how
+   */
+  async function stop({ signal, patience = 15_000, harder = 'SIGKILL', hurry }) {
+    if (child.pid === undefined) return;
+    const running = () => child.exitCode === null && child.signalCode === null;
+    if (running()) child.kill(signal);
+    if (await until(() => !running(), { patience, signal: hurry })) return;
+    child.kill(harder);
+    if (await until(() => !running(), { patience: 5_000 })) return;
+    sendSignal(-child.pid, 'SIGKILL');
+    await exited;
+  }
+  const end = () => child.kill('SIGTERM');
+  giveUp?.addEventListener('abort', end, { once: true });
+  exited.then(() => giveUp?.removeEventListener('abort', end));
+  return {
+    pid: child.pid,
+    birth: child.pid ? birthOf(child.pid) : null,
+    exited,
+    result,
+    stop,
+    unref: () => child.unref(),
+  };
+}
+
+/** @param {{ code: number | null, signal: string | null, error: Error | null }} how */
+export function inWords({ code, signal, error }) {
+  if (error) return error.message;
+  return signal ? `killed by ${signal}` : `exit code ${code}`;
+}
+
+/**
+ * Keeps one program running: starts it again, with growing pauses, whenever it ends.
+ * @template {{ pid?: number, birth?: string | null, exited: Promise<any>, stop: Function }} Program
+ * @param {string} name
+ * @param {(signal: AbortSignal) => Promise<Program> | Program} begin ends early when aborted
+ * @param {{ say: (line: string) => void, onChange: () => void, first?: Program }} options
+ */
+export function keepRunning(name, begin, { say, onChange, first }) {
+  const firstPause = 200;
+  const longestPause = 10_000;
+  const longEnough = 30_000;
+  const stopping = new AbortController();
+  const keeper = { current: first ?? null, ends: 0, stop, restart };
+  let restarting = false;
+
+  async function run() {
+    let delay = firstPause;
+    while (!stopping.signal.aborted) {
+      const since = Date.now();
+      let end;
+      try {
+        keeper.current ??= await begin(stopping.signal);
+        onChange();
+        end = inWords(await keeper.current.exited);
+      } catch (error) {
+        end = error.message;
+      }
+      keeper.current = null;
+      if (stopping.signal.aborted) return;
+      onChange();
+      if (restarting) {
+        restarting = false;
+        continue;
+      }
+      keeper.ends += 1;
+      if (Date.now() - since >= longEnough) delay = firstPause;
+      say(`${name} ended (${end}); starting it again in ${delay / 1000} s`);
+      await pause(delay, stopping.signal);
+      delay = Math.min(delay * 2, longestPause);
+    }
+  }
+  // Not at once: the caller first has to hold the keeper that onChange looks at.
+  const done = Promise.resolve().then(run);
+
+  async function restart(how) {
+    if (!keeper.current) return;
+    restarting = true;
+    await keeper.current.stop(how);
+  }
+  async function stop(how) {
+    stopping.abort();
+    let over = false;
+    const end = done.then(() => (over = true));
+    while (!over) {
+      await keeper.current?.stop(how);
+      // It may be coming up in the very moment the stop is asked for.
+      await Promise.race([end, pause(20)]);
+    }
+  }
+  return keeper;
+}
+
+/**
+ * Makes this process the only starter of a data folder. Locks are numbered and the highest counts:
+ * taking over the lock of a dead starter means creating the next number, which only one can do.
+ * @param {string} dataDir
+ * @returns {{ holder: { pid: number } } | { release: () => void }}
+ */
+export function takeLock(dataDir) {
+  const numbers = () =>
+    fs
+      .readdirSync(dataDir)
+      .map((name) => Number(/^starter\.lock\.(\d+)$/.exec(name)?.[1] ?? 0))
+      .filter((number) => number > 0)
+      .sort((a, b) => b - a);
+  const fileOf = (number) => path.join(dataDir, `starter.lock.${number}`);
+  const own = path.join(dataDir, `starter.lock.own-${crypto.randomBytes(6).toString('hex')}`);
+  fs.writeFileSync(own, JSON.stringify({ pid: process.pid, birth: birthOf(process.pid) }), {
+    mode: 0o600,
+  });
+  try {
+    for (;;) {
+      const highest = numbers()[0] ?? 0;
+      const text = highest > 0 ? readIfThere(fileOf(highest)) : null;
+      // A power cut can leave a lock without its content; its holder is gone for certain.
+      const holder = text ? JSON.parse(text) : null;
+      if (holder && birthOf(holder.pid) === holder.birth) return { holder };
+      try {
+        fs.linkSync(own, fileOf(highest + 1));
+      } catch (error) {
+        if (error.code === 'EEXIST') continue;
+        throw error;
+      }
+      const [first, ...lower] = numbers();
+      if (first !== highest + 1) {
+        fs.rmSync(fileOf(highest + 1), { force: true });
+        continue;
+      }
+      for (const number of lower) fs.rmSync(fileOf(number), { force: true });
+      return { release: () => fs.rmSync(fileOf(highest + 1), { force: true }) };
+    }
+  } finally {
+    fs.rmSync(own, { force: true });
+  }
+}

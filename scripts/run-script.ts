@@ -1,0 +1,54 @@
+import 'reflect-metadata';
+import { Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { CqrsModule } from '@nestjs/cqrs';
+import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { DatabaseModule } from '#database/database.module.js';
+import { EventStoreModule } from '#event-store/event-store.module.js';
+import { IdentityModule } from '#identity/identity.module.js';
+import { AccountsModule } from '#accounts/accounts.module.js';
+
+/** What a shell caller can put right is one sentence; anything else is ours and shows its stack. */
+export function runScript(work: () => Promise<void>): void {
+  work().catch((error: unknown) => {
+    const expected =
+      error instanceof ConfigError ||
+      error instanceof RejectedError ||
+      error instanceof NotFoundError;
+    console.error(expected ? error.message : error);
+    process.exitCode = 1;
+  });
+}
+
+@Module({})
+class ScriptModule {
+  static forRoot(config: Config): DynamicModule {
+    return {
+      module: ScriptModule,
+      imports: [
+        CqrsModule.forRoot(),
+        DatabaseModule.forRoot(config, 'script'),
+        EventStoreModule,
+        IdentityModule,
+        AccountsModule,
+      ],
+    };
+  }
+}
+
+/** The same commands and stores as in the api, without its HTTP side. */
+export async function withServices<R>(
+  work: (app: INestApplicationContext) => Promise<R>,
+): Promise<R> {
+  const app = await NestFactory.createApplicationContext(
+    ScriptModule.forRoot(readConfig(process.env)),
+    { logger: ['fatal', 'error'], abortOnError: false },
+  );
+  try {
+    await app.init();
+    return await work(app);
+  } finally {
+    await app.close();
+  }
+}

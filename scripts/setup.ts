@@ -1,0 +1,50 @@
+import { CommandBus } from '@nestjs/cqrs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { CreateAccount } from '#accounts/account.commands.js';
+import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
+import { runScript, withServices } from './run-script.js';
+
+const EMAIL = 'owner@inkpad.local';
+
+/**
+ * On an empty database: the first user, store and token, printed as one JSON line. Each step looks
+ * whether it was done, so that one killed half-way is finished by the next start.
+ */
+runScript(async () => {
+  const answer = await withServices(async (app) => {
+    const source = app.get(DataSource);
+    const bus = app.get(CommandBus);
+    const by = {
+      actor: { type: 'system', id: 0 },
+      channel: 'cli',
+      requestId: randomUUID(),
+    } as const;
+
+    const tokens: unknown[] = await source.query('select 1 from api_tokens limit 1');
+    if (tokens.length > 0) return { created: false };
+
+    // Half-way leftovers cannot be continued: nobody knows their password any more.
+    await source.query('update users set removed_at = now() where lower(email) = $1', [EMAIL]);
+    const password = randomBytes(12).toString('base64url');
+    await bus.execute(new CreateUser(by, EMAIL, 'Owner', password));
+    const [store]: { id: number }[] = await source.query('select id from accounts limit 1');
+    const accountId =
+      store?.id ??
+      (
+        await bus.execute(
+          new CreateAccount(by, {
+            name: 'My store',
+            storeName: null,
+            personal: true,
+            timeZone: 'UTC',
+            locale: 'en',
+          }),
+        )
+      ).id;
+    await bus.execute(new AddMember(by, accountId, EMAIL));
+    const { token } = await bus.execute(new CreateToken(by, EMAIL, 'first token'));
+    return { created: true, api_token: token, account_id: accountId, email: EMAIL, password };
+  });
+  console.log(JSON.stringify(answer));
+});

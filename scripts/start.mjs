@@ -1,0 +1,363 @@
+import fs from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, findWork, install, watchBuild } from './build.mjs';
+import { makeDataDir, startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
+import {
+  Refusal,
+  birthOf,
+  inWords,
+  keepRunning,
+  launch,
+  pause,
+  readJson,
+  stopLeftover,
+  takeLock,
+  writeJson,
+} from './processes.mjs';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const programs = {
+  api: 'dist/apps/api/src/main.js',
+  dispatcher: 'dist/apps/dispatcher/src/main.js',
+};
+const answerPatience = 60_000;
+const endsBeforeGivingUp = 5;
+
+const stopAsked = new AbortController();
+const hurryAsked = new AbortController();
+const stopped = new Promise((resolve) => {
+  stopAsked.signal.addEventListener('abort', resolve, { once: true });
+});
+
+/** Everything that runs, for the shutdown and for run.json. */
+const running = { step: null, compiler: null, postgres: null, api: null, dispatcher: null };
+
+async function main() {
+  checkNodeVersion();
+  const settings = readSettings();
+  const dataDir = makeDataDir(settings.dataDir);
+  const lock = takeLock(dataDir);
+  if (lock.holder) throw new Refusal(describeHolder(dataDir, lock.holder));
+  const runFile = path.join(dataDir, 'run.json');
+  try {
+    await clearLeftovers(dataDir, runFile);
+    await checkPort(settings.port);
+    await run({ ...settings, dataDir, runFile });
+  } catch (error) {
+    // What was cut short by the stop complains about just that.
+    if (!stopAsked.signal.aborted) throw error;
+  } finally {
+    await stopAll();
+    fs.rmSync(runFile, { force: true });
+    lock.release();
+  }
+}
+
+async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
+  const started = new Date().toISOString();
+  const birth = birthOf(process.pid);
+  const base = { starter: { pid: process.pid, birth, started }, base_url: publicUrl };
+  const record = () => writeJson(runFile, { ...base, ...describeRunning(databaseUrl) });
+  const onStep = (step) => {
+    running.step = step;
+    record();
+  };
+  record();
+  await prepare({ root, dataDir, say, signal: stopAsked.signal, onStep, record });
+
+  const url = databaseUrl ?? (await keepPostgres(dataDir, record));
+  if (databaseUrl) await checkDatabase(databaseUrl);
+  stopAsked.signal.throwIfAborted();
+  const env = {
+    ...process.env,
+    DATABASE_URL: url,
+    DATA_DIR: dataDir,
+    PORT: String(port),
+    PUBLIC_URL: publicUrl,
+  };
+  say('migrating the database …');
+  await runScript('migrate', env, dataDir, onStep);
+  // Setting up only needs the tables, as the two programs do: it need not hold them up.
+  const setup = runScript('setup', env, dataDir, onStep);
+  say('starting api and dispatcher …');
+  for (const name of Object.keys(programs)) {
+    running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
+  }
+  const [result] = await Promise.all([setup, untilAnswering(port)]);
+  const local = keepLocalFile(path.join(dataDir, 'local.json'), publicUrl, lastJson(result));
+  welcome(publicUrl, local);
+  await stopped;
+}
+
+function checkNodeVersion() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  throw new Refusal(`Inkpad needs Node.js 20.19 or newer; this is ${process.versions.node}.`);
+}
+
+function readSettings() {
+  const file = path.join(root, '.env');
+  if (fs.existsSync(file)) process.loadEnvFile(file);
+  const port = Number(process.env.PORT || 3000);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new Refusal(`PORT must be a number from 1 to 65535, not "${process.env.PORT}".`);
+  }
+  return {
+    port,
+    publicUrl: (process.env.PUBLIC_URL || `http://localhost:${port}`).replace(/\/+$/, ''),
+    dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
+    databaseUrl: process.env.DATABASE_URL || null,
+  };
+}
+
+function describeHolder(dataDir, { pid }) {
+  const run = readJson(path.join(dataDir, 'run.json'));
+  const address = run?.starter?.pid === pid ? run.base_url : null;
+  return `Inkpad is already running${address ? ` at ${address}` : ''} (process ${pid}); stop that one first, or give this one another DATA_DIR and PORT.`;
+}
+
+/** After a kill -9 of the starter, what it had started lives on. */
+async function clearLeftovers(dataDir, runFile) {
+  const left = readJson(runFile);
+  const stopped = await Promise.all(
+    ['step', 'compiler', 'api', 'dispatcher'].map((name) => stopLeftover(left?.[name], 'SIGTERM')),
+  );
+  const database = await stopLeftoverPostgres(dataDir);
+  if (database || stopped.includes(true)) say('stopped what an earlier start had left running');
+}
+
+async function checkPort(port) {
+  for (const host of ['127.0.0.1', '::']) {
+    const code = await new Promise((resolve) => {
+      const server = net.createServer();
+      server.once('error', (error) => resolve(error.code));
+      server.listen({ port, host }, () => server.close(() => resolve(null)));
+    });
+    if (code === 'EADDRINUSE') {
+      throw new Refusal(
+        `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
+      );
+    }
+    if (code === 'EACCES') {
+      throw new Refusal(
+        `Port ${port} may not be used by this user; choose one above 1023, for example with PORT=3000 npm start.`,
+      );
+    }
+  }
+}
+
+async function prepare({ record, ...around }) {
+  const watching = process.argv.includes('--watch');
+  const work = findWork(root, watching);
+  if (work.install) await install(around);
+  if (!watching) {
+    if (work.build) await build(around);
+    return;
+  }
+  say('building …');
+  const { watcher, ready } = watchBuild({
+    root,
+    say: (line) => show('build', line),
+    onRebuilt: () => restartPrograms(),
+  });
+  running.compiler = watcher;
+  record();
+  await Promise.race([ready, stopped]);
+  stopAsked.signal.throwIfAborted();
+}
+
+function restartPrograms() {
+  say('built again; restarting api and dispatcher …');
+  for (const name of Object.keys(programs)) {
+    running[name]?.restart({ signal: 'SIGTERM' });
+  }
+}
+
+/** @returns {Promise<string>} the DATABASE_URL */
+async function keepPostgres(dataDir, record) {
+  say('starting PostgreSQL …');
+  const begin = (options) => startPostgres({ dataDir, log: say, ...options });
+  const first = await begin({ signal: stopAsked.signal });
+  // The programs know the port by now, and find the server again when it comes back on it.
+  running.postgres = keepRunning('PostgreSQL', (signal) => begin({ port: first.port, signal }), {
+    say,
+    onChange: record,
+    first,
+  });
+  return first.url;
+}
+
+async function checkDatabase(url) {
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  try {
+    await client.connect();
+    await client.end();
+  } catch (error) {
+    const where = `${client.host}:${client.port}`;
+    throw new Refusal(
+      `The database of DATABASE_URL (${where}) cannot be reached: ${error.message || error.code}.`,
+    );
+  }
+}
+
+/** @returns {Promise<string[]>} the lines of its standard output */
+async function runScript(name, env, dataDir, onStep) {
+  const lines = [];
+  const complaints = [];
+  const child = launch(process.execPath, [path.join(root, `dist/scripts/${name}.js`)], {
+    cwd: root,
+    env,
+    signal: stopAsked.signal,
+    output: (line, stream) => (stream === 'stdout' ? lines : complaints).push(line),
+  });
+  onStep(child);
+  const end = await child.result;
+  onStep(null);
+  if (end.code === 0) return lines;
+  stopAsked.signal.throwIfAborted();
+  const logFile = path.join(dataDir, `${name}.log`);
+  fs.writeFileSync(logFile, [...lines, ...complaints, ''].join('\n'), { mode: 0o600 });
+  const reason =
+    complaints.find((line) => /^\s*\w*error\b/i.test(line)) ?? complaints[0] ?? inWords(end);
+  throw new Refusal(`The script "${name}" failed: ${reason.trim()} (all of it is in ${logFile}).`);
+}
+
+function startProgram(name, env) {
+  return launch(process.execPath, [path.join(root, programs[name])], {
+    cwd: root,
+    env,
+    output: (line) => show(name, line),
+  });
+}
+
+async function untilAnswering(port) {
+  const deadline = Date.now() + answerPatience;
+  while (!stopAsked.signal.aborted) {
+    if (await answers(`http://127.0.0.1:${port}/api/v1/status`)) return;
+    if (running.api.ends >= endsBeforeGivingUp) {
+      throw new Refusal(
+        `The api ended ${running.api.ends} times at its start; see its lines above.`,
+      );
+    }
+    if (Date.now() > deadline) {
+      throw new Refusal(`The api does not answer on port ${port}; see its lines above.`);
+    }
+    await pause(30, stopAsked.signal);
+  }
+  stopAsked.signal.throwIfAborted();
+}
+
+function answers(url) {
+  return new Promise((resolve) => {
+    const request = http.get(url, { agent: false, timeout: 2_000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.once('timeout', () => request.destroy());
+    // Not listening yet is what is being waited for.
+    request.once('error', () => resolve(false));
+    request.once('close', () => resolve(false));
+  });
+}
+
+function lastJson(lines) {
+  const line = lines.filter((text) => text.startsWith('{')).at(-1);
+  if (!line) throw new Refusal('The script "setup" did not say what it has set up.');
+  return JSON.parse(line);
+}
+
+/** The token exists in plain text only here: the database keeps nothing but its hash. */
+function keepLocalFile(file, publicUrl, { created, ...credentials }) {
+  const kept = created ? credentials : readJson(file);
+  if (!kept) return null;
+  const local = { ...kept, base_url: publicUrl };
+  if (created || kept.base_url !== publicUrl) writeJson(file, local);
+  return local;
+}
+
+function welcome(publicUrl, local) {
+  const token = local?.api_token;
+  const lines = [
+    '',
+    `Inkpad is running at ${publicUrl}`,
+    token
+      ? `API token: ${token}`
+      : 'API token: the one made at the first start, which this data folder does not hold',
+    ...(local?.password ? [`Sign in as ${local.email} with the password ${local.password}`] : []),
+    'Try:',
+    `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
+    `Docs: ${publicUrl}/docs`,
+    'Ctrl-C stops it.',
+    '',
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function describeRunning(databaseUrl) {
+  const describe = (program) =>
+    program?.pid ? { pid: program.pid, birth: program.birth } : undefined;
+  const { port, url, dataPath } = running.postgres?.current ?? {};
+  return {
+    postgres: databaseUrl
+      ? { pid: null, port: null, url: databaseUrl, data: null }
+      : url && { ...describe(running.postgres.current), port, url, data: dataPath },
+    api: describe(running.api?.current),
+    dispatcher: describe(running.dispatcher?.current),
+    compiler: describe(running.compiler),
+    step: describe(running.step),
+  };
+}
+
+/** In this order, so that no request or delivery loses its database under way. */
+async function stopAll() {
+  const hurry = hurryAsked.signal;
+  if (running.postgres ?? running.api ?? running.step) say('stopping …');
+  await Promise.all(
+    ['step', 'compiler', 'api', 'dispatcher'].map((name) =>
+      running[name]?.stop({ signal: 'SIGTERM', hurry }),
+    ),
+  );
+  await running.postgres?.stop({ hurry });
+}
+
+function show(name, line) {
+  process.stdout.write(`${name.padEnd(10)} | ${line}\n`);
+}
+
+function say(line) {
+  show('inkpad', line);
+}
+
+function listenForSignals() {
+  let asked = 0;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => {
+      // One Ctrl-C arrives twice under npm: from the terminal, and passed on by npm.
+      if (asked > 0 && Date.now() - asked > 500) hurryAsked.abort();
+      if (asked === 0) asked = Date.now();
+      stopAsked.abort();
+    });
+  }
+  // A closed terminal or pipe takes no more lines, which is no reason to leave anything running.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+}
+
+function inOneSentence(error) {
+  if (error instanceof Refusal) return error.message;
+  if (error.code === 'ENOSPC') return `No space is left on the disk (${error.message}).`;
+  if (['EACCES', 'EPERM', 'EROFS'].includes(error.code)) return `Not permitted: ${error.message}.`;
+  return null;
+}
+
+listenForSignals();
+try {
+  await main();
+} catch (error) {
+  process.exitCode = 1;
+  process.stderr.write(`${inOneSentence(error) ?? error.stack}\n`);
+}
+if (stopAsked.signal.aborted) say('stopped');

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { dataSource } from '#database/data-source.js';
+import { event, eventStoreContract, newStream } from '#event-store/event-store.contract.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+import type { Head } from '#event-store/event-store.js';
+import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+
+async function open() {
+  const database = await testDatabase();
+  const config = testConfig(database.url);
+  const source = await dataSource(config, 'test').initialize();
+  const store = new PostgresEventStore(source, config);
+  return {
+    database,
+    store,
+    close: async () => {
+      await store.onModuleDestroy();
+      await source.destroy();
+      await database.drop();
+    },
+  };
+}
+
+eventStoreContract('PostgreSQL', open);
+
+describe('events in PostgreSQL', () => {
+  let database: TestDatabase;
+  let store: PostgresEventStore;
+  let close: () => Promise<void>;
+
+  beforeAll(async () => {
+    ({ database, store, close } = await open());
+  });
+  afterAll(() => close());
+
+  const append = (stream: string, type = 'A') =>
+    store.commit({ accountId: 1, writes: [{ stream, expected: null, events: [event(type)] }] });
+
+  /** A second session that holds its transaction open, as a slow writer would. */
+  async function slowWriter() {
+    const client = new pg.Client(database.url);
+    await client.connect();
+    await client.query('begin');
+    return {
+      append: (stream: string) =>
+        client.query(
+          `select es.commit($1, $2, '{}', '[]', null, null, true)`,
+          commitArguments(stream, event('Slow')),
+        ),
+      takeTransactionId: () => client.query('select pg_current_xact_id()'),
+      finish: async (how: 'commit' | 'rollback') => {
+        await client.query(how);
+        await client.end();
+      },
+    };
+  }
+
+  it.each(['update es.events set type = type', 'delete from es.events', 'truncate es.events'])(
+    'refuses: %s',
+    async (statement) => {
+      await append(newStream());
+      await expect(database.query(statement)).rejects.toThrow('never changed or removed');
+    },
+  );
+
+  it('refuses even in the role of a replica, which other triggers do not watch', async () => {
+    await database.query('set session_replication_role = replica');
+    try {
+      await expect(database.query('delete from es.events')).rejects.toThrow('never changed');
+    } finally {
+      await database.query('set session_replication_role = origin');
+    }
+  });
+
+  it('does not pass a transaction that is still open, and shows it once it commits', async () => {
+    const from = await store.head();
+    const late = await slowWriter();
+    const [lateStream, quickStream] = [newStream(), newStream()];
+    await late.append(lateStream);
+    await append(quickStream);
+    expect(await store.readAll(from, 100)).toEqual([]);
+    await late.finish('commit');
+    const seen = await eventually(
+      () => store.readAll(from, 100),
+      (events) => events.length === 2,
+    );
+    expect(seen.map((stored) => stored.stream)).toEqual([lateStream, quickStream]);
+  });
+
+  it('does not lose the event of a transaction with the lower id and the later number', async () => {
+    const from = await store.head();
+    const low = await slowWriter();
+    await low.takeTransactionId();
+    const high = newStream();
+    await append(high);
+    const lowStream = newStream();
+    await low.append(lowStream);
+    const position = (await store.readAll(from, 100)).at(-1)?.position ?? from;
+    await low.finish('commit');
+    const seen = await eventually(
+      () => store.readAll(position, 100),
+      (events) => events.length === 2,
+    );
+    expect(seen.map((stored) => stored.stream)).toEqual([lowStream, high]);
+  });
+
+  it('goes on after a transaction that rolls back', async () => {
+    const from = await store.head();
+    const failing = await slowWriter();
+    await failing.append(newStream());
+    const stream = newStream();
+    await append(stream);
+    await failing.finish('rollback');
+    const seen = await eventually(
+      () => store.readAll(from, 100),
+      (events) => events.length > 0,
+    );
+    expect(seen.map((stored) => stored.stream)).toEqual([stream]);
+  });
+
+  it('never shows revision n+1 before n, however writers interleave', async () => {
+    const from = await store.head();
+    const stream = newStream();
+    const stop = new AbortController();
+    const seen: StoredEvent[] = [];
+    const following = store.subscribe({
+      after: from,
+      batch: 50,
+      signal: stop.signal,
+      onEvents: async (events) => void seen.push(...events),
+    });
+    let head = null as Head | null;
+    for (let i = 0; i < 40; i++) {
+      const [a, b]: (Head | null)[] = await Promise.all([
+        store
+          .commit({ accountId: 1, writes: [{ stream, expected: head, events: [event(`A${i}`)] }] })
+          .then(
+            ([next]) => next ?? null,
+            () => null,
+          ),
+        store
+          .commit({
+            accountId: 1,
+            writes: [
+              { stream, expected: head, events: [event(`B${i}`)] },
+              { stream: newStream(), expected: null, events: [event('Other')] },
+            ],
+          })
+          .then(
+            ([next]) => next ?? null,
+            () => null,
+          ),
+      ]);
+      head = a ?? b ?? null;
+    }
+    const ours = () => seen.filter((stored) => stored.stream === stream);
+    await eventually(ours, (events) => events.length === 40);
+    stop.abort();
+    await following;
+    expect(ours().map((stored) => stored.revision)).toEqual(
+      Array.from({ length: 40 }, (_, i) => i),
+    );
+  });
+
+  it('makes the appends the first writes of their transaction', async () => {
+    const client = new pg.Client(database.url);
+    await client.connect();
+    const stream = newStream();
+    const other = newStream();
+    await append(other);
+    // The row's lock makes the commit wait after its append would have begun; its claim comes later.
+    await client.query('begin');
+    await client.query('select 1 from es.streams where stream_id = $1 for update', [other]);
+    const [head] = (await streamHead(other)).map(({ revision, hash }) => ({
+      revision,
+      hash: hash.toString('hex'),
+    }));
+    const claimed = store.commit({
+      accountId: 1,
+      writes: [
+        { stream: other, expected: head ?? null, events: [event('B')] },
+        { stream, expected: null, events: [event('A')] },
+      ],
+      claims: [{ kind: 'late', value: Buffer.from(stream), stream }],
+    });
+    await eventually(
+      () =>
+        database.query(
+          `select 1 from pg_stat_activity where query like '%es.commit%' and wait_event_type = 'Lock'`,
+        ),
+      (waiting) => waiting.rowCount === 1,
+    );
+    const locks = await database.query(
+      `select relation::regclass::text as name from pg_locks
+       where locktype = 'relation' and mode = 'RowExclusiveLock' and relation::regclass::text like 'es.claims%'`,
+    );
+    expect(locks.rows).toEqual([]);
+    await client.query('commit');
+    await client.end();
+    await claimed;
+  });
+
+  async function streamHead(stream: string) {
+    const { rows } = await database.query<{ revision: number; hash: Buffer }>(
+      'select revision, hash from es.streams where stream_id = $1',
+      [stream],
+    );
+    return rows;
+  }
+});
+
+function commitArguments(stream: string, added: ReturnType<typeof event>): string[] {
+  const hash = 'ab'.repeat(32);
+  const heads = [{ s: stream, a: 1, x: -1, p: null, n: 1, h: hash }];
+  const events = [
+    {
+      s: stream,
+      r: 0,
+      id: added.id,
+      t: added.type,
+      v: 1,
+      a: 1,
+      d: added.data,
+      m: added.meta,
+      h: hash,
+      at: added.meta.recordedAt,
+    },
+  ];
+  return [JSON.stringify(heads), JSON.stringify(events)];
+}

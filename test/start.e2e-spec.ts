@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { eventually } from './support/eventually.js';
+
+type Run = {
+  starter: { pid: number; started: string };
+  base_url: string;
+  postgres?: { pid: number; port: number; url: string; data: string };
+  api?: { pid: number };
+  dispatcher?: { pid: number };
+};
+
+type Start = {
+  process: ChildProcess;
+  output: () => string;
+  ended: Promise<number | null>;
+};
+
+const root = process.cwd();
+const patience = 30_000;
+
+/** The steps build on each other: they are the life of one installation. */
+describe('npm start', () => {
+  let dataDir: string;
+  let port: number;
+  let starter: Start;
+  let token: string;
+
+  beforeAll(async () => {
+    dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
+    // Passable, so that PostgreSQL's own user reaches its data in it when the tests run as root.
+    fs.chmodSync(dataDir, 0o711);
+    port = await freePort();
+  });
+
+  afterAll(async () => {
+    if (starter.process.exitCode === null && starter.process.signalCode === null) {
+      starter.process.kill('SIGINT');
+      await starter.ended;
+    }
+    fs.rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  it('comes up and says how to use it', async () => {
+    starter = start();
+    await isUp(starter);
+
+    token = readJson<{ api_token: string }>('local.json').api_token;
+    expect(starter.output()).toContain(`http://localhost:${port}/api/v1/accounts`);
+    expect(starter.output()).toContain(`Authorization: Bearer ${token}`);
+    expect(await tokenStatus()).toBe(200);
+  }, 60_000);
+
+  it('writes down what runs and its credentials, for its owner only', () => {
+    const run = readRun();
+    expect(run.starter.pid).toBe(starter.process.pid);
+    expect(run.base_url).toBe(`http://localhost:${port}`);
+    expect(run.postgres?.url).toContain(`@127.0.0.1:${run.postgres?.port}/inkpad`);
+    for (const name of ['local.json', 'run.json', 'postgres.json']) {
+      expect(fs.statSync(path.join(dataDir, name)).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  it('refuses to start twice, in one sentence', async () => {
+    const second = start();
+    expect(await second.ended).toBe(1);
+    expect(second.output().trim().split('\n')).toEqual([
+      expect.stringContaining(`already running at http://localhost:${port} (process`),
+    ]);
+  }, 60_000);
+
+  it('refuses a port that is taken, in one sentence', async () => {
+    const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
+    const second = start({ DATA_DIR: other });
+    expect(await second.ended).toBe(1);
+    expect(second.output().trim()).toMatch(new RegExp(`^Port ${port} is already used .*\\.$`));
+    fs.rmSync(other, { recursive: true });
+  }, 60_000);
+
+  it('brings the api back after kill -9', async () => {
+    const before = pidOf('api');
+    process.kill(before, 'SIGKILL');
+    await eventually(
+      () => pidOf('api'),
+      (pid) => ![0, before].includes(pid),
+      patience,
+    );
+    await eventually(tokenStatus, (status) => status === 200, patience);
+    expect(isThere(before)).toBe(false);
+  }, 60_000);
+
+  it('brings PostgreSQL back after kill -9, on the same port', async () => {
+    const { postgres } = readRun();
+    const before = pidOf('postgres');
+    process.kill(before, 'SIGKILL');
+    await eventually(
+      () => pidOf('postgres'),
+      (pid) => ![0, before].includes(pid),
+      patience,
+    );
+    expect(readRun().postgres?.url).toBe(postgres?.url);
+    await eventually(tokenStatus, (status) => status === 200, patience);
+  }, 60_000);
+
+  it('starts again after kill -9 of the starter, with its data', async () => {
+    const left = pidOf('api');
+    starter.process.kill('SIGKILL');
+    await starter.ended;
+    starter = start();
+    await isUp(starter);
+
+    expect(pidOf('api')).not.toBe(left);
+    expect(readJson<{ api_token: string }>('local.json').api_token).toBe(token);
+    expect(await tokenStatus()).toBe(200);
+  }, 60_000);
+
+  it('stops cleanly on SIGINT', async () => {
+    const pids = [pidOf('postgres'), pidOf('api'), pidOf('dispatcher')];
+    starter.process.kill('SIGINT');
+    expect(await starter.ended).toBe(0);
+
+    expect(pids.map((pid) => isThere(pid))).toEqual([false, false, false]);
+    expect(fs.existsSync(path.join(dataDir, 'run.json'))).toBe(false);
+    expect(await tokenStatus()).toBe(null);
+  }, 60_000);
+
+  function start(settings: NodeJS.ProcessEnv = {}): Start {
+    let output = '';
+    const child = spawn(process.execPath, [path.join(root, 'scripts/start.mjs')], {
+      cwd: root,
+      // Empty counts as not given, and wins over a .env file.
+      env: {
+        ...process.env,
+        DATABASE_URL: '',
+        PUBLIC_URL: '',
+        PORT: `${port}`,
+        DATA_DIR: dataDir,
+        ...settings,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    }
+    // Not 'close': what a killed starter leaves running holds its output open.
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    return { process: child, output: () => output, ended };
+  }
+
+  async function isUp({ process: child, output }: Start): Promise<void> {
+    await eventually(
+      output,
+      (text) => child.exitCode !== null || text.includes('Ctrl-C stops it.'),
+      patience,
+    );
+    if (child.exitCode !== null) throw new Error(`The start failed:\n${output()}`);
+  }
+
+  function readJson<T>(name: string): T {
+    return JSON.parse(fs.readFileSync(path.join(dataDir, name), 'utf8')) as T;
+  }
+
+  function readRun(): Run {
+    return readJson<Run>('run.json');
+  }
+
+  /** 0 while it is down. */
+  function pidOf(name: 'postgres' | 'api' | 'dispatcher'): number {
+    return readRun()[name]?.pid ?? 0;
+  }
+
+  /** Null when nothing listens. */
+  async function tokenStatus(): Promise<number | null> {
+    try {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/accounts`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      await response.arrayBuffer();
+      return response.status;
+    } catch (error) {
+      // What fetch throws for a connection that is refused or cut off; by name, as jest has its own classes.
+      if ((error as Error).name === 'TypeError') return null;
+      throw error;
+    }
+  }
+});
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = net.createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as net.AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,60 @@
+import { mkdtempSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { readConfig, type Config } from '#kernel/config.js';
+
+export type TestDatabase = { url: string; query: pg.Client['query']; drop: () => Promise<void> };
+
+/** A migrated database of its own for one test file. */
+export async function testDatabase(): Promise<TestDatabase> {
+  const template = new URL(process.env['TEST_DATABASE_URL'] ?? '');
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const admin = async (statement: string) => {
+    const url = new URL(template);
+    url.pathname = '/postgres';
+    const client = new pg.Client(url.href);
+    await client.connect();
+    try {
+      await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  };
+  await admin(`create database ${name} template ${template.pathname.slice(1)}`);
+  const url = new URL(template);
+  url.pathname = `/${name}`;
+  const client = new pg.Client(url.href);
+  await client.connect();
+  return {
+    url: url.href,
+    query: client.query.bind(client),
+    drop: async () => {
+      await client.end();
+      await admin(`drop database ${name} with (force)`);
+    },
+  };
+}
+
+/** Settings of a service under test: quiet, on a free port, with a key of its own. */
+export function testConfig(databaseUrl: string, overrides: NodeJS.ProcessEnv = {}): Config {
+  return readConfig(testEnvironment(databaseUrl, overrides));
+}
+
+export function testEnvironment(
+  databaseUrl: string,
+  overrides: NodeJS.ProcessEnv = {},
+): NodeJS.ProcessEnv {
+  return {
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: mkdtempSync(join(tmpdir(), 'inkpad-test-')),
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    HOST: '127.0.0.1',
+    PORT: '0',
+    PUBLIC_URL: 'https://cards.example',
+    LOG_LEVEL: 'error',
+    RATE_LIMIT_PER_MINUTE: '100000',
+    ...overrides,
+  };
+}

@@ -1,0 +1,27 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+
+export type Program = {
+  /** What it has written so far. */
+  output: () => string;
+  kill: (signal: NodeJS.Signals) => Promise<void>;
+};
+
+/** A built program as a process of its own, for tests that kill it. */
+export function startProgram(file: string, environment: NodeJS.ProcessEnv): Program {
+  const child: ChildProcess = spawn(process.execPath, [file], {
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout?.on('data', (chunk) => (output += String(chunk)));
+  child.stderr?.on('data', (chunk) => (output += String(chunk)));
+  const gone = once(child, 'exit');
+  return {
+    output: () => output,
+    kill: async (signal) => {
+      child.kill(signal);
+      await gone;
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type Received = {
+  headers: http.IncomingHttpHeaders;
+  /** The bytes as they came. */
+  text: string;
+  body: Record<string, unknown>;
+  at: number;
+};
+
+export type Reply = { status: number; headers?: Record<string, string>; body?: string };
+
+/** Somebody else's server: keeps what it is sent and answers as it is told. */
+export class Receiver {
+  readonly received: Received[] = [];
+
+  private constructor(
+    private readonly server: http.Server,
+    /** `nth` counts requests from 1. */
+    public reply: (received: Received, nth: number) => Reply | Promise<Reply>,
+  ) {}
+
+  static async start(
+    reply: (received: Received, nth: number) => Reply | Promise<Reply> = () => ({ status: 200 }),
+  ): Promise<Receiver> {
+    const server = http.createServer();
+    const receiver = new Receiver(server, reply);
+    server.on('request', (request, response) => void receiver.receive(request, response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hooks`;
+  }
+
+  /** Every event once, in the order in which each first came. */
+  get events(): Received[] {
+    const seen = new Set<unknown>();
+    return this.received.filter(({ headers }) => {
+      const id = headers['webhook-id'];
+      return !seen.has(id) && seen.add(id);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private async receive(
+    request: http.IncomingMessage,
+    response: http.ServerResponse,
+  ): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const received = {
+      headers: request.headers,
+      text,
+      body: JSON.parse(text) as Received['body'],
+      at: Date.now(),
+    };
+    const nth = this.received.push(received);
+    const { status, headers, body } = await this.reply(received, nth);
+    response.writeHead(status, headers).end(body);
+  }
+}
+
+/** Standard Webhooks, computed here from its text and not by the library that signs. */
+export function isSigned({ headers, text }: Received, secret: string): boolean {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp } = headers;
+  const expected = createHmac('sha256', key).update(`${id}.${timestamp}.${text}`).digest();
+  const isFresh = Math.abs(Date.now() / 1000 - Number(timestamp)) < 300;
+  return (
+    isFresh &&
+    String(headers['webhook-signature'])
+      .split(' ')
+      .filter((signature) => signature.startsWith('v1,'))
+      .map((signature) => Buffer.from(signature.slice(3), 'base64'))
+      .some((given) => given.length === expected.length && timingSafeEqual(given, expected))
+  );
+}

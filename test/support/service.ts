@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import { CommandBus } from '@nestjs/cqrs';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { ApiModule } from '../../apps/api/src/api.module.js';
+import { CreateAccount } from '#accounts/account.commands.js';
+import { createServer } from '#http/server.js';
+import { AddMember, CreateToken, CreateUser, type Audited } from '#identity/identity.commands.js';
+import { testConfig, testDatabase, type TestDatabase } from './database.js';
+
+export const cli: Audited = {
+  actor: { type: 'system', id: 0 },
+  channel: 'cli',
+  requestId: 'test',
+};
+
+export type Answer<T = unknown> = {
+  status: number;
+  headers: Headers;
+  text: string;
+  body: T;
+};
+
+/** Speaks to a service as its clients do: real HTTP, a token, JSON. */
+export class Client {
+  constructor(
+    readonly baseUrl: string,
+    readonly accountId: number,
+    readonly token: string | null,
+  ) {}
+
+  get store(): string {
+    return `/api/v1/accounts/${this.accountId}`;
+  }
+
+  async send<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
+    const response = await fetch(this.baseUrl + path, {
+      method,
+      headers: {
+        ...(this.token !== null && { authorization: `Bearer ${this.token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = response.headers.get('content-type')?.includes('json');
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: (json ? JSON.parse(text) : undefined) as T,
+    };
+  }
+
+  get<T>(path: string): Promise<Answer<T>> {
+    return this.send<T>('GET', path);
+  }
+
+  post<T>(path: string, body?: unknown): Promise<Answer<T>> {
+    return this.send<T>('POST', path, body);
+  }
+}
+
+export type Service = {
+  app: NestFastifyApplication;
+  database: TestDatabase;
+  baseUrl: string;
+  /** A store of its own with a token that reaches it. */
+  newStore: (attributes?: { timeZone?: string }) => Promise<Client & { email: string }>;
+  stop: () => Promise<void>;
+};
+
+/** The api in this process, on a free port, with a database of its own. */
+export async function startService(overrides: NodeJS.ProcessEnv = {}): Promise<Service> {
+  const database = await testDatabase();
+  const config = testConfig(database.url, overrides);
+  const app = await createServer(ApiModule.forRoot(config), config);
+  await app.listen(0, '127.0.0.1');
+  const baseUrl = await app.getUrl();
+  const bus = app.get(CommandBus);
+  return {
+    app,
+    database,
+    baseUrl,
+    newStore: async ({ timeZone = 'UTC' } = {}) => {
+      const email = `${randomUUID()}@owner.example`;
+      await bus.execute(new CreateUser(cli, email, 'Owner', 'correct horse'));
+      const { id } = await bus.execute(
+        new CreateAccount(cli, {
+          name: 'Corner Café',
+          storeName: null,
+          personal: false,
+          timeZone,
+          locale: 'en',
+        }),
+      );
+      await bus.execute(new AddMember(cli, id, email));
+      const { token } = await bus.execute(new CreateToken(cli, email, 'till'));
+      return Object.assign(new Client(baseUrl, id, token), { email });
+    },
+    stop: async () => {
+      await app.close();
+      await database.drop();
+    },
+  };
+}

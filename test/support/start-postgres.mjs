@@ -1,0 +1,30 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { startPostgres } from '../../scripts/embedded-postgres.mjs';
+
+/** One real PostgreSQL for the whole run; test files clone databases from one that is migrated. */
+export default async function startTestPostgres() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-test-'));
+  const postgres = await startPostgres({
+    dataDir,
+    tie: true,
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_connections: 300,
+    },
+  });
+  const migrated = spawnSync(process.execPath, ['dist/scripts/migrate.js'], {
+    env: { ...process.env, DATABASE_URL: postgres.url, DATA_DIR: dataDir },
+    encoding: 'utf8',
+  });
+  if (migrated.status !== 0) {
+    await postgres.remove();
+    throw new Error(`migration failed:\n${migrated.stdout}${migrated.stderr}`);
+  }
+  process.env.TEST_DATABASE_URL = postgres.url;
+  globalThis.testPostgres = postgres;
+}
