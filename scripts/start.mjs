@@ -77,6 +77,7 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
     DATA_DIR: dataDir,
     PORT: String(port),
     PUBLIC_URL: publicUrl,
+    ...localTargets(publicUrl),
   };
   say('migrating the database …');
   await runScript('migrate', env, dataDir, onStep);
@@ -111,6 +112,14 @@ function readSettings() {
     dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
     databaseUrl: process.env.DATABASE_URL || null,
   };
+}
+
+/** Trying it out on one machine, webhooks go to that machine; a service with an address never does so by itself. */
+function localTargets(publicUrl) {
+  const local = ['localhost', '127.0.0.1', '[::1]'].includes(new URL(publicUrl).hostname);
+  if (process.env.WEBHOOK_ALLOW_INSECURE_TARGETS || process.env.NODE_ENV === 'production')
+    return {};
+  return local ? { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' } : {};
 }
 
 function describeHolder(dataDir, { pid }) {
@@ -287,11 +296,10 @@ function welcome(publicUrl, local) {
     token
       ? `API token: ${token}`
       : 'API token: the one made at the first start, which this data folder does not hold',
-    ...(local?.password ? [`Sign in as ${local.email} with the password ${local.password}`] : []),
     'Try:',
     `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
     `Docs: ${publicUrl}/docs`,
-    'Ctrl-C stops it.',
+    'See it play its main story: npm run demo (in another terminal). Ctrl-C stops it.',
     '',
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

@@ -9,6 +9,7 @@ import { RewardsModule } from '#rewards/rewards.module.js';
 import { StampingModule } from '#stamping/stamping.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
+import { WebhooksModule } from '#webhooks/webhooks.module.js';
 
 @Module({})
 export class ApiModule {
@@ -24,6 +25,7 @@ export class ApiModule {
         RewardsModule,
         StampingModule,
         CustomersModule,
+        WebhooksModule,
       ],
       controllers: [StatusController],
     };

@@ -2,6 +2,7 @@ import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common
 import { CommandBus } from '@nestjs/cqrs';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { afterCommit } from '#http/after-commit.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
@@ -67,7 +68,7 @@ export class CardsController {
   async create(@Context() context: CommandContext, @Body() body: unknown): Promise<CardJson> {
     const input = await readBody(createCardDto, body, { wrapper: 'card' });
     const { id } = await this.commands.execute(new CreateCard(context, cardAttributes(input)));
-    return this.cards.find(context.accountId, id);
+    return afterCommit(() => this.cards.find(context.accountId, id));
   }
 
   @Patch(':id')
@@ -93,7 +94,7 @@ export class CardsController {
       record: () => this.cards.find(context.accountId, id),
     });
     await this.commands.execute(new UpdateCard(context, id, cardAttributes(input)));
-    return this.cards.find(context.accountId, id);
+    return afterCommit(() => this.cards.find(context.accountId, id));
   }
 
   @Post(':id/archive')
@@ -108,7 +109,7 @@ export class CardsController {
   })
   async archive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
     await this.commands.execute(new ArchiveCard(context, pathId(id)));
-    return this.cards.find(context.accountId, pathId(id));
+    return afterCommit(() => this.cards.find(context.accountId, pathId(id)));
   }
 
   @Post(':id/unarchive')
@@ -123,6 +124,6 @@ export class CardsController {
   })
   async unarchive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
     await this.commands.execute(new UnarchiveCard(context, pathId(id)));
-    return this.cards.find(context.accountId, pathId(id));
+    return afterCommit(() => this.cards.find(context.accountId, pathId(id)));
   }
 }

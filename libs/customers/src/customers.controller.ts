@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { afterCommit } from '#http/after-commit.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
@@ -87,7 +88,7 @@ export class CustomersController {
     const { customer, customerCardId } = await this.commands.execute(
       new CreateCustomer(context, customerInput(input), input.card_id, input.send_card_links),
     );
-    return {
+    return afterCommit(async () => ({
       ...(await this.customers.find(accountId, customer.id)),
       ...(customerCardId !== null && {
         customer_card: await this.customerCards.find(accountId, {
@@ -95,6 +96,6 @@ export class CustomersController {
           id: customerCardId,
         }),
       }),
-    };
+    }));
   }
 }

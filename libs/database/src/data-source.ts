@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
+import { withConnection } from './connection.js';
 import { migrations } from './migrations.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
@@ -10,7 +11,11 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const SESSION_LIMITS =
   '-c statement_timeout=20000 -c idle_in_transaction_session_timeout=20000 -c lock_timeout=10000';
 
-export function dataSource(config: Config, application: string): DataSource {
+export function dataSource(
+  config: Config,
+  application: string,
+  options: string = SESSION_LIMITS,
+): DataSource {
   return new DataSource({
     type: 'postgres',
     url: config.databaseUrl,
@@ -19,7 +24,7 @@ export function dataSource(config: Config, application: string): DataSource {
     migrationsTransactionMode: 'each',
     poolSize: config.databasePool,
     extra: {
-      options: SESSION_LIMITS,
+      options,
       connectionTimeoutMillis: 5_000,
       idleTimeoutMillis: 60_000,
       keepAlive: true,
@@ -38,17 +43,20 @@ export function poolOf(source: DataSource): pg.Pool {
 
 /** Runs what is missing; two processes that migrate at once take turns. */
 export async function migrate(config: Config): Promise<string[]> {
-  const source = dataSource({ ...config, databaseUrl: config.databaseMigrationUrl }, 'migrate');
+  const owner = { ...config, databaseUrl: config.databaseMigrationUrl };
+  // Without limits: a migration of large tables takes as long as it takes.
+  const source = dataSource(owner, 'migrate', '');
   await source.initialize();
   try {
-    const turn = await poolOf(source).connect();
-    try {
-      await turn.query('set statement_timeout = 0; select pg_advisory_lock(727000)');
-      const done = await source.runMigrations();
-      return done.map((migration) => migration.name);
-    } finally {
-      turn.release(true);
-    }
+    return await withConnection(poolOf(source), async (turn) => {
+      await turn.query('select pg_advisory_lock(727000)');
+      try {
+        const done = await source.runMigrations();
+        return done.map((migration) => migration.name);
+      } finally {
+        await turn.query('select pg_advisory_unlock(727000)');
+      }
+    });
   } finally {
     await source.destroy();
   }

@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { ask } from './connection.js';
 import { poolOf } from './data-source.js';
 
 type Sequence =
@@ -11,11 +12,10 @@ type Sequence =
 
 /** Integer ids are taken before a decision and stand in its events; a refused command leaves a gap. */
 export async function nextId(source: DataSource, sequence: Sequence): Promise<number> {
-  const { rows } = await poolOf(source).query<{ id: number }>({
+  const [row] = await ask<{ id: number }>(poolOf(source), {
     name: `next_${sequence}`,
     text: `select nextval('${sequence}') as id`,
   });
-  const [row] = rows;
   if (!row) throw new Error(`${sequence} gave no id`);
   return row.id;
 }

@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
+import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
@@ -36,10 +37,11 @@ export class PersonalKeys {
   /** Before the customer's first event. An unused key of a refused command does no harm. */
   async create(customerId: number): Promise<void> {
     const key = randomBytes(32);
-    await this.pool.query('insert into personal_keys (customer_id, wrapped) values ($1, $2)', [
-      customerId,
-      seal(this.wrappingKey, key, `customer ${customerId}`),
-    ]);
+    await ask(this.pool, {
+      name: 'personal_keys_create',
+      text: 'insert into personal_keys (customer_id, wrapped) values ($1, $2)',
+      values: [customerId, seal(this.wrappingKey, key, `customer ${customerId}`)],
+    });
     this.known.set(customerId, key);
   }
 
@@ -53,7 +55,7 @@ export class PersonalKeys {
       else missing.push(id);
     }
     if (missing.length > 0) {
-      const { rows } = await this.pool.query<{ customer_id: number; wrapped: Buffer }>({
+      const rows = await ask<{ customer_id: number; wrapped: Buffer }>(this.pool, {
         name: 'personal_keys_load',
         text: 'select customer_id, wrapped from personal_keys where customer_id = any ($1)',
         values: [missing],

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { CONFIG } from '#database/database.module.js';
+import { isConnectionLoss, withConnection } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { Notifications } from '#database/notifications.js';
 import {
@@ -243,34 +244,22 @@ export class PostgresEventStore extends EventStore implements OnModuleDestroy {
         heads: chain(write.stream, write.expected, write.events),
       })),
     );
-    const client = await this.connect();
-    let broken = true;
-    try {
-      const { rows } = await client.query<{ won: string[] }>({
-        ...COMMIT,
-        values: commitArguments(commits, prepared, atomic),
-      });
-      broken = false;
-      const won = new Set(rows[0]?.won);
-      return prepared.map((writes) =>
-        writes.every(({ write }) => won.has(write.stream))
-          ? { status: 'fulfilled', value: writes.map(lastHead) }
-          : { status: 'rejected', reason: new ConflictError() },
-      );
-    } catch (error) {
-      broken = !(error instanceof pg.DatabaseError) || isConnectionLoss(error);
-      throw refusal(error);
-    } finally {
-      client.release(broken);
-    }
-  }
-
-  private async connect(): Promise<pg.PoolClient> {
-    try {
-      return await this.pool.connect();
-    } catch (cause) {
-      throw new UnavailableError('The database cannot be reached', { cause });
-    }
+    return withConnection(this.pool, async (client) => {
+      try {
+        const { rows } = await client.query<{ won: string[] }>({
+          ...COMMIT,
+          values: commitArguments(commits, prepared, atomic),
+        });
+        const won = new Set(rows[0]?.won);
+        return prepared.map((writes) =>
+          writes.every(({ write }) => won.has(write.stream))
+            ? { status: 'fulfilled', value: writes.map(lastHead) }
+            : { status: 'rejected', reason: new ConflictError() },
+        );
+      } catch (error) {
+        throw refusal(error);
+      }
+    });
   }
 
   private async isStored(commit: Commit): Promise<boolean> {
@@ -412,14 +401,6 @@ function refusal(error: unknown): unknown {
   return error;
 }
 
-/** Broken sockets have no SQLSTATE; class 57P is a server going down, class 08 a lost connection. */
-export function isConnectionLoss(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (error instanceof pg.DatabaseError) return code.startsWith('57P') || code.startsWith('08');
-  return code.startsWith('E') || /connection|timeout exceeded/i.test(error.message);
-}
-
 /** Deadlock, serialisation failure, lock timeout: rolled back for certain, worth another try. */
 function isRolledBackForRetry(error: unknown): boolean {
   return (
@@ -431,3 +412,5 @@ function isRolledBackForRetry(error: unknown): boolean {
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+export { isConnectionLoss };

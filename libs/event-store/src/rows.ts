@@ -2,13 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
-import { UnavailableError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { EventStore, type StoredEvent } from './event-store.js';
 import type { Head } from './event-store.js';
 import { Lanes } from './lanes.js';
 import { PersonalKeys } from './personal-keys.js';
-import { isConnectionLoss } from './postgres-event-store.js';
 
 /** Where an aggregate's rows stand, and what else a load brings along from neighbouring tables. */
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
@@ -92,22 +91,12 @@ export class Rows {
     };
     const loader = new Lanes<number, Row | undefined>(2, 32, async (ids) => {
       const found = new Map<number, Row>();
-      for (const row of await this.query(query, ids)) found.set(row.id, row);
+      for (const row of await ask<Row>(this.pool, { ...query, values: [ids] }))
+        found.set(row.id, row);
       return ids.map((id) => ({ status: 'fulfilled', value: found.get(id) }));
     });
     this.loaders.set(rows.table, loader);
     return loader;
-  }
-
-  private async query(query: { name: string; text: string }, ids: number[]): Promise<Row[]> {
-    try {
-      return (await this.pool.query<Row>({ ...query, values: [ids] })).rows;
-    } catch (cause) {
-      if (isConnectionLoss(cause)) {
-        throw new UnavailableError('The database cannot be reached', { cause });
-      }
-      throw cause;
-    }
   }
 }
 

@@ -53,7 +53,7 @@ function unwrap(
   body: unknown,
   { wrapper, bare = [] }: BodyOptions,
 ): { fields: object } | { faults: FieldErrors } {
-  const given = body ?? {};
+  const given = body === undefined ? {} : body;
   if (!isObject(given)) return { faults: { base: ['The body must be a JSON object'] } };
   if (wrapper === undefined) return { fields: given };
   if (Object.hasOwn(given, wrapper)) {

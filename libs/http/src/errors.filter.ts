@@ -16,6 +16,7 @@ import {
   UnknownOutcomeError,
   type FieldErrors,
 } from '#kernel/errors.js';
+import { isConnectionLoss } from '#database/connection.js';
 import type { GatedRequest } from './caller.js';
 
 type Answer = {
@@ -69,7 +70,9 @@ export class ErrorsFilter implements ExceptionFilter {
   }
 
   answer(error: unknown, request: GatedRequest, reply: FastifyReply): void {
-    if (error instanceof UnknownOutcomeError) {
+    // A connection lost in the middle of a write of plain rows: nobody knows whether it was committed.
+    const unsettled = isConnectionLoss(error) && !['GET', 'HEAD'].includes(request.method);
+    if (error instanceof UnknownOutcomeError || unsettled) {
       // No answer at all: a client would take any status for a verdict on what was or was not written.
       this.log.error(`${request.requestId}: ${error.message}`, error.stack);
       reply.hijack();
@@ -77,11 +80,10 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     const answer = answerTo(error);
-    if (answer.status >= 500) {
-      const cause = error instanceof Error && error.cause ? ` (${String(error.cause)})` : '';
-      this.log.error(
-        `${request.requestId}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}${cause}`,
-      );
+    if (answer.status === 503) this.log.warn(`${request.requestId}: ${describe(error)}`);
+    if (answer.status === 500) {
+      const stack = error instanceof Error ? error.stack : undefined;
+      this.log.error(`${request.requestId}: ${stack ?? describe(error)}`);
     }
     if (answer.retryAfterSeconds !== undefined) {
       reply.header('retry-after', answer.retryAfterSeconds);
@@ -123,11 +125,11 @@ function answerTo(error: unknown): Answer {
       resolution: `Wait ${error.retryAfterSeconds} seconds and send the request again.`,
     };
   }
-  if (error instanceof UnavailableError) {
+  if (error instanceof UnavailableError || isConnectionLoss(error)) {
     return {
       status: 503,
       code: 'unavailable',
-      error: error.message,
+      error: error instanceof UnavailableError ? error.message : 'The database cannot be reached',
       resolution: 'Nothing was written. Send the request again in a moment.',
       retryAfterSeconds: 1,
     };
@@ -138,6 +140,11 @@ function answerTo(error: unknown): Answer {
     return { status: 404, code: 'not_found', error: 'This path does not exist' };
   }
   return { status: 500, code: 'internal', error: 'Something went wrong on our side' };
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }
 
 /** Nest wraps what Fastify throws. */

@@ -4,11 +4,10 @@ import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
-import { UnavailableError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { Notifications } from '#database/notifications.js';
-import { isConnectionLoss } from '#event-store/postgres-event-store.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 
 export const IDENTITY_CHANNEL = 'inkpad_identity';
@@ -68,10 +67,10 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     const key = sha256.toString('base64');
     const known = this.callers.get(key);
     if (known) return known;
-    const [row] = await this.query<{ id: number; user_id: number; per_minute: number | null }>(
-      FIND_TOKEN,
-      [sha256],
-    );
+    const [row] = await ask<{ id: number; user_id: number; per_minute: number | null }>(this.pool, {
+      ...FIND_TOKEN,
+      values: [sha256],
+    });
     if (!row) return undefined;
     const caller = { tokenId: row.id, userId: row.user_id, perMinute: row.per_minute };
     this.callers.set(key, caller);
@@ -81,21 +80,10 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   override async reaches(caller: Caller, accountId: number): Promise<boolean> {
     const key = `${caller.userId} ${accountId}`;
     if (this.reached.get(key)) return true;
-    const rows = await this.query(FIND_MEMBERSHIP, [caller.userId, accountId]);
+    const values = [caller.userId, accountId];
+    const rows = await ask(this.pool, { ...FIND_MEMBERSHIP, values });
     if (rows.length === 0) return false;
     this.reached.set(key, true);
     return true;
-  }
-
-  private async query<R extends pg.QueryResultRow>(
-    statement: { name: string; text: string },
-    values: unknown[],
-  ): Promise<R[]> {
-    try {
-      return (await this.pool.query<R>({ ...statement, values })).rows;
-    } catch (cause) {
-      if (!isConnectionLoss(cause)) throw cause;
-      throw new UnavailableError('The database cannot be reached', { cause });
-    }
   }
 }

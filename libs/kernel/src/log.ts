@@ -15,7 +15,11 @@ export class Log extends ConsoleLogger {
   constructor(level: Config['logLevel']) {
     const order = ['fatal', 'error', 'warn', 'log', 'debug'] as const;
     const upTo = { silent: 0, fatal: 1, error: 2, warn: 3, info: 4, debug: 5 }[level];
-    super({ logLevels: order.slice(0, upTo), colors: process.stdout.isTTY === true });
+    super({
+      logLevels: order.slice(0, upTo),
+      colors: process.stdout.isTTY === true,
+      prefix: 'inkpad',
+    });
   }
 
   override log(message: unknown, context?: string): void {

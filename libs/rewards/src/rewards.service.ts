@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
 import type { Reward } from './reward.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
 
@@ -38,22 +40,22 @@ export class RewardsService {
 
   /** Where a new reward goes: behind the last. @throws NotFoundError when there is no such card */
   async nextPosition(accountId: number, cardId: number): Promise<number> {
-    const [row]: { next: number }[] = await this.source.query(
-      `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
+    const [row] = await ask<{ next: number }>(poolOf(this.source), {
+      text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
                 where w.card_id = c.id and w.state ->> 'deletedAt' is null) as next
        from cards c where c.id = $1 and c.account_id = $2`,
-      [cardId, accountId],
-    );
+      values: [cardId, accountId],
+    });
     if (!row) throw new NotFoundError('Card');
     return row.next;
   }
 
   async everRedeemed(id: number): Promise<boolean> {
-    const rows: unknown[] = await this.source.query(
-      `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
+    const rows = await ask(poolOf(this.source), {
+      text: `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
        where w.id = $1 and k.state -> 'redeemedRewardIds' @> to_jsonb($1::bigint) limit 1`,
-      [id],
-    );
+      values: [id],
+    });
     return rows.length > 0;
   }
 }

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { EventStore, type Claim } from '#event-store/event-store.js';
 import { recorded, Rows, streamOf } from '#event-store/rows.js';
@@ -36,13 +37,12 @@ export class ReceiptsService {
     claim: Claim,
     type: E['type'],
   ): Promise<{ event: Recorded<E>; card: CustomerCard; template: Template } | undefined> {
-    const { rows } = await this.pool.query<{ stream_id: string; revision: number }>({
+    const [used] = await ask<{ stream_id: string; revision: number }>(this.pool, {
       name: 'receipts_find',
       text: `select stream_id, revision from es.claims
              where account_id = $1 and kind = $2 and value = $3`,
       values: [accountId, claim.kind, claim.value],
     });
-    const [used] = rows;
     if (!used) return undefined;
     const current = await this.rows.load(customerCardRows, id);
     const known = current?.state.accountId === accountId && current.state.customerId === customerId;

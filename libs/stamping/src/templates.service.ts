@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
@@ -56,7 +57,7 @@ export class TemplatesService {
 
   /** As of now, by card id. */
   async load(cardIds: number[]): Promise<Map<number, Versioned>> {
-    const { rows } = await this.pool.query<TemplateRow>({ ...TEMPLATES, values: [cardIds] });
+    const rows = await ask<TemplateRow>(this.pool, { ...TEMPLATES, values: [cardIds] });
     const loaded = rows.map((row): [number, Versioned] => [
       row.card.id,
       { template: templateOf(row), accountId: row.account_id, version: row.version },

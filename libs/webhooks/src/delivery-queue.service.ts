@@ -1,14 +1,15 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import { v7 as uuid } from 'uuid';
 import type { Config } from '#kernel/config.js';
+import { UnavailableError } from '#kernel/errors.js';
 import { deriveKey } from '#kernel/sealing.js';
+import { isConnectionLoss, withConnection } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { Lanes } from '#event-store/lanes.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
-import { isConnectionLoss } from '#event-store/postgres-event-store.js';
 import { bodyOf } from './public-events.js';
 import type { Attempt, Attempted } from './webhook.client.js';
 import { afterAttempt, errorOf, type Next } from './webhook-delivery.js';
@@ -153,35 +154,32 @@ export function bodyContext(eventId: string): string {
   return `webhook body ${eventId}`;
 }
 
-export async function inTransaction<T>(
+export function inTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
-  let failure: Error | undefined;
-  // A lost connection is also told as an event, which would end the process if nobody listened.
-  const lost = (error: Error) => {
-    failure = error;
-  };
-  client.on('error', lost);
-  try {
+  return withConnection(pool, async (client) => {
     await client.query('begin');
-    const result = await work(client);
-    await client.query('commit');
-    return result;
-  } catch (error) {
-    if (isConnectionLoss(error)) failure ??= new Error('the connection was lost', { cause: error });
-    if (failure === undefined) await client.query('rollback');
-    throw error;
-  } finally {
-    client.off('error', lost);
-    client.release(failure);
-  }
+    try {
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      if (!isConnectionLoss(error)) await client.query('rollback');
+      throw error;
+    }
+  });
+}
+
+/** Nothing is wrong with the work itself: it is to be tried again when the database is back. */
+export function isDatabaseAway(error: unknown): boolean {
+  return error instanceof UnavailableError || isConnectionLoss(error);
 }
 
 /** The leased queue of deliveries. What is leased by a process that died is due again when the lease ends. */
 @Injectable()
 export class DeliveryQueue {
+  private readonly log = new Logger('webhook deliveries');
   private readonly pool: pg.Pool;
   private readonly secretKey: Buffer;
   private readonly recordings = new Lanes<Recording, void>(
@@ -203,7 +201,13 @@ export class DeliveryQueue {
   async claim(limit: number, except: number[]): Promise<Claimed[]> {
     const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [limit, except] });
     await this.keys.load(rows.map((row) => row.customer_id));
-    return Promise.all(rows.map((row) => this.claimedOf(row)));
+    const opened = await Promise.allSettled(rows.map((row) => this.claimedOf(row)));
+    return opened.flatMap((result, i) => {
+      if (result.status === 'fulfilled') return [result.value];
+      // It stays leased and comes again; the others must not wait for it.
+      this.log.error(`delivery ${rows[i]?.id} cannot be opened: ${String(result.reason)}`);
+      return [];
+    });
   }
 
   /** How long until a delivery becomes due that is not so yet. */

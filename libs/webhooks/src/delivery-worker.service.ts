@@ -1,7 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isConnectionLoss } from '#event-store/postgres-event-store.js';
-import { DeliveryQueue, type Claimed } from './delivery-queue.service.js';
+import { DeliveryQueue, isDatabaseAway, type Claimed } from './delivery-queue.service.js';
 import { WebhookClient, type Attempted } from './webhook.client.js';
 
 const CONCURRENCY = 64;
@@ -31,14 +30,16 @@ export class DeliveryWorker {
   /** Until the signal aborts; what is in flight then is `finish`'s. */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.wake(), { once: true });
-    while (!signal.aborted) {
+    for (let away = false; !signal.aborted;) {
       this.woken = false;
       try {
         const claimed = await this.claim();
+        away = false;
         for (const delivery of claimed) this.start(delivery);
         if (claimed.length === 0) await this.idle();
       } catch (error) {
-        this.log.warn(`deliveries cannot be claimed just now: ${messageOf(error)}`);
+        if (!away) this.log.warn(`deliveries cannot be claimed: ${messageOf(error)}`);
+        away = true;
         await this.untilWoken(DATABASE_AWAY_MS);
       }
     }
@@ -82,7 +83,7 @@ export class DeliveryWorker {
         await this.queue.record(claimed, attempted);
         return;
       } catch (error) {
-        if (!isConnectionLoss(error) && ++refusals === RECORD_TRIES) throw error;
+        if (!isDatabaseAway(error) && ++refusals === RECORD_TRIES) throw error;
         await wait(DATABASE_AWAY_MS);
       }
     }

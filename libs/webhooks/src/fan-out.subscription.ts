@@ -13,11 +13,10 @@ import {
 } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
-import { isConnectionLoss } from '#event-store/postgres-event-store.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { publicTypeOf } from './public-events.js';
 import { PublicEventsService } from './public-events.service.js';
-import { bodyContext, inTransaction } from './delivery-queue.service.js';
+import { bodyContext, inTransaction, isDatabaseAway } from './delivery-queue.service.js';
 import { wants, type PayloadFormat } from './webhook-subscription.js';
 
 const SUBSCRIPTION = 'webhooks';
@@ -73,18 +72,20 @@ export class FanOut {
 
   /** Until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    for (let away = false; !signal.aborted;) {
       try {
-        await this.lead(signal);
+        await this.stand(signal);
+        away = false;
       } catch (error) {
-        this.log.warn(`leadership cannot be asked for just now: ${messageOf(error)}`);
+        if (!away) this.log.warn(`leadership cannot be asked for: ${messageOf(error)}`);
+        away = true;
       }
       await pause(LEADER_POLL_MS, signal);
     }
   }
 
-  /** Returns when the lock is lost or another process holds it. */
-  private async lead(signal: AbortSignal): Promise<void> {
+  /** Asks for the lock until it is given, and leads until the connection that holds it is lost. */
+  private async stand(signal: AbortSignal): Promise<void> {
     const client = new pg.Client({
       connectionString: this.config.databaseUrl,
       application_name: 'inkpad webhook fan-out',
@@ -98,13 +99,17 @@ export class FanOut {
       lost.abort();
     });
     client.on('end', () => lost.abort());
+    const connected = AbortSignal.any([signal, lost.signal]);
     try {
       await client.connect();
-      const { rows } = await client.query<{ leads: boolean }>(
-        'select pg_try_advisory_lock($1) as leads',
-        [LEADER_LOCK],
-      );
-      if (rows[0]?.leads) await this.follow(AbortSignal.any([signal, lost.signal]));
+      while (!connected.aborted) {
+        const { rows } = await client.query<{ leads: boolean }>(
+          'select pg_try_advisory_lock($1) as leads',
+          [LEADER_LOCK],
+        );
+        if (rows[0]?.leads) await this.follow(connected);
+        else await pause(LEADER_POLL_MS, connected);
+      }
     } finally {
       await client.end().catch((error: unknown) => this.log.debug(messageOf(error)));
     }
@@ -127,7 +132,9 @@ export class FanOut {
         });
       } catch (error) {
         if (error instanceof OvertakenError) continue;
-        this.log.error(`${messageOf(error)}; tried again in ${backOff} ms`, stackOf(error));
+        const message = `${messageOf(error)}; tried again in ${backOff} ms`;
+        if (isDatabaseAway(error)) this.log.warn(message);
+        else this.log.error(message, stackOf(error));
         await pause(backOff, signal);
         backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
       }
@@ -148,7 +155,7 @@ export class FanOut {
     try {
       return await this.planBatch(from, events);
     } catch (error) {
-      if (error instanceof OvertakenError || isConnectionLoss(error)) throw error;
+      if (error instanceof OvertakenError || isDatabaseAway(error)) throw error;
       this.log.warn(`a batch of ${events.length} events goes one by one: ${messageOf(error)}`);
     }
     let position = from;
@@ -156,7 +163,7 @@ export class FanOut {
       try {
         position = await this.planBatch(position, [event]);
       } catch (cause) {
-        if (cause instanceof OvertakenError || isConnectionLoss(cause)) throw cause;
+        if (cause instanceof OvertakenError || isDatabaseAway(cause)) throw cause;
         throw new Error(`event ${event.id} holds up all webhooks: ${messageOf(cause)}`, { cause });
       }
     }

@@ -67,7 +67,7 @@ export class PublicEventsService {
       events.map((event) => {
         const state = found(states.get(event.id), event.stream);
         // A customer's cards begin after it, so as the event left it there are none.
-        const subject = { kind: 'customer' as const, customer: customerJson(state, []) };
+        const subject = { customer: customerJson(state, []) };
         const publicEvent = publicCustomerEvent(recorded<CustomerEvent>(event), subject);
         return [event.id, { event: publicEvent, customerId: state.id }];
       }),
@@ -92,7 +92,6 @@ export class PublicEventsService {
           publicUrl: this.config.publicUrl,
         };
         const publicEvent = publicCustomerCardEvent(recorded<CustomerCardEvent>(event), {
-          kind: 'customer_card',
           state,
           cardName: template.name,
           list: customerCardJson(state, showing),

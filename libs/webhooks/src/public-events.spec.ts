@@ -35,7 +35,6 @@ const CARD: CustomerCard = {
 };
 const ADA = { id: 31, first_name: 'Ada', last_name: null, email: 'ada@example.com', phone: null };
 const SUBJECT: CustomerCardSubject = {
-  kind: 'customer_card',
   state: CARD,
   cardName: 'Coffee',
   list: { stamps_remaining: 0 },
@@ -91,7 +90,7 @@ describe('public events', () => {
           personal: null,
         },
       },
-      { kind: 'customer', customer: { id: 31, first_name: 'Ada' } },
+      { customer: { id: 31, first_name: 'Ada' } },
     );
     expect(event.type).toBe('customer.created');
     expect(event.data).toEqual({ id: 31, first_name: 'Ada', source: 'poster' });

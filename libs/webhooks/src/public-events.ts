@@ -17,11 +17,10 @@ export type PublicEvent = {
 type Recorded<E> = E & { id: string; meta: EventMeta };
 
 /** A customer as the event left it, in the wire's shape. */
-export type CustomerSubject = { kind: 'customer'; customer: object };
+export type CustomerSubject = { customer: object };
 
 /** A customer card as the event left it; names of others are as of rendering. */
 export type CustomerCardSubject = {
-  kind: 'customer_card';
   state: CustomerCard;
   cardName: string;
   /** The wire's list and detail shapes. */

@@ -7,11 +7,11 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import type { Config } from '#kernel/config.js';
 import { NotFoundError, RejectedError, UnknownOutcomeError } from '#kernel/errors.js';
 import { deriveKey } from '#kernel/sealing.js';
+import { ask, isConnectionLoss } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { EventStore } from '#event-store/event-store.js';
 import { formatPosition } from '#event-store/position.js';
-import { isConnectionLoss } from '#event-store/postgres-event-store.js';
 import { NameLookup } from './name-lookup.client.js';
 import { isBlockedAddress, literalAddress, NOT_PUBLIC } from './target-address.js';
 import { SECRET_BYTES, SECRETS, sealSecret, signingSecret } from './webhook-secret.js';
@@ -112,9 +112,9 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
 
   /** Taken before the insert, because the sealed secret names the subscription that it belongs to. */
   private async nextId(): Promise<number> {
-    const [row]: [{ id: number }?] = await this.source.query(
-      `select nextval('webhook_subscriptions_id') as id`,
-    );
+    const [row] = await ask<{ id: number }>(poolOf(this.source), {
+      text: `select nextval('webhook_subscriptions_id') as id`,
+    });
     if (!row) throw new Error('webhook_subscriptions_id gave no id');
     return row.id;
   }

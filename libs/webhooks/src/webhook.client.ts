@@ -133,10 +133,11 @@ export class WebhookClient implements OnModuleDestroy {
 
   private guarded(connect: buildConnector.connector): buildConnector.connector {
     return (options, callback) => {
-      const literal = literalAddress(options.hostname);
+      const { hostname, protocol } = options;
+      const literal = literalAddress(hostname);
       const refused =
         literal === undefined
-          ? isLocalName(options.hostname) && !this.allowInsecure
+          ? (isLocalName(hostname) || protocol !== 'https:') && !this.allowInsecure
           : isBlockedAddress(literal, this.allowInsecure);
       if (refused) callback(new BlockedAddressError(), null);
       else connect(options, callback);

@@ -56,13 +56,12 @@ export class Webhooks implements MigrationInterface {
         delivered_at timestamptz,
         unique (subscription_id, event_id),
         check ((status = 'pending') = (next_attempt_at is not null))
-      ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+      ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02,
+          autovacuum_analyze_scale_factor = 0.02);
       create index webhook_deliveries_due on webhook_deliveries (next_attempt_at, id)
         where status = 'pending' and not waiting;
       create index webhook_deliveries_order on webhook_deliveries (subscription_id, customer_id, id)
         where status = 'pending' and attempts_count = 0;
-      create index webhook_deliveries_subscription on webhook_deliveries (subscription_id, id);
-      create index webhook_deliveries_event on webhook_deliveries (event_id);
 
       create table webhook_attempts (
         delivery_id bigint not null references webhook_deliveries (id) on delete cascade,

@@ -1,0 +1,75 @@
+import pg from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
+
+type Statement = { name?: string; text: string; values?: unknown[] };
+
+/**
+ * For everything that a request asks before it writes: a lost connection is then a 503 that says
+ * nothing was written, and the caller may safely send the request again.
+ * @throws UnavailableError
+ */
+export async function ask<R extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  statement: Statement,
+): Promise<R[]> {
+  try {
+    return (await pool.query<R>(statement)).rows;
+  } catch (cause) {
+    if (!isConnectionLoss(cause)) throw cause;
+    throw new UnavailableError('The database cannot be reached', { cause });
+  }
+}
+
+/**
+ * One connection of the pool for one piece of work. A connection can break while nothing runs on it;
+ * without a listener of its own that would end the process.
+ * @throws UnavailableError when none is to be had
+ */
+export async function withConnection<R>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<R>,
+): Promise<R> {
+  let client: pg.PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (cause) {
+    throw new UnavailableError('The database cannot be reached', { cause });
+  }
+  let broken: Error | undefined;
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    return await work(client);
+  } catch (error) {
+    if (isConnectionLoss(error)) broken = error;
+    throw error;
+  } finally {
+    client.off('error', onError);
+    client.release(broken);
+  }
+}
+
+/** Broken sockets have no SQLSTATE; class 57P is a server going down, class 08 a lost connection. */
+export function isConnectionLoss(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (error instanceof pg.DatabaseError) return code.startsWith('57P') || code.startsWith('08');
+  return NETWORK_FAULTS.has(code) || BROKEN_CLIENT.test(error.message);
+}
+
+const NETWORK_FAULTS = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** How the driver words what has no code. */
+const BROKEN_CLIENT =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
