@@ -51,6 +51,28 @@ export async function withConnection<R>(
   }
 }
 
+export function inTransaction<R>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<R>,
+): Promise<R> {
+  return withConnection(pool, async (client) => {
+    await client.query('begin');
+    try {
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      if (!isConnectionLoss(error)) await client.query('rollback');
+      throw error;
+    }
+  });
+}
+
+/** Nothing is wrong with the work itself: it is to be tried again when the database is back. */
+export function isDatabaseAway(error: unknown): boolean {
+  return error instanceof UnavailableError || isConnectionLoss(error);
+}
+
 /** Broken sockets have no SQLSTATE; class 57P is a server going down, class 08 a lost connection. */
 export function isConnectionLoss(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;

@@ -8,7 +8,8 @@ type Sequence =
   | 'rewards_id'
   | 'customers_id'
   | 'customer_cards_id'
-  | 'redemptions_id';
+  | 'redemptions_id'
+  | 'webhook_subscriptions_id';
 
 /** Integer ids are taken before a decision and stand in its events; a refused command leaves a gap. */
 export async function nextId(source: DataSource, sequence: Sequence): Promise<number> {

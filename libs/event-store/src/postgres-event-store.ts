@@ -412,5 +412,3 @@ function isRolledBackForRetry(error: unknown): boolean {
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
-
-export { isConnectionLoss };

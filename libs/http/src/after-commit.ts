@@ -1,5 +1,5 @@
-import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import { isConnectionLoss } from '#database/connection.js';
+import { UnknownOutcomeError } from '#kernel/errors.js';
+import { isDatabaseAway } from '#database/connection.js';
 
 const PATIENCE_MS = 30_000;
 const AGAIN_MS = 200;
@@ -14,7 +14,7 @@ export async function afterCommit<R>(read: () => Promise<R>): Promise<R> {
     try {
       return await read();
     } catch (error) {
-      if (!isConnectionLoss(error) && !(error instanceof UnavailableError)) throw error;
+      if (!isDatabaseAway(error)) throw error;
       if (Date.now() > deadline) {
         throw new UnknownOutcomeError('a committed write cannot be read back', { cause: error });
       }

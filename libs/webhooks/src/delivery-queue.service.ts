@@ -3,9 +3,8 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import { v7 as uuid } from 'uuid';
 import type { Config } from '#kernel/config.js';
-import { UnavailableError } from '#kernel/errors.js';
 import { deriveKey } from '#kernel/sealing.js';
-import { isConnectionLoss, withConnection } from '#database/connection.js';
+import { inTransaction } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { Lanes } from '#event-store/lanes.js';
@@ -152,28 +151,6 @@ const SUBSCRIPTIONS_UPDATE = {
 
 export function bodyContext(eventId: string): string {
   return `webhook body ${eventId}`;
-}
-
-export function inTransaction<T>(
-  pool: pg.Pool,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  return withConnection(pool, async (client) => {
-    await client.query('begin');
-    try {
-      const result = await work(client);
-      await client.query('commit');
-      return result;
-    } catch (error) {
-      if (!isConnectionLoss(error)) await client.query('rollback');
-      throw error;
-    }
-  });
-}
-
-/** Nothing is wrong with the work itself: it is to be tried again when the database is back. */
-export function isDatabaseAway(error: unknown): boolean {
-  return error instanceof UnavailableError || isConnectionLoss(error);
 }
 
 /** The leased queue of deliveries. What is leased by a process that died is due again when the lease ends. */

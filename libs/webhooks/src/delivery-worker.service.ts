@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
-import { DeliveryQueue, isDatabaseAway, type Claimed } from './delivery-queue.service.js';
+import { isDatabaseAway } from '#database/connection.js';
+import { DeliveryQueue, type Claimed } from './delivery-queue.service.js';
 import { WebhookClient, type Attempted } from './webhook.client.js';
 
 const CONCURRENCY = 64;

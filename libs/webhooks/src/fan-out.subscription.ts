@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
+import { inTransaction, isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import {
@@ -16,7 +17,7 @@ import { formatPosition, isAfter, parsePosition } from '#event-store/position.js
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { publicTypeOf } from './public-events.js';
 import { PublicEventsService } from './public-events.service.js';
-import { bodyContext, inTransaction, isDatabaseAway } from './delivery-queue.service.js';
+import { bodyContext } from './delivery-queue.service.js';
 import { wants, type PayloadFormat } from './webhook-subscription.js';
 
 const SUBSCRIPTION = 'webhooks';

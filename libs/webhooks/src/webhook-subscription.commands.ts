@@ -7,9 +7,10 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import type { Config } from '#kernel/config.js';
 import { NotFoundError, RejectedError, UnknownOutcomeError } from '#kernel/errors.js';
 import { deriveKey } from '#kernel/sealing.js';
-import { ask, isConnectionLoss } from '#database/connection.js';
+import { isConnectionLoss } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
+import { nextId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
 import { formatPosition } from '#event-store/position.js';
 import { NameLookup } from './name-lookup.client.js';
@@ -85,7 +86,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     secret: string;
   }> {
     await this.refuseUnreachable(attributes.targetUrl);
-    const id = await this.nextId();
+    const id = await nextId(this.source, 'webhook_subscriptions_id');
     const secret = signingSecret(randomBytes(SECRET_BYTES));
     const values = [
       id,
@@ -111,14 +112,6 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
   }
 
   /** Taken before the insert, because the sealed secret names the subscription that it belongs to. */
-  private async nextId(): Promise<number> {
-    const [row] = await ask<{ id: number }>(poolOf(this.source), {
-      text: `select nextval('webhook_subscriptions_id') as id`,
-    });
-    if (!row) throw new Error('webhook_subscriptions_id gave no id');
-    return row.id;
-  }
-
   /** A name that leads nowhere but into our own network (contract section 9). */
   private async refuseUnreachable(targetUrl: string): Promise<void> {
     const { hostname } = new URL(targetUrl);

@@ -3,12 +3,13 @@ import type { LookupFunction } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { Agent, buildConnector, errors, request, type Dispatcher } from 'undici';
 import type { Config } from '#kernel/config.js';
+import { VERSION } from '#kernel/version.js';
 import { CONFIG } from '#database/database.module.js';
 import { NameLookup } from './name-lookup.client.js';
 import { isBlockedAddress, isLocalName, literalAddress } from './target-address.js';
 import type { Outcome } from './webhook-delivery.js';
 
-const USER_AGENT = 'Inkpad-Webhooks/0.1.0';
+const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
 const DEADLINE_MS = 10_000;
 const BODY_LIMIT = 64 * 1024;
 const EXCERPT_LIMIT = 1024;

@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Aggregate, CommandContext, DomainEvent } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { dataSource } from '#database/data-source.js';
+import { ClaimTakenError } from '#event-store/event-store.js';
+import { CommandPipeline, start, type Decision } from '#event-store/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { Rows, type RowTable } from '#event-store/rows.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+
+/** The smallest aggregate that can disagree: a counter that never goes below zero. */
+type Counter = { accountId: number; value: number; steps: number[] };
+type Counted = { type: 'Counted'; data: { step: number } };
+
+const counter: Aggregate<Counter, Counted> = {
+  name: 'counter',
+  foldVersion: 1,
+  evolve: (state, { data, meta }) => ({
+    accountId: meta.accountId,
+    value: (state?.value ?? 0) + data.step,
+    steps: [...(state?.steps ?? []), data.step],
+  }),
+};
+const counters: RowTable<Counter, Counted> = { aggregate: counter, table: 'accounts' };
+
+const context: CommandContext = {
+  accountId: 1,
+  actor: { type: 'token', id: 9 },
+  channel: 'api',
+  requestId: 'request-1',
+};
+
+let database: TestDatabase;
+/** Two of them, as in two api processes that know nothing of one another. */
+let here: Awaited<ReturnType<typeof openProcess>>;
+let there: Awaited<ReturnType<typeof openProcess>>;
+let ids = 0;
+
+async function openProcess() {
+  const config = testConfig(database.url);
+  const source = await dataSource(config, 'test').initialize();
+  const store = new PostgresEventStore(source, config);
+  const keys = new PersonalKeys(source, config);
+  const rows = new Rows(source, store, keys);
+  return {
+    store,
+    keys,
+    rows,
+    pipeline: new CommandPipeline(store, rows, keys),
+    close: async () => {
+      await store.onModuleDestroy();
+      await source.destroy();
+    },
+  };
+}
+
+beforeAll(async () => {
+  database = await testDatabase();
+  here = await openProcess();
+  there = await openProcess();
+});
+afterAll(async () => {
+  await here.close();
+  await there.close();
+  await database.drop();
+});
+
+function count(
+  id: number,
+  step: number,
+  more: Partial<Decision<Counted>> = {},
+  pipeline: CommandPipeline = here.pipeline,
+  as: CommandContext = context,
+) {
+  return pipeline.handleCommand<Counter, Counted, undefined>({
+    rows: counters,
+    id,
+    context: as,
+    given: async () => undefined,
+    decide: (state) => {
+      if ((state?.value ?? 0) + step < 0) throw new RejectedError({ base: ['below zero'] });
+      return { events: step === 0 ? [] : [{ type: 'Counted', data: { step } }], ...more };
+    },
+  });
+}
+
+const eventsOf = async (id: number) => {
+  const { rows } = await database.query<{ data: { step: number }; meta: Record<string, unknown> }>(
+    'select data, meta from es.events where stream_id = $1 order by revision',
+    [`counter-${id}`],
+  );
+  return rows;
+};
+
+describe('handleCommand', () => {
+  it('answers with the folded state and writes event and row together', async () => {
+    const id = ++ids;
+    await count(id, 5);
+    const { state, events } = await count(id, 2);
+    expect(state).toEqual({ accountId: 1, value: 7, steps: [5, 2] });
+    expect(events).toMatchObject([{ type: 'Counted', data: { step: 2 } }]);
+    const row = await here.rows.load(counters, id);
+    const fold = await here.rows.fold(counter, `counter-${id}`);
+    expect(row?.state).toEqual(state);
+    expect([fold?.state, fold?.head]).toEqual([row?.state, row?.head]);
+  });
+
+  it('puts who, how and when into every event', async () => {
+    const id = ++ids;
+    const before = Date.now();
+    await here.pipeline.handleCommand<Counter, Counted, undefined>({
+      rows: counters,
+      id,
+      context,
+      occurredAt: new Date('2020-01-01T00:00:00Z'),
+      given: async () => undefined,
+      decide: () => [{ type: 'Counted', data: { step: 1 } }],
+    });
+    const [event] = await eventsOf(id);
+    expect(event?.meta).toEqual({
+      ...context,
+      occurredAt: '2020-01-01T00:00:00.000Z',
+      recordedAt: expect.any(String),
+    });
+    expect(Date.parse(String(event?.meta['recordedAt']))).toBeGreaterThanOrEqual(before);
+  });
+
+  it('writes nothing when it is already so', async () => {
+    const id = ++ids;
+    await count(id, 1);
+    expect((await count(id, 0)).state.value).toBe(1);
+    expect(await eventsOf(id)).toHaveLength(1);
+    await expect(count(++ids, 0)).rejects.toThrow(NotFoundError);
+  });
+
+  it('knows no record of another account', async () => {
+    const id = ++ids;
+    await count(id, 1);
+    const stranger = { ...context, accountId: 2 };
+    await expect(count(id, 1, {}, here.pipeline, stranger)).rejects.toThrow(NotFoundError);
+  });
+
+  it('takes commands for one stream in turn, and a refused one answers only its caller', async () => {
+    const id = ++ids;
+    await count(id, 3);
+    const steps = [-2, -2, 5, -6, 1, 0];
+    const results = await Promise.allSettled(steps.map((step) => count(id, step)));
+    expect(results.map((result) => result.status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+    ]);
+    expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2, 5, -6, 1]);
+  });
+
+  it('loses no command when two processes fight over one stream', async () => {
+    const id = ++ids;
+    await count(id, 1);
+    const fighters = [here.pipeline, there.pipeline];
+    const results = await Promise.allSettled(
+      Array.from({ length: 400 }, (_, i) => count(id, 1, {}, fighters[i % 2])),
+    );
+    expect(results.filter((result) => result.status === 'rejected')).toEqual([]);
+    expect((await here.rows.load(counters, id))?.state.value).toBe(401);
+    expect(await eventsOf(id)).toHaveLength(401);
+  });
+
+  it('lets one of two processes begin a stream, and the other goes on from there', async () => {
+    const id = ++ids;
+    await Promise.all([count(id, 1), count(id, 1, {}, there.pipeline)]);
+    expect((await here.rows.load(counters, id))?.state.value).toBe(2);
+  });
+
+  it('fails only the command whose claim is taken', async () => {
+    const [id, other] = [++ids, ++ids];
+    const claim = (stream: number) => [here.keys.claim(1, 'name', 'same', `counter-${stream}`)];
+    await count(other, 1, { claims: claim(other) });
+    const results = await Promise.allSettled([
+      count(id, 1),
+      count(id, 10, { claims: claim(id) }),
+      count(id, 100),
+    ]);
+    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(results[1]).toMatchObject({ reason: expect.any(ClaimTakenError) });
+    expect((await here.rows.load(counters, id))?.state.value).toBe(101);
+  });
+
+  it('begins further streams in the same commit, or none', async () => {
+    const [id, second] = [++ids, ++ids];
+    const begun = start(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
+    await count(id, 1, { starts: [begun] });
+    expect((await here.rows.load(counters, second))?.state.value).toBe(7);
+    const [third, fourth] = [++ids, ++ids];
+    await count(fourth, 1, { claims: [here.keys.claim(1, 'name', 'other', `counter-${fourth}`)] });
+    const claims = [here.keys.claim(1, 'name', 'other', `counter-${third}`)];
+    const refused = count(third, 1, {
+      claims,
+      starts: [start(counters, ++ids, [{ type: 'Counted', data: { step: 7 } }])],
+    });
+    await expect(refused).rejects.toThrow(ClaimTakenError);
+    expect(await here.rows.load(counters, third)).toBeUndefined();
+    expect(await here.rows.load(counters, ids)).toBeUndefined();
+  });
+
+  it('folds a row of an older fold anew', async () => {
+    const id = ++ids;
+    await count(id, 4);
+    const doubled: RowTable<Counter, Counted> = {
+      table: 'accounts',
+      aggregate: {
+        name: 'counter',
+        foldVersion: 2,
+        evolve: (state, event) => {
+          const next = counter.evolve(state, event);
+          return { ...next, value: (state?.value ?? 0) + 2 * event.data.step };
+        },
+      },
+    };
+    expect((await here.rows.load(doubled, id))?.state.value).toBe(8);
+    const { state } = await here.pipeline.handleCommand<Counter, Counted, undefined>({
+      rows: doubled,
+      id,
+      context,
+      given: async () => undefined,
+      decide: () => [{ type: 'Counted', data: { step: 1 } }],
+    });
+    expect(state.value).toBe(10);
+    expect((await here.rows.load(doubled, id))?.state.value).toBe(10);
+  });
+
+  it('keeps a row at its newest revision, however late an older write comes', async () => {
+    const id = ++ids;
+    await count(id, 1);
+    await count(id, 1);
+    await database.query(
+      `select es.commit($1, $2, '{accounts}', $3, null, null, true)`,
+      staleRowCommit(id),
+    );
+    expect((await here.rows.load(counters, id))?.state.value).toBe(2);
+  });
+});
+
+describe('sealed parts of events', () => {
+  type Noted = { type: 'Noted'; data: { customerId: number; personal: { note: string } | null } };
+  type Notes = { accountId: number; notes: (string | null)[] };
+  const notes: RowTable<Notes, Noted> = {
+    table: 'accounts',
+    aggregate: {
+      name: 'notes',
+      foldVersion: 1,
+      evolve: (state, { data, meta }) => ({
+        accountId: meta.accountId,
+        notes: [...(state?.notes ?? []), data.personal?.note ?? null],
+      }),
+    },
+  };
+
+  it('read as they were written, and as nothing once the key is gone', async () => {
+    const [id, customerId] = [++ids, 77];
+    await here.keys.create(customerId);
+    await here.pipeline.handleCommand<Notes, Noted, undefined>({
+      rows: notes,
+      id,
+      context,
+      given: async () => undefined,
+      decide: () => [{ type: 'Noted', data: { customerId, personal: { note: 'oat milk' } } }],
+    });
+    const { rows } = await database.query<{ data: { personal: unknown } }>(
+      'select data from es.events where stream_id = $1',
+      [`notes-${id}`],
+    );
+    expect(rows[0]?.data.personal).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
+    const fold = async (process: typeof here) =>
+      (await process.rows.fold<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
+    expect(await fold(here)).toEqual(['oat milk']);
+    await database.query('delete from personal_keys where customer_id = $1', [customerId]);
+    const fresh = await openProcess();
+    expect(await fold(fresh)).toEqual([null]);
+    await fresh.close();
+  });
+});
+
+/** An append to another stream that carries an old row for this one. */
+function staleRowCommit(id: number): string[] {
+  const hash = 'cd'.repeat(32);
+  const at = new Date().toISOString();
+  const stream = `stale-${id}`;
+  const event: DomainEvent & Record<string, unknown> = { type: 'Stale', data: {} };
+  return [
+    JSON.stringify([{ s: stream, a: 1, x: -1, p: null, n: 1, h: hash }]),
+    JSON.stringify([
+      {
+        s: stream,
+        r: 0,
+        id: crypto.randomUUID(),
+        t: event.type,
+        v: 1,
+        a: 1,
+        d: event.data,
+        m: {},
+        h: hash,
+        at,
+      },
+    ]),
+    JSON.stringify([
+      { t: 'accounts', s: stream, id, a: 1, r: 0, h: hash, v: 1, st: { accountId: 1, value: -1 } },
+    ]),
+  ];
+}
