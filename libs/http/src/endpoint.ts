@@ -146,6 +146,12 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
     io,
     unrepresentable: 'any',
+    // The library leaves the default of whatever transforms its input out; ours means the wire's value.
+    override: ({ zodSchema, jsonSchema: made }) => {
+      const meta = z.globalRegistry.get(zodSchema);
+      if (io === 'input' && meta && 'default' in meta)
+        Object.assign(made, { default: meta['default'] });
+    },
   });
   for (const [name, definition] of Object.entries($defs ?? {})) {
     components[name] = pointToComponents(definition as JsonSchema);

@@ -33,9 +33,9 @@ export function orDefault<T>(schema: z.ZodType<T>, value: T) {
       }
       return z.NEVER;
     })
-    .meta({ ...schema.meta(), default: value })
     .optional()
-    .transform((given): T => given ?? value);
+    .transform((given): T => given ?? value)
+    .meta({ ...schema.meta(), default: value });
 }
 
 /** Null, a missing key and a blank string all mean that there is none. */
