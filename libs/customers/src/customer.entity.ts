@@ -5,4 +5,5 @@ import type { CustomerEvent } from './customer.events.js';
 export const customerRows: RowTable<Customer, CustomerEvent> = {
   aggregate: customer,
   table: 'customers',
+  person: 'r.id',
 };

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { v7 as uuid } from 'uuid';
 import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
+import { newId } from '#kernel/randomness.js';
 import {
   ConflictError,
   EventStore,
@@ -201,7 +201,7 @@ export class CommandPipeline {
     };
     let folded = state;
     const recorded = decision.events.map((event): Recorded<DomainEvent> => {
-      const fact = { ...event, id: uuid(), meta };
+      const fact = { ...event, id: newId(), meta };
       folded = command.rows.aggregate.evolve(folded, fact);
       return fact;
     });
@@ -230,7 +230,7 @@ export class CommandPipeline {
     for (const begun of decision.starts ?? []) {
       let begunState: { accountId: number } | undefined;
       const facts = begun.events.map((event) => {
-        const fact = { ...event, id: uuid(), meta: first.meta };
+        const fact = { ...event, id: newId(), meta: first.meta };
         begunState = begun.rows.aggregate.evolve(begunState, fact);
         return fact;
       });

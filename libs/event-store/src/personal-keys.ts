@@ -45,6 +45,14 @@ export class PersonalKeys {
     this.known.set(customerId, key);
   }
 
+  /** @param wrapped the key as a load has just seen it; null: it was destroyed */
+  remember(customerId: number, wrapped: Buffer | null): void {
+    if (wrapped === null) this.known.delete(customerId);
+    else if (!this.known.has(customerId)) {
+      this.known.set(customerId, open(this.wrappingKey, wrapped, `customer ${customerId}`));
+    }
+  }
+
   /** Keys of those that have one; an erased customer is missing. */
   async load(customerIds: Iterable<number>): Promise<Map<number, Buffer>> {
     const keys = new Map<number, Buffer>();

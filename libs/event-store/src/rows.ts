@@ -15,6 +15,8 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   table: string;
   /** An SQL expression over `r`, the row; its value arrives as `Loaded.joined`. */
   joined?: string;
+  /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
+  person?: string;
 };
 
 export type Loaded<S> = { state: S; head: Head; joined: number };
@@ -26,6 +28,8 @@ type Row = {
   fold_version: number;
   state: object;
   joined: number;
+  person: number | null;
+  wrapped: Buffer | null;
 };
 
 export const streamOf = (aggregate: { name: string }, id: number): string =>
@@ -84,15 +88,22 @@ export class Rows {
   ): Lanes<number, Row | undefined> {
     const known = this.loaders.get(rows.table);
     if (known) return known;
-    const query = {
-      name: `rows_${rows.table}`,
-      text: `select r.id, r.revision, r.hash, r.fold_version, r.state, ${rows.joined ?? '0'} as joined
-             from ${rows.table} r where r.id = any ($1)`,
-    };
+    const { table, joined = '0', person = 'null::bigint' } = rows;
+    const text = `
+      select r.id, r.revision, r.hash, r.fold_version, r.state, ${joined} as joined,
+        ${person} as person,
+        (select k.wrapped from personal_keys k where k.customer_id = ${person}) as wrapped
+      from ${table} r where`;
+    // PostgreSQL takes a generic plan for many ids to be worse than planning anew for one, each time.
+    const one = { name: `row_${table}`, text: `${text} r.id = $1` };
+    const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
     const loader = new Lanes<number, Row | undefined>(2, 32, async (ids) => {
       const found = new Map<number, Row>();
-      for (const row of await ask<Row>(this.pool, { ...query, values: [ids] }))
+      const query = ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
+      for (const row of await ask<Row>(this.pool, query)) {
         found.set(row.id, row);
+        if (row.person !== null) this.keys.remember(row.person, row.wrapped);
+      }
       return ids.map((id) => ({ status: 'fulfilled', value: found.get(id) }));
     });
     this.loaders.set(rows.table, loader);

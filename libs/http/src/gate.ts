@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { v7 as uuid } from 'uuid';
 import type { Config } from '#kernel/config.js';
 import { NotFoundError, RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
+import { newId } from '#kernel/randomness.js';
 import { pathId } from './body.js';
 import type { Authenticator, Caller, GatedRequest } from './caller.js';
 import { RateLimit, WINDOW_SECONDS, type Usage } from './rate-limit.js';
@@ -72,5 +72,5 @@ function sendLimits(reply: FastifyReply, { limit, remaining, resetSeconds }: Usa
 
 function requestIdOf({ headers }: FastifyRequest): string {
   const given = headers['x-request-id'];
-  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : uuid();
+  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId();
 }

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
+import { randomFew } from './randomness.js';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -13,7 +14,7 @@ export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
  * `context` is authenticated but not stored: a sealed value moved to another place does not open.
  */
 export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = randomFew(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   cipher.setAAD(Buffer.from(context));
   const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);

@@ -5,6 +5,7 @@ import type { CustomerCardEvent } from './customer-card.events.js';
 export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
+  person: 'r.customer_id',
   // The template's version: it grows with every write to the card, its rewards or its store, so that
   // what a process remembers of a template is known to be current, or not, at every load.
   joined: `(select c.revision + a.revision + coalesce(

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import { v7 as uuid } from 'uuid';
+import { newId } from '#kernel/randomness.js';
 import type { Config } from '#kernel/config.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { inTransaction } from '#database/connection.js';
@@ -297,7 +297,7 @@ async function endSubscriptions(client: pg.PoolClient, judged: Judged[]): Promis
         [
           claimed.subscriptionId,
           'webhook_subscription.deleted',
-          uuid(),
+          newId(),
           { status: 410, event_id: eventId },
         ],
       );
@@ -315,7 +315,7 @@ async function endSubscriptions(client: pg.PoolClient, judged: Judged[]): Promis
         [
           claimed.subscriptionId,
           'webhook_subscription.disabled',
-          uuid(),
+          newId(),
           { reason, event_id: eventId },
           doneAt({ attempted }),
           reason,

@@ -117,7 +117,8 @@ create function es.commit(p_heads jsonb, p_events jsonb, p_tables text[], p_rows
                           p_claims jsonb, p_releases jsonb, p_atomic boolean)
 returns text[] language plpgsql as $$
 declare
-  won text[];
+  head record;
+  won text[] := '{}';
   wanted int := jsonb_array_length(p_heads);
   taken text;
 begin
@@ -125,44 +126,39 @@ begin
     raise exception 'an empty append is refused' using errcode = '22023';
   end if;
 
-  with heads as materialized (
+  -- One by one, by primary key: joined to a JSON list, a plan made while the table was small reads all
+  -- of it, and sessions keep such plans. In the order of names, so that two calls cannot deadlock.
+  for head in
     select * from jsonb_to_recordset(p_heads) as h(s text, a bigint, x bigint, p text, n int, h text)
-  ), locked as materialized (
-    select z.stream_id from es.streams z
-    where wanted > 1 and z.stream_id in (select s from heads where x >= 0)
-    order by z.stream_id for update
-  ), moved as (
-    update es.streams z set revision = h.x + h.n, hash = decode(h.h, 'hex')
-    from heads h
-    where z.stream_id = h.s and z.revision = h.x and z.hash = decode(h.p, 'hex')
-      and (select count(*) from locked) >= 0
-    returning z.stream_id
-  ), made as (
-    insert into es.streams (stream_id, account_id, revision, hash)
-    select s, a, n - 1, decode(h, 'hex') from heads where x = -1 order by s
-    on conflict do nothing
-    returning stream_id
-  ), advanced as (
-    select stream_id from moved union all select stream_id from made
-  ), appended as (
-    insert into es.events (tx, pos, stream_id, revision, event_id, type, schema_version, account_id,
-                           data, meta, hash, recorded_at)
-    select pg_current_xact_id(), nextval('es.global_seq'), e.s, e.r, e.id, e.t, e.v, e.a, e.d, e.m,
-           decode(e.h, 'hex'), e.at
-    from (
-      select x.* from rows from (
-        jsonb_to_recordset(p_events) as (s text, r bigint, id uuid, t text, v smallint, a bigint,
-                                         d jsonb, m jsonb, h text, at timestamptz)
-      ) with ordinality as x(s, r, id, t, v, a, d, m, h, at, ord)
-      join advanced on advanced.stream_id = x.s
-      order by x.ord
-    ) e
-  )
-  select coalesce(array_agg(stream_id), '{}') into won from advanced;
+    order by s
+  loop
+    if head.x = -1 then
+      insert into es.streams (stream_id, account_id, revision, hash)
+      values (head.s, head.a, head.n - 1, decode(head.h, 'hex'))
+      on conflict do nothing;
+    else
+      update es.streams set revision = head.x + head.n, hash = decode(head.h, 'hex')
+      where stream_id = head.s and revision = head.x and hash = decode(head.p, 'hex');
+    end if;
+    if found then won := won || head.s; end if;
+  end loop;
 
   if p_atomic and cardinality(won) < wanted then
     raise exception 'a stream has moved' using errcode = 'IP001';
   end if;
+
+  insert into es.events (tx, pos, stream_id, revision, event_id, type, schema_version, account_id,
+                         data, meta, hash, recorded_at)
+  select pg_current_xact_id(), nextval('es.global_seq'), e.s, e.r, e.id, e.t, e.v, e.a, e.d, e.m,
+         decode(e.h, 'hex'), e.at
+  from (
+    select * from rows from (
+      jsonb_to_recordset(p_events) as (s text, r bigint, id uuid, t text, v smallint, a bigint,
+                                       d jsonb, m jsonb, h text, at timestamptz)
+    ) with ordinality as x(s, r, id, t, v, a, d, m, h, at, ord)
+    where x.s = any (won)
+    order by x.ord
+  ) e;
 
   if p_releases is not null then
     delete from es.claims c

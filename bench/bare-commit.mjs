@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { customerCard, stamp } from '../dist/libs/stamping/src/customer-card.js';
+import { dataSource } from '../dist/libs/database/src/data-source.js';
+import { PostgresEventStore } from '../dist/libs/event-store/src/postgres-event-store.js';
+import { readConfig } from '../dist/libs/kernel/src/config.js';
+import { template } from './inkpad.mjs';
+import { inRandomOrder, round } from './rounds.mjs';
+import { stampBody } from './stamp-body.mjs';
+
+/**
+ * The event store's commit alone: events, row and hash chain as a stamping writes them, with the card's
+ * state and head kept in memory. No HTTP, no load, no sealing (the note is a constant of its size).
+ */
+const config = readConfig(process.env);
+const source = await dataSource(config, 'bench').initialize();
+const store = new PostgresEventStore(source, config);
+
+const accountId = Number(process.argv[2]);
+const count = Number(process.argv[3]);
+const sealedNote = Buffer.alloc(28 + Buffer.byteLength(JSON.stringify(stampBody.note))).toString(
+  'base64',
+);
+const circumstances = {
+  locationId: null,
+  staffRef: null,
+  externalRef: null,
+  silent: false,
+  personal: sealedNote,
+};
+const cardTemplate = {
+  cardId: 1,
+  name: template.name,
+  stampsRequired: template.stampsRequired,
+  initialStamps: 0,
+  expiresAt: null,
+  archivedAt: null,
+  maxStampsPerRequest: null,
+  maxStampsPerDay: null,
+  minSecondsBetweenStamps: null,
+  timeZone: 'UTC',
+  rewards: template.rewards.map((reward, i) => ({
+    id: i + 1,
+    description: null,
+    active: true,
+    ...reward,
+  })),
+};
+
+async function append(card, decided) {
+  const now = new Date().toISOString();
+  const meta = {
+    accountId,
+    actor: { type: 'token', id: 1 },
+    channel: 'api',
+    requestId: randomUUID(),
+    occurredAt: now,
+    recordedAt: now,
+  };
+  let { state } = card;
+  const events = decided.map((event) => {
+    const fact = { ...event, id: randomUUID(), meta };
+    state = customerCard.evolve(state, fact);
+    return { ...fact, version: 1 };
+  });
+  const [head] = await store.commit({
+    accountId,
+    writes: [
+      {
+        stream: `customer_card-${card.id}`,
+        expected: card.head,
+        events,
+        row: {
+          table: 'customer_cards',
+          id: card.id,
+          foldVersion: customerCard.foldVersion,
+          state,
+        },
+      },
+    ],
+  });
+  Object.assign(card, { state, head });
+}
+
+const cards = Array.from({ length: count }, (_, i) => ({
+  id: i + 1,
+  state: undefined,
+  head: null,
+}));
+await Promise.all(
+  cards.map((card) =>
+    append(card, [
+      {
+        type: 'CustomerCardIssued',
+        data: {
+          id: card.id,
+          accountId,
+          customerId: card.id,
+          cardId: cardTemplate.cardId,
+          uuid: randomUUID(),
+          code: String(card.id).padStart(8, '0'),
+        },
+      },
+    ]),
+  ),
+);
+const order = inRandomOrder(cards);
+const underWay = new Set();
+
+process.on('message', (wanted) => {
+  // A rejection ends the process, which the bench reports as the failure that it is.
+  void round(wanted, async () => {
+    let card;
+    // A card that ended one pass may begin the next: on one with a request under way a race is lost.
+    do card = order.next().value;
+    while (underWay.has(card));
+    underWay.add(card);
+    const command = {
+      ...circumstances,
+      customerId: card.id,
+      stamps: stampBody.stamps,
+      source: 'api',
+      occurredAt: undefined,
+    };
+    await append(card, stamp(card.state, cardTemplate, command, new Date()));
+    underWay.delete(card);
+    return true;
+  }).then((answer) => process.send(answer));
+});
+process.send({ ready: true });

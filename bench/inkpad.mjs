@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { freePort } from './stage.mjs';
+
+const AT_ONCE = 16;
+const START_PATIENCE_MS = 30_000;
+
+/** A stamp card as a shop has it: two rewards, each of which a card unlocks once. */
+export const template = {
+  name: 'Coffee',
+  stampsRequired: 10,
+  rewards: [
+    { name: 'A cookie', stampsRequired: 5 },
+    { name: 'A coffee', stampsRequired: 10 },
+  ],
+};
+
+/** An Inkpad database, migrated and with its first store and token. */
+export async function setUpInkpad(stage, name) {
+  const url = await stage.database(name);
+  const env = {
+    DATABASE_URL: url,
+    DATABASE_MIGRATION_URL: '',
+    DATA_DIR: join(stage.dataDir, name),
+    RATE_LIMIT_PER_MINUTE: '100000000',
+    LOG_LEVEL: 'error',
+  };
+  await stage.script('dist/scripts/migrate.js', env);
+  const { api_token: token, account_id: accountId } = JSON.parse(
+    await stage.script('dist/scripts/setup.js', env),
+  );
+  return { url, env, token, accountId };
+}
+
+/** The api as it runs in production, and a card whose customers can be made. */
+export async function startInkpad(stage) {
+  const service = await setUpInkpad(stage, 'bench_inkpad');
+  const port = await freePort();
+  stage.start('dist/apps/api/src/main.js', {
+    env: { ...service.env, PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: '' },
+  });
+  const api = `http://127.0.0.1:${port}/api/v1`;
+  await untilAnswered(stage, `${api}/status`);
+
+  const store = `/api/v1/accounts/${service.accountId}`;
+  const post = async (path, body) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${store}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  };
+  const card = await post('/cards', {
+    card: { name: template.name, stamps_required: template.stampsRequired },
+  });
+  for (const { name, stampsRequired } of template.rewards) {
+    await post('/rewards', { reward: { card_id: card.id, name, stamps_required: stampsRequired } });
+  }
+
+  let customers = 0;
+  /** Enrols a new customer. @returns {Promise<string>} the path at which their card is stamped */
+  const enrol = async () => {
+    const number = ++customers;
+    const customer = await post('/customers', {
+      customer: { first_name: `Guest ${number}`, email: `guest${number}@example.com` },
+      card_id: card.id,
+    });
+    return `${store}/customers/${customer.id}/customer_cards/${customer.customer_card.id}/stamp`;
+  };
+  return {
+    ...service,
+    port,
+    enrol,
+    verify: () => stage.script('dist/scripts/verify.js', service.env),
+  };
+}
+
+export async function enrolMany(enrol, count) {
+  const paths = [];
+  const loop = async () => {
+    while (paths.length < count) {
+      const place = paths.push('') - 1;
+      paths[place] = await enrol();
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, loop));
+  return paths;
+}
+
+async function untilAnswered(stage, url) {
+  const deadline = Date.now() + START_PATIENCE_MS;
+  for (;;) {
+    stage.abort.signal.throwIfAborted();
+    try {
+      if ((await fetch(url)).ok) return;
+    } catch (error) {
+      // Not listening yet; its end would abort the stage.
+      if (error.cause?.code !== 'ECONNREFUSED') throw error;
+    }
+    if (Date.now() > deadline) throw new Error(`${url} did not answer in time`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

@@ -1,0 +1,36 @@
+import { Connection, postRequest } from './connection.mjs';
+import { inRandomOrder, round } from './rounds.mjs';
+import { stampBody } from './stamp-body.mjs';
+
+const SHOWN_FAILURES = 3;
+
+/** The load generator: a process of its own, so that it never waits for the service it measures. */
+const targets = new Map();
+
+process.on('message', (message) => {
+  // A rejection ends the process, which the bench reports as the failure that it is.
+  void handle(message).then((answer) => process.send(answer));
+});
+
+async function handle({ target, name, concurrency, seconds }) {
+  if (target) {
+    const requests = target.paths.map((path) => postRequest(path, target.token, stampBody));
+    targets.set(target.name, { port: target.port, requests: inRandomOrder(requests) });
+    return { ready: true };
+  }
+  const { port, requests } = targets.get(name);
+  const connections = await Promise.all(
+    Array.from({ length: concurrency }, () => Connection.open(port)),
+  );
+  let shown = 0;
+  try {
+    return await round({ concurrency, seconds }, async (worker) => {
+      const { status, body } = await connections[worker].send(requests.next().value);
+      if (status === 200) return true;
+      if (shown++ < SHOWN_FAILURES) console.error(`${name} answered ${status}: ${body}`);
+      return false;
+    });
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+}

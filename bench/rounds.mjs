@@ -1,0 +1,40 @@
+import { quantile } from './figures.mjs';
+
+/** Every card once in random order before any comes again: two requests hardly ever meet on one. */
+export function* inRandomOrder(items) {
+  const order = [...items];
+  for (;;) {
+    for (let i = order.length - 1; i > 0; i--) {
+      const j = Math.floor(Math.random() * (i + 1));
+      [order[i], order[j]] = [order[j], order[i]];
+    }
+    yield* order;
+  }
+}
+
+/**
+ * `concurrency` loops call `act` until the time is over; what is under way then is finished and
+ * counted, and the clock stops with the last of it.
+ * @param {(worker: number) => Promise<boolean>} act whether it was done as asked
+ */
+export async function round({ concurrency, seconds }, act) {
+  const latencies = [];
+  let failures = 0;
+  const began = performance.now();
+  const end = began + seconds * 1000;
+  const loop = async (worker) => {
+    for (let start = began; start < end; start = performance.now()) {
+      if (await act(worker)) latencies.push(performance.now() - start);
+      else failures++;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, (_, worker) => loop(worker)));
+  const tookSeconds = (performance.now() - began) / 1000;
+  return {
+    done: latencies.length,
+    failures,
+    perSecond: latencies.length / tookSeconds,
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
+  };
+}

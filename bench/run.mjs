@@ -1,0 +1,44 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Refusal } from '../scripts/processes.mjs';
+
+const benches = {
+  stamps: 'stamps a second and their latency, against CRUD services written for the purpose',
+  'long-card': 'what a stamp costs on a card with 5,000 stamps, against a fresh one',
+};
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const [name, ...args] = process.argv.slice(2);
+
+if (!Object.hasOwn(benches, name ?? '')) {
+  if (name !== undefined) console.error(`There is no bench "${name}".`);
+  console.error('npm run bench -- <name> [options], where <name> is one of');
+  for (const [known, what] of Object.entries(benches)) {
+    console.error(`  ${known.padEnd(10)} ${what}`);
+  }
+  console.error('bench/README.md tells the options.');
+  process.exit(2);
+}
+
+if (!existsSync(`${root}bench/node_modules/.package-lock.json`)) {
+  npm('installing the rivals', ['ci', '--prefix', 'bench']);
+}
+if (!existsSync(`${root}dist/apps/api/src/main.js`)) npm('building', ['run', 'build']);
+
+// Imported only now: they need what was just installed.
+const { run } = await import(`./${name}.mjs`);
+try {
+  process.exitCode = await run(args);
+} catch (error) {
+  if (!(error instanceof Refusal) && !String(error.code).startsWith('ERR_PARSE_ARGS')) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}
+
+function npm(what, args) {
+  console.error(`${what} (npm ${args.join(' ')}) …`);
+  const { status, error } = spawnSync('npm', args, { cwd: root, stdio: 'inherit' });
+  if (error) throw error;
+  if (status !== 0) process.exit(status ?? 1);
+}

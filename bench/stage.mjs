@@ -1,0 +1,167 @@
+import { execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { startPostgres } from '../scripts/embedded-postgres.mjs';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+const TIE = new URL('end-with-parent.mjs', import.meta.url).href;
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const STOP_PATIENCE_MS = 10_000;
+// Durable like a real installation; roomy enough that no checkpoint is forced within a round.
+const SETTINGS = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  shared_buffers: '512MB',
+  max_wal_size: '4GB',
+};
+
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+/**
+ * A PostgreSQL in a temporary folder and the processes around it, for as long as `play` takes. All of
+ * it is gone afterwards, also after Ctrl-C.
+ * @param {(stage: Stage) => Promise<number>} play answers the exit code
+ * @returns {Promise<number>}
+ */
+export async function onStage(play) {
+  const stage = new Stage();
+  const interrupt = (signal) => stage.abort.abort(new Interrupted(signal));
+  for (const signal of INTERRUPTS) process.on(signal, interrupt);
+  try {
+    await stage.open();
+    return await Promise.race([play(stage), stage.aborted]);
+  } catch (error) {
+    // Whatever failed because of the abort is of less interest than what caused it.
+    const reason = stage.abort.signal.aborted ? stage.abort.signal.reason : error;
+    if (!(reason instanceof Interrupted)) throw reason;
+    console.error(`stopped by ${reason.signal}`);
+    return 128 + constants.signals[reason.signal];
+  } finally {
+    await stage.close();
+    for (const signal of INTERRUPTS) process.off(signal, interrupt);
+  }
+}
+
+class Interrupted extends Error {
+  constructor(signal) {
+    super(signal);
+    this.signal = signal;
+  }
+}
+
+class Stage {
+  abort = new AbortController();
+  /** Rejects once everything has to end. */
+  aborted = new Promise((_, reject) => {
+    this.abort.signal.addEventListener('abort', () => reject(this.abort.signal.reason));
+  });
+  children = new Set();
+  dataDir = mkdtempSync(join(tmpdir(), 'inkpad-bench-'));
+
+  constructor() {
+    // As root, PostgreSQL runs as another user, who has to get through to its data.
+    chmodSync(this.dataDir, 0o711);
+    // Whoever races with it hears of it; nobody may be racing at that moment.
+    this.aborted.catch(() => {});
+  }
+
+  async open() {
+    this.postgres = await startPostgres({
+      dataDir: join(this.dataDir, 'database'),
+      settings: SETTINGS,
+      tie: true,
+      signal: this.abort.signal,
+    });
+  }
+
+  /** @returns {Promise<string>} the URL of a new database on the same server */
+  async database(name) {
+    await this.query(this.postgres.url, `create database ${name}`);
+    const url = new URL(this.postgres.url);
+    url.pathname = `/${name}`;
+    return url.href;
+  }
+
+  async query(url, text, values) {
+    const client = new pg.Client(url);
+    await client.connect();
+    try {
+      return (await client.query(text, values)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** A process of its own; its end before the bench's is an error. */
+  start(module, { args = [], env = {} } = {}) {
+    this.abort.signal.throwIfAborted();
+    const child = fork(join(root, module), args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      execArgv: ['--import', TIE],
+      // Away from the terminal's Ctrl-C: the bench alone decides in which order things stop.
+      detached: true,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.children.add(child);
+    child.once('error', (error) => this.abort.abort(error));
+    child.once('exit', (code, signal) => {
+      if (this.children.delete(child)) {
+        this.abort.abort(new Error(`${module} ended (${signal ?? `exit code ${code}`})`));
+      }
+    });
+    return child;
+  }
+
+  /** Asks a process something and waits for its one answer. */
+  async ask(child, question) {
+    const answer = once(child, 'message', { signal: this.abort.signal });
+    if (question !== undefined) child.send(question);
+    const [message] = await Promise.race([answer, this.aborted]);
+    return message;
+  }
+
+  /** Runs a script of ours to its end. */
+  async script(module, env) {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, module)], {
+      cwd: root,
+      env: { ...process.env, ...env },
+      signal: this.abort.signal,
+      maxBuffer: 16 * 1024 * 1024,
+    });
+    return stdout.trim();
+  }
+
+  async close() {
+    await Promise.all([...this.children].map((child) => this.stop(child)));
+    await this.postgres?.remove();
+    rmSync(this.dataDir, { recursive: true, force: true });
+  }
+
+  async stop(child) {
+    this.children.delete(child);
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    const harder = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
+    await exited;
+    clearTimeout(harder);
+  }
+}
+
+/** @returns {Promise<number>} a port that nobody listened on a moment ago */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}

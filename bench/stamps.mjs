@@ -1,0 +1,198 @@
+import { parseArgs } from 'node:util';
+import { Refusal } from '../scripts/processes.mjs';
+import { crudStamps, startCrud } from './crud.mjs';
+import { median, ms, ratio, spread, table, whole } from './figures.mjs';
+import { enrolMany, setUpInkpad, startInkpad } from './inkpad.mjs';
+import { onStage } from './stage.mjs';
+
+const CARDS = 2_000;
+const WARM_UP_SECONDS = 1.2;
+const YARDSTICKS = ['crud-tx', 'crud-one'];
+/** Inkpad must not be slower than the ordinary way of writing the same service. */
+const FLOOR = { concurrency: 16, yardstick: 'crud-tx', ratio: 1 };
+
+const MEANING = {
+  inkpad: 'the api, over HTTP',
+  'crud-tx': 'Fastify and pg, one transaction of 6 statements, over HTTP',
+  'crud-one': 'Fastify and pg, one CTE statement, over HTTP',
+  'bare-commit': "Inkpad's event store alone: no HTTP, no load, no sealing; not a service",
+};
+
+/** @param {string[]} args @returns {Promise<number>} the exit code */
+export function run(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      rounds: { type: 'string', default: '3' },
+      seconds: { type: 'string', default: '2' },
+      concurrency: { type: 'string', default: '1,16,64' },
+    },
+  });
+  const plan = {
+    rounds: positive('rounds', values.rounds),
+    seconds: positive('seconds', values.seconds),
+    concurrencies: values.concurrency.split(',').map((each) => positive('concurrency', each)),
+  };
+  return onStage((stage) => measure(stage, plan));
+}
+
+function positive(name, text) {
+  const number = Number(text);
+  if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number;
+  throw new Refusal(`--${name} ${text}: a number above 0 is needed`);
+}
+
+async function measure(stage, { rounds, seconds, concurrencies }) {
+  console.log(
+    `Stamps over ${whole(CARDS)} cards each, ${rounds} rounds of ${seconds} s at each concurrency.`,
+  );
+  for (const [name, what] of Object.entries(MEANING)) {
+    console.log(`  ${name.padEnd(11)}  ${what}`);
+  }
+  const variants = await prepare(stage);
+  const results = new Map();
+  // Once with many callers: the few of a low concurrency would be measured while code is compiled.
+  const most = Math.max(...concurrencies, FLOOR.concurrency);
+  for (const variant of variants) {
+    await once(variant, { concurrency: most, seconds: WARM_UP_SECONDS });
+  }
+  for (const concurrency of concurrencies) {
+    for (const variant of variants) await once(variant, { concurrency, seconds: WARM_UP_SECONDS });
+    const measured = new Map(variants.map(({ name }) => [name, []]));
+    for (let round = 0; round < rounds; round++) {
+      // Whoever comes first would otherwise always meet the machine in the same mood.
+      const order = round % 2 === 0 ? variants : [...variants].reverse();
+      for (const variant of order) {
+        measured.get(variant.name).push(await once(variant, { concurrency, seconds }));
+      }
+    }
+    results.set(concurrency, measured);
+    console.log(`\nconcurrency ${concurrency}\n${tableOf(measured)}`);
+  }
+
+  const faults = [];
+  for (const variant of variants) faults.push(...(await checked(variant)));
+  console.log('');
+  for (const fault of faults) console.log(fault);
+  if (faults.length === 0) {
+    const total = variants.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
+    console.log(
+      `checked: each of ${whole(total)} acknowledged stamps is in its database, once; Inkpad's rows are the folds of their streams and every hash is right`,
+    );
+  }
+  const fast = isFastEnough(results.get(FLOOR.concurrency));
+  return faults.length === 0 && fast ? 0 : 1;
+}
+
+/** One round of one variant; failures are remembered for the end. */
+async function once(variant, wanted) {
+  const result = await variant.run(wanted);
+  variant.acknowledged += result.done;
+  variant.failed += result.failures;
+  return result;
+}
+
+async function prepare(stage) {
+  const load = stage.start('bench/load.mjs');
+  const overHttp = async (name, target, stamps) => {
+    const { port, token, paths } = target;
+    await stage.ask(load, { target: { name, port, token, paths } });
+    return {
+      name,
+      acknowledged: 0,
+      failed: 0,
+      run: (wanted) => stage.ask(load, { name, ...wanted }),
+      stamps,
+      verify: target.verify,
+    };
+  };
+
+  const inkpad = await startInkpad(stage);
+  inkpad.paths = await enrolMany(inkpad.enrol, CARDS);
+  const variants = [await overHttp('inkpad', inkpad, () => inkpadStamps(stage, inkpad))];
+  for (const style of YARDSTICKS) {
+    const crud = await startCrud(stage, style, CARDS);
+    variants.push(await overHttp(style, crud, () => crudStamps(stage, crud)));
+  }
+
+  const bare = await setUpInkpad(stage, 'bench_bare_commit');
+  const child = stage.start('bench/bare-commit.mjs', {
+    args: [String(bare.accountId), String(CARDS)],
+    env: bare.env,
+  });
+  await stage.ask(child);
+  variants.push({
+    name: 'bare-commit',
+    acknowledged: 0,
+    failed: 0,
+    run: (wanted) => stage.ask(child, wanted),
+    stamps: () => inkpadStamps(stage, bare),
+    verify: () => stage.script('dist/scripts/verify.js', bare.env),
+  });
+  return variants;
+}
+
+/** What stands in the rows and what stands in the events. */
+async function inkpadStamps(stage, { url }) {
+  const [row] = await stage.query(
+    url,
+    `select (select sum((state ->> 'stampsCount')::bigint) from customer_cards)::bigint as rows,
+            (select sum((data ->> 'stamps')::bigint) from es.events where type = 'StampsEarned')::bigint
+              as events`,
+  );
+  return [row.rows, row.events];
+}
+
+async function checked({ name, acknowledged, failed, stamps, verify }) {
+  const faults = [];
+  if (failed > 0) faults.push(`FAIL: ${name}: ${failed} requests were not answered with 200`);
+  const found = await stamps();
+  if (found.some((count) => count !== acknowledged)) {
+    faults.push(
+      `FAIL: ${name}: ${acknowledged} stamps acknowledged, ${found.join(' and ')} in the database`,
+    );
+  }
+  try {
+    await verify?.();
+  } catch (error) {
+    if (typeof error.code !== 'number') throw error;
+    faults.push(`FAIL: ${name}: verify says\n${error.stdout}${error.stderr}`);
+  }
+  return faults;
+}
+
+function tableOf(measured) {
+  const heading = ['', 'stamps/s', 'p50 ms', 'p99 ms', ...YARDSTICKS.map((name) => `x ${name}`)];
+  const rows = [...measured].map(([name, rounds]) => [
+    name,
+    spread(
+      rounds.map((round) => round.perSecond),
+      whole,
+    ),
+    ms(median(rounds.map((round) => round.p50))),
+    ms(median(rounds.map((round) => round.p99))),
+    ...YARDSTICKS.map((yardstick) =>
+      yardstick === name ? '1' : spread(ratios(measured, name, yardstick), ratio),
+    ),
+  ]);
+  return table([heading, ...rows]);
+}
+
+/** By round: what disturbs the machine for a while disturbs both sides of it. */
+function ratios(measured, name, yardstick) {
+  const against = measured.get(yardstick);
+  return measured.get(name).map((round, i) => round.perSecond / against[i].perSecond);
+}
+
+function isFastEnough(measured) {
+  if (!measured) {
+    console.log(`the floor is judged at concurrency ${FLOOR.concurrency}, which was not asked for`);
+    return true;
+  }
+  const reached = median(ratios(measured, 'inkpad', FLOOR.yardstick));
+  const passed = reached >= FLOOR.ratio;
+  console.log(
+    `${passed ? 'PASS' : 'FAIL'}: inkpad at ${ratio(reached)} times ${FLOOR.yardstick} at concurrency ${FLOOR.concurrency} (floor ${FLOOR.ratio.toFixed(1)})`,
+  );
+  return passed;
+}
