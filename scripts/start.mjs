@@ -76,6 +76,8 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
     DATABASE_URL: url,
     DATA_DIR: dataDir,
     PORT: String(port),
+    // Any free one: a second Inkpad on this machine must not find the port taken.
+    HEALTH_PORT: process.env.HEALTH_PORT || '0',
     PUBLIC_URL: publicUrl,
     ...localTargets(publicUrl),
   };

@@ -4,19 +4,27 @@ import { mkdtempSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../scripts/embedded-postgres.mjs';
-import { testEnvironment } from './support/database.js';
+import { readConfig } from '#kernel/config.js';
+import { testEngine, testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
+import {
+  startEventStoreDbProcess,
+  type EventStoreDbProcess,
+} from './support/eventstoredb/as-process.mjs';
 import { startProgram, type Program } from './support/program.js';
 import { isSigned, Receiver } from './support/receiver.js';
 import { Client } from './support/service.js';
+import { historyOf, openStore } from './support/store.js';
 import { enrol } from './support/story.js';
 
 const API = 'dist/apps/api/src/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
 const CARDS = 6;
 const SLOW = 120_000;
+/** A real server is not ours to kill. */
+const OWN_EVENTSTOREDB =
+  process.env['TEST_ENGINE'] === 'eventstoredb' && !process.env['EVENTSTORE_URL'];
 
 /** A service of its own on a PostgreSQL of its own, with fsync on, since this is about what survives. */
 let dataDir: string;
@@ -26,16 +34,23 @@ let api: Program;
 let dispatcher: Program;
 let receiver: Receiver;
 let store: Client;
+/** Only where events live in EventStoreDB: the counterpart, as a process that can be killed. */
+let eventStoreDb: EventStoreDbProcess | undefined;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'inkpad-crash-'));
   postgres = await startPostgres({ dataDir, tie: true });
   const port = await freePort();
+  if (OWN_EVENTSTOREDB) eventStoreDb = await startEventStoreDb();
+  const engine = eventStoreDb
+    ? { EVENTSTORE_URL: eventStoreDb.connectionString }
+    : (await testEngine()).environment;
   environment = testEnvironment(postgres.url, {
     PORT: String(port),
     LOG_LEVEL: 'fatal',
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
     WEBHOOK_TIME_SCALE: '20',
+    ...engine,
   });
   run('migrate');
   const { api_token, account_id } = JSON.parse(run('setup')) as {
@@ -52,11 +67,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([api.kill('SIGTERM'), dispatcher.kill('SIGTERM')]);
   await receiver.stop();
+  await eventStoreDb?.kill();
   await postgres.remove();
 }, SLOW);
 
 describe('kill -9 in the middle of a stream of stamps', () => {
-  it.each([
+  const victims: [string, () => Promise<void>][] = [
     [
       'the api',
       async () => {
@@ -90,7 +106,19 @@ describe('kill -9 in the middle of a stream of stamps', () => {
         );
       },
     ],
-  ])(
+  ];
+  if (OWN_EVENTSTOREDB) {
+    victims.push([
+      'EventStoreDB',
+      async () => {
+        const port = eventStoreDb?.port;
+        await eventStoreDb?.kill('SIGKILL');
+        eventStoreDb = await startEventStoreDb(port);
+      },
+    ]);
+  }
+
+  it.each(victims)(
     '%s: what was answered is there once, and every event is sent',
     async (_victim, killAndRestart) => {
       const subscription = await store.post<{ id: number; secret: string }>(
@@ -152,34 +180,41 @@ describe('kill -9 in the middle of a stream of stamps', () => {
     SLOW,
   );
 
-  it('a connection lost in the middle of a commit: the stamp counts once and is answered', async () => {
-    const { path, customerCard } = await enrol(store);
-    const blocker = new pg.Client(postgres.url);
-    await blocker.connect();
-    await blocker.query('begin');
-    await blocker.query('select 1 from es.streams where stream_id = $1 for update', [
-      `customer_card-${customerCard.id}`,
-    ]);
-    const stamped = store.post<{ stamps_count: number }>(`${path}/stamp`, { stamps: 1 });
-    const watcher = new pg.Client(postgres.url);
-    await watcher.connect();
-    await eventually(
-      () =>
-        watcher.query(
-          `select pg_terminate_backend(pid) from pg_stat_activity
-           where query like '%es.commit%' and wait_event_type = 'Lock'`,
-        ),
-      (killed) => (killed.rowCount ?? 0) > 0,
-    );
-    await blocker.query('rollback');
-    const { status, body } = await stamped;
-    expect([status, body.stamps_count]).toEqual([200, 1]);
-    const shown = await store.get<{ stamps_count: number }>(path);
-    expect(shown.body.stamps_count).toBe(1);
-    await blocker.end();
-    await watcher.end();
-  });
+  it(
+    'a polite stop of the api: what it has begun it answers, and reports no failure',
+    async () => {
+      const { path } = await enrol(store);
+      let answered = 0;
+      const tills = Array.from({ length: 16 }, async () => {
+        for (;;) {
+          const status = await store.post(`${path}/stamp`, { stamps: 1 }).then(
+            (answer) => answer.status,
+            () => 'no connection',
+          );
+          if (status !== 200) return status;
+          answered++;
+        }
+      });
+      await eventually(
+        () => answered,
+        (count) => count > 100,
+      );
+      await api.kill('SIGTERM');
+      expect(new Set(await Promise.all(tills))).toEqual(new Set(['no connection']));
+      api = startProgram(API, environment);
+      await untilAnswering();
+      const shown = await store.get<{ stamps_count: number }>(path);
+      expect(shown.body.stamps_count).toBe(answered);
+    },
+    SLOW,
+  );
 });
+
+/** Its log is a file: what it has answered is there after a kill. */
+function startEventStoreDb(port = 0): Promise<EventStoreDbProcess> {
+  const log = join(dataDir, 'eventstoredb.log');
+  return startEventStoreDbProcess(['--port', String(port), '--log', log, '--tie']);
+}
 
 async function stampOnce(path: string, requestId: string): Promise<number | 'no answer'> {
   try {
@@ -210,17 +245,14 @@ async function untilAnswering(): Promise<void> {
 }
 
 async function requestIdsOf(sent: string[]): Promise<string[]> {
-  const client = new pg.Client(postgres.url);
-  await client.connect();
+  const { store: events, close } = await openStore(readConfig(environment));
   try {
-    const { rows } = await client.query<{ id: string }>(
-      `select meta ->> 'requestId' as id from es.events
-       where type = 'StampsEarned' and meta ->> 'requestId' = any ($1)`,
-      [sent],
-    );
-    return rows.map((row) => row.id);
+    const wanted = new Set(sent);
+    return (await historyOf(events))
+      .filter(({ type, meta }) => type === 'StampsEarned' && wanted.has(meta.requestId))
+      .map(({ meta }) => meta.requestId);
   } finally {
-    await client.end();
+    await close();
   }
 }
 

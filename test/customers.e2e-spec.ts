@@ -227,10 +227,10 @@ describe('the list', () => {
 
   it('shows no personal data in the events', async () => {
     await create({ first_name: 'Zacharias', email: 'very.private@example.com' });
-    const { rows } = await service.database.query<{ n: number }>(
-      `select count(*)::int as n from es.events
-       where data::text ~* 'zacharias|very.private' or meta::text ~* 'zacharias|very.private'`,
+    const text = JSON.stringify(
+      (await service.history()).map(({ type, data, meta }) => ({ type, data, meta })),
     );
-    expect(rows).toEqual([{ n: 0 }]);
+    expect(text).toContain('CustomerCreated');
+    expect(text).not.toMatch(/zacharias|very\.private/i);
   });
 });

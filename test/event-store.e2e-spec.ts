@@ -17,7 +17,7 @@ async function open() {
     database,
     store,
     close: async () => {
-      await store.onModuleDestroy();
+      await store.onApplicationShutdown();
       await source.destroy();
       await database.drop();
     },
@@ -163,6 +163,33 @@ describe('events in PostgreSQL', () => {
     expect(ours().map((stored) => stored.revision)).toEqual(
       Array.from({ length: 40 }, (_, i) => i),
     );
+  });
+
+  it('settles a connection that was lost in the middle of a commit: it is in, once', async () => {
+    const stream = newStream();
+    const [head] = await append(stream);
+    const blocker = new pg.Client(database.url);
+    await blocker.connect();
+    await blocker.query('begin');
+    await blocker.query('select 1 from es.streams where stream_id = $1 for update', [stream]);
+    const committed = store.commit({
+      accountId: 1,
+      writes: [{ stream, expected: head ?? null, events: [event('B')] }],
+    });
+    await eventually(
+      () =>
+        database.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where query like '%es.commit%' and wait_event_type = 'Lock'`,
+        ),
+      (killed) => killed.rowCount === 1,
+    );
+    await blocker.query('rollback');
+    await blocker.end();
+    expect((await committed)[0]?.revision).toBe(1);
+    const types: string[] = [];
+    for await (const stored of store.readStream(stream)) types.push(stored.type);
+    expect(types).toEqual(['A', 'B']);
   });
 
   it('makes the appends the first writes of their transaction', async () => {

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Aggregate, CommandContext, DomainEvent } from '#kernel/aggregate.js';
+import type { Aggregate, CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { dataSource } from '#database/data-source.js';
-import { ClaimTakenError } from '#event-store/event-store.js';
+import { ClaimTakenError, type StoredEvent } from '#event-store/event-store.js';
 import { CommandPipeline, start, type Decision } from '#event-store/handle-command.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { PostgresEventStore } from '#event-store/postgres-event-store.js';
-import { Rows, type RowTable } from '#event-store/rows.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+import type { RowTable } from '#event-store/rows.js';
+import {
+  testConfig,
+  testDatabase,
+  testEngine,
+  type TestDatabase,
+  type TestEngine,
+} from './support/database.js';
+import { openStore } from './support/store.js';
 
 /** The smallest aggregate that can disagree: a counter that never goes below zero. */
 type Counter = { accountId: number; value: number; steps: number[] };
@@ -32,37 +36,29 @@ const context: CommandContext = {
 };
 
 let database: TestDatabase;
+let engine: TestEngine;
 /** Two of them, as in two api processes that know nothing of one another. */
 let here: Awaited<ReturnType<typeof openProcess>>;
 let there: Awaited<ReturnType<typeof openProcess>>;
 let ids = 0;
 
 async function openProcess() {
-  const config = testConfig(database.url);
-  const source = await dataSource(config, 'test').initialize();
-  const store = new PostgresEventStore(source, config);
-  const keys = new PersonalKeys(source, config);
-  const rows = new Rows(source, store, keys);
-  return {
-    store,
-    keys,
-    rows,
-    pipeline: new CommandPipeline(store, rows, keys),
-    close: async () => {
-      await store.onModuleDestroy();
-      await source.destroy();
-    },
-  };
+  const config = testConfig(database.url, engine.environment);
+  const { close, ...process } = await openStore(config, ['counter-', 'notes-']);
+  const { store, rows, keys } = process;
+  return { ...process, close, pipeline: new CommandPipeline(store, rows, keys) };
 }
 
 beforeAll(async () => {
   database = await testDatabase();
+  engine = await testEngine();
   here = await openProcess();
   there = await openProcess();
 });
 afterAll(async () => {
   await here.close();
   await there.close();
+  await engine.stop();
   await database.drop();
 });
 
@@ -86,11 +82,9 @@ function count(
 }
 
 const eventsOf = async (id: number) => {
-  const { rows } = await database.query<{ data: { step: number }; meta: Record<string, unknown> }>(
-    'select data, meta from es.events where stream_id = $1 order by revision',
-    [`counter-${id}`],
-  );
-  return rows;
+  const events: StoredEvent[] = [];
+  for await (const event of here.store.readStream(`counter-${id}`)) events.push(event);
+  return events;
 };
 
 describe('handleCommand', () => {
@@ -123,7 +117,7 @@ describe('handleCommand', () => {
       occurredAt: '2020-01-01T00:00:00.000Z',
       recordedAt: expect.any(String),
     });
-    expect(Date.parse(String(event?.meta['recordedAt']))).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(String(event?.meta.recordedAt))).toBeGreaterThanOrEqual(before);
   });
 
   it('writes nothing when it is already so', async () => {
@@ -236,10 +230,10 @@ describe('handleCommand', () => {
     const id = ++ids;
     await count(id, 1);
     await count(id, 1);
-    await database.query(
-      `select es.commit($1, $2, '{accounts}', $3, null, null, true)`,
-      staleRowCommit(id),
-    );
+    const old = { t: 'accounts', s: 'x', id, a: 1, r: 0, h: 'cd'.repeat(32), v: 1 };
+    await database.query(`select es.write_rows('{accounts}', $1, '{x}')`, [
+      JSON.stringify([{ ...old, st: { accountId: 1, value: -1, steps: [] } }]),
+    ]);
     expect((await here.rows.load(counters, id))?.state.value).toBe(2);
   });
 });
@@ -259,6 +253,22 @@ describe('sealed parts of events', () => {
     },
   };
 
+  it('cannot be written for somebody who has no key, and that answers only its own caller', async () => {
+    const id = ++ids;
+    const note = (customerId: number, text: string) =>
+      here.pipeline.handleCommand<Notes, Noted, undefined>({
+        rows: notes,
+        id,
+        context,
+        given: async () => undefined,
+        decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
+      });
+    await here.keys.create(78);
+    const results = await Promise.allSettled([note(78, 'a'), note(79, 'b'), note(78, 'c')]);
+    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect((await here.rows.load(notes, id))?.state.notes).toEqual(['a', 'c']);
+  });
+
   it('read as they were written, and as nothing once the key is gone', async () => {
     const [id, customerId] = [++ids, 77];
     await here.keys.create(customerId);
@@ -269,11 +279,9 @@ describe('sealed parts of events', () => {
       given: async () => undefined,
       decide: () => [{ type: 'Noted', data: { customerId, personal: { note: 'oat milk' } } }],
     });
-    const { rows } = await database.query<{ data: { personal: unknown } }>(
-      'select data from es.events where stream_id = $1',
-      [`notes-${id}`],
-    );
-    expect(rows[0]?.data.personal).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
+    const stored: StoredEvent[] = [];
+    for await (const event of here.store.readStream(`notes-${id}`)) stored.push(event);
+    expect(stored[0]?.data['personal']).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
     const fold = async (process: typeof here) =>
       (await process.rows.fold<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
     expect(await fold(here)).toEqual(['oat milk']);
@@ -283,31 +291,3 @@ describe('sealed parts of events', () => {
     await fresh.close();
   });
 });
-
-/** An append to another stream that carries an old row for this one. */
-function staleRowCommit(id: number): string[] {
-  const hash = 'cd'.repeat(32);
-  const at = new Date().toISOString();
-  const stream = `stale-${id}`;
-  const event: DomainEvent & Record<string, unknown> = { type: 'Stale', data: {} };
-  return [
-    JSON.stringify([{ s: stream, a: 1, x: -1, p: null, n: 1, h: hash }]),
-    JSON.stringify([
-      {
-        s: stream,
-        r: 0,
-        id: crypto.randomUUID(),
-        t: event.type,
-        v: 1,
-        a: 1,
-        d: event.data,
-        m: {},
-        h: hash,
-        at,
-      },
-    ]),
-    JSON.stringify([
-      { t: 'accounts', s: stream, id, a: 1, r: 0, h: hash, v: 1, st: { accountId: 1, value: -1 } },
-    ]),
-  ];
-}

@@ -58,7 +58,7 @@ async function startDispatcher(timeScale = 100): Promise<ChildProcess> {
     env: {
       ...process.env,
       ...testEnvironment(service.database.url, {
-        ...INSECURE,
+        ...service.environment,
         WEBHOOK_TIME_SCALE: String(timeScale),
         LOG_LEVEL: 'info',
       }),

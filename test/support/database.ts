@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { readConfig, type Config } from '#kernel/config.js';
+import { startEventStoreDb } from './eventstoredb/server.mjs';
 
 export type TestDatabase = { url: string; query: pg.Client['query']; drop: () => Promise<void> };
 
@@ -54,7 +55,33 @@ export function testEnvironment(
     PORT: '0',
     PUBLIC_URL: 'https://cards.example',
     LOG_LEVEL: 'error',
+    HEALTH_PORT: '0',
     RATE_LIMIT_PER_MINUTE: '100000',
     ...overrides,
+  };
+}
+
+export type TestEngine = { environment: NodeJS.ProcessEnv; stop: () => Promise<void> };
+
+/**
+ * The engine that TEST_ENGINE names, PostgreSQL without it. For EventStoreDB a server of its own: the
+ * real one at EVENTSTORE_URL, under a prefix that nobody else has, or else the counterpart.
+ */
+export async function testEngine(): Promise<TestEngine> {
+  if (process.env['TEST_ENGINE'] !== 'eventstoredb') {
+    return { environment: {}, stop: async () => undefined };
+  }
+  const EVENTSTORE_STREAM_PREFIX = `t${randomBytes(8).toString('hex')}_`;
+  const real = process.env['EVENTSTORE_URL'];
+  if (real) {
+    return {
+      environment: { EVENTSTORE_URL: real, EVENTSTORE_STREAM_PREFIX },
+      stop: async () => undefined,
+    };
+  }
+  const server = await startEventStoreDb();
+  return {
+    environment: { EVENTSTORE_URL: server.connectionString, EVENTSTORE_STREAM_PREFIX },
+    stop: () => server.stop(),
   };
 }

@@ -3,9 +3,11 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiModule } from '../../apps/api/src/api.module.js';
 import { CreateAccount } from '#accounts/account.commands.js';
+import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { createServer } from '#http/server.js';
 import { AddMember, CreateToken, CreateUser, type Audited } from '#identity/identity.commands.js';
-import { testConfig, testDatabase, type TestDatabase } from './database.js';
+import { testConfig, testDatabase, testEngine, type TestDatabase } from './database.js';
+import { historyOf } from './store.js';
 
 export const cli: Audited = {
   actor: { type: 'system', id: 0 },
@@ -69,7 +71,11 @@ export class Client {
 export type Service = {
   app: NestFastifyApplication;
   database: TestDatabase;
+  /** Beyond the database, what another process of the same service has to be told. */
+  environment: NodeJS.ProcessEnv;
   baseUrl: string;
+  /** Every event so far. */
+  history: () => Promise<StoredEvent[]>;
   /** A store of its own with a token that reaches it. */
   newStore: (attributes?: { timeZone?: string }) => Promise<Client & { email: string }>;
   stop: () => Promise<void>;
@@ -78,7 +84,9 @@ export type Service = {
 /** The api in this process, on a free port, with a database of its own. */
 export async function startService(overrides: NodeJS.ProcessEnv = {}): Promise<Service> {
   const database = await testDatabase();
-  const config = testConfig(database.url, overrides);
+  const engine = await testEngine();
+  const environment = { ...engine.environment, ...overrides };
+  const config = testConfig(database.url, environment);
   const app = await createServer(ApiModule.forRoot(config), config);
   await app.listen(0, '127.0.0.1');
   const baseUrl = await app.getUrl();
@@ -86,7 +94,9 @@ export async function startService(overrides: NodeJS.ProcessEnv = {}): Promise<S
   return {
     app,
     database,
+    environment,
     baseUrl,
+    history: () => historyOf(app.get(EventStore)),
     newStore: async ({ timeZone = 'UTC' } = {}) => {
       const email = `${randomUUID()}@owner.example`;
       await bus.execute(new CreateUser(cli, email, 'Owner', 'correct horse'));
@@ -105,6 +115,7 @@ export async function startService(overrides: NodeJS.ProcessEnv = {}): Promise<S
     },
     stop: async () => {
       await app.close();
+      await engine.stop();
       await database.drop();
     },
   };

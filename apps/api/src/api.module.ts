@@ -2,6 +2,8 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import type { Config } from '#kernel/config.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
+import { HealthController } from '#http/health.controller.js';
+import { Readiness } from '#http/readiness.js';
 import { StatusController } from '#http/status.controller.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { CardsModule } from '#cards/cards.module.js';
@@ -27,7 +29,8 @@ export class ApiModule {
         CustomersModule,
         WebhooksModule,
       ],
-      controllers: [StatusController],
+      controllers: [HealthController, StatusController],
+      providers: [Readiness],
     };
   }
 }

@@ -1,9 +1,13 @@
+import type { AddressInfo } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
+import { Readiness } from '#http/readiness.js';
+import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { WebhookDispatch } from '#webhooks/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
+import { listenForHealth } from './health-listener.js';
 
 const FINISH_WITHIN_MS = 15_000;
 
@@ -25,9 +29,16 @@ async function run(config: Config): Promise<void> {
   });
   const log = new Logger('dispatcher');
   const webhooks = app.get(WebhookDispatch);
+  const readiness = app.get(Readiness);
+  const health = await listenForHealth(config, () => readiness.ask({ webhooks: webhooks.runs }));
   webhooks.start();
-  log.log('started');
+  const stopping = new AbortController();
+  const catchUp = app.get(RowCatchUp);
+  const catchingUp = catchUp.run(stopping.signal);
+  log.log(`started; health on port ${(health.address() as AddressInfo).port}`);
   const signal = await asked;
+  stopping.abort();
+  await catchingUp;
   const left = await webhooks.stop(FINISH_WITHIN_MS);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

@@ -1,4 +1,4 @@
-import { Global, Module, type DynamicModule, type OnModuleDestroy } from '@nestjs/common';
+import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { dataSource } from './data-source.js';
@@ -8,7 +8,7 @@ export const CONFIG = Symbol('config');
 
 @Global()
 @Module({})
-export class DatabaseModule implements OnModuleDestroy {
+export class DatabaseModule implements OnApplicationShutdown {
   constructor(private readonly source: DataSource) {}
 
   static forRoot(config: Config, application: string): DynamicModule {
@@ -22,7 +22,8 @@ export class DatabaseModule implements OnModuleDestroy {
     };
   }
 
-  async onModuleDestroy(): Promise<void> {
+  /** After HTTP has closed: until then requests in flight still need the pool. */
+  async onApplicationShutdown(): Promise<void> {
     await this.source.destroy();
   }
 }

@@ -5,6 +5,7 @@ import {
   ClaimTakenError,
   ConflictError,
   type EventStore,
+  type Head,
   type NewEvent,
   type StoredEvent,
 } from './event-store.js';
@@ -163,7 +164,7 @@ export function eventStoreContract(
         const [last] = await read(store, holder);
         await store.commit({
           accountId: 1,
-          writes: [write(holder, last ?? null, event('Released'))],
+          writes: [write(holder, last ? headOf(last) : null, event('Released'))],
           releases: [claim(holder, value)],
         });
         const next = newStream();
@@ -341,6 +342,10 @@ async function read(
   const events: StoredEvent[] = [];
   for await (const stored of store.readStream(stream, options)) events.push(stored);
   return events;
+}
+
+function headOf({ revision, hash }: StoredEvent): Head {
+  return { revision, hash };
 }
 
 async function types(store: EventStore, stream: string): Promise<string[]> {

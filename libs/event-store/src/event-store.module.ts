@@ -1,14 +1,26 @@
 import { Global, Module } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { CONFIG } from '#database/database.module.js';
 import { EventStore } from './event-store.js';
+import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PostgresEventStore } from './postgres-event-store.js';
 import { Rows } from './rows.js';
 
+/** The one place that knows which engine runs. */
 @Global()
 @Module({
   providers: [
-    { provide: EventStore, useClass: PostgresEventStore },
+    {
+      provide: EventStore,
+      inject: [DataSource, CONFIG],
+      useFactory: (source: DataSource, config: Config): EventStore =>
+        config.eventstoreUrl === null
+          ? new PostgresEventStore(source, config)
+          : new EventStoreDbEventStore(source, config),
+    },
     PersonalKeys,
     Rows,
     CommandPipeline,

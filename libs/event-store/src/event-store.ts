@@ -68,8 +68,11 @@ export type Subscriber = {
   /** Exclusive: events after this one are delivered. */
   after: Position;
   batch: number;
-  /** Awaited: the next batch comes when this one is done. A rejection ends the subscription. */
-  onEvents: (events: StoredEvent[]) => Promise<void>;
+  /**
+   * Awaited: the next batch comes when this one is done. A rejection ends the subscription.
+   * `position` is where to resume; it also moves, with no events, past what is not for us.
+   */
+  onEvents: (events: StoredEvent[], position: Position) => Promise<void>;
   signal: AbortSignal;
 };
 
@@ -81,7 +84,14 @@ export const BEGINNING: Position = { commit: 0n, prepare: 0n };
  */
 export abstract class EventStore {
   /**
-   * Writes all of it or nothing and returns each write's new head, in order.
+   * Whether a row can be behind its stream, because they are not written in one transaction. Then a
+   * load that leads to a refusal has to look at the stream as well.
+   */
+  abstract readonly rowsMayLag: boolean;
+
+  /**
+   * Writes all of it or nothing and returns each write's new head, in order. Streams after the first
+   * must be ones that nobody else can be writing: new, with an id of their own.
    * Repeats itself with the same event ids while the outcome is unknown.
    * @throws ConflictError, ClaimTakenError: nothing was written
    * @throws UnavailableError: nothing was written
@@ -100,6 +110,9 @@ export abstract class EventStore {
 
   /** Every append begun after this call has returned sorts behind the position that it gives. */
   abstract head(): Promise<Position>;
+
+  /** @throws when the engine cannot be reached */
+  abstract ping(): Promise<void>;
 
   /** Follows the log until the signal aborts. Delivers in order, each event at least once. */
   abstract subscribe(subscriber: Subscriber): Promise<void>;

@@ -69,6 +69,17 @@ type Pending = {
   reject: (error: unknown) => void;
 };
 
+type Writes = {
+  state: { accountId: number };
+  events: NewEvent[];
+  begun: Write[];
+  claims: Claim[];
+  releases: Claim[];
+};
+
+/** What a command came to. Without writes: it was refused, or it is already so. */
+type Decided = { settle: () => void; alone: boolean; writes?: Writes };
+
 /** Commands decided one after the other on the growing state, to be committed together. */
 type Segment = {
   writes: Write[];
@@ -112,7 +123,7 @@ export class CommandPipeline {
   private async drain(stream: string, queue: Pending[]): Promise<void> {
     for (let losses = 0; queue.length > 0;) {
       const batch = queue.splice(0, TOGETHER);
-      const left = await this.runBatch(stream, batch);
+      const left = await this.runBatch(stream, batch, losses > 0);
       losses = left.length > 0 ? losses + 1 : 0;
       const late = Date.now() - RETRY_WITHIN_MS;
       for (const pending of left) {
@@ -125,50 +136,39 @@ export class CommandPipeline {
     this.queues.delete(stream);
   }
 
-  /** Answers every member of the batch but those that have to start again, which it returns. */
-  private async runBatch(stream: string, batch: Pending[]): Promise<Pending[]> {
+  /**
+   * Answers every member of the batch but those that have to start again, which it returns.
+   * @param fresh the stream itself has been looked at, not only its row
+   */
+  private async runBatch(stream: string, batch: Pending[], fresh: boolean): Promise<Pending[]> {
     const [first] = batch;
     if (!first) return [];
     let open: Segment = newSegment();
     let remaining = batch;
     try {
       const { rows, id } = first.command;
-      const loaded = await this.rows.load(rows, id);
+      const loaded = await this.rows.load(rows, id, fresh);
+      const doubtful = this.store.rowsMayLag && !fresh;
       let state = loaded?.state;
       let head = loaded?.head ?? null;
-      while (remaining.length > 0) {
-        const [pending] = remaining;
-        if (!pending) break;
-        const { command } = pending;
-        let decided;
-        try {
-          decided = await this.decide(command, loaded, state);
-        } catch (error) {
-          remaining = remaining.slice(1);
-          open.members.push({ pending, settle: () => pending.reject(error) });
-          continue;
+      for (let [pending] = remaining; pending; [pending] = remaining) {
+        const decided = await this.decide(pending, loaded, state);
+        if (doubtful && !decided.writes) {
+          // Refused, or already so: said only of what the stream holds, not of a row that may be behind.
+          await this.commit(open, head);
+          return await this.runBatch(stream, remaining, true);
         }
-        const { decision, given, now, folded, recorded } = decided;
-        const alone = Boolean(
-          decision.claims?.length || decision.releases?.length || decision.starts?.length,
-        );
-        if (alone && open.members.length > 0) {
+        if (decided.alone && open.members.length > 0) {
           head = await this.commit(open, head);
           open = newSegment();
         }
         remaining = remaining.slice(1);
-        state = folded;
-        if (recorded.length > 0 || alone) {
-          await this.add(open, stream, pending, decision, recorded, state, head);
+        open.members.push({ pending, settle: decided.settle });
+        if (decided.writes) {
+          state = decided.writes.state;
+          add(open, stream, pending, decided.writes, head);
         }
-        open.members.push({
-          pending,
-          settle: () =>
-            folded
-              ? pending.resolve({ state: folded, events: recorded, given, now })
-              : pending.reject(new NotFoundError('Record')),
-        });
-        if (alone) {
+        if (decided.alone) {
           head = await this.commit(open, head);
           open = newSegment();
         }
@@ -184,66 +184,50 @@ export class CommandPipeline {
     }
   }
 
+  /** What one command comes to on this state. Whatever it throws is its own caller's answer. */
   private async decide(
-    command: Pending['command'],
+    pending: Pending,
     loaded: Loaded<{ accountId: number }> | undefined,
     state: { accountId: number } | undefined,
-  ) {
-    if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
-    const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
-    const now = new Date();
-    const answer = command.decide(state, given, now);
-    const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
-    const meta: EventMeta = {
-      ...command.context,
-      occurredAt: (command.occurredAt ?? now).toISOString(),
-      recordedAt: now.toISOString(),
-    };
-    let folded = state;
-    const recorded = decision.events.map((event): Recorded<DomainEvent> => {
-      const fact = { ...event, id: newId(), meta };
-      folded = command.rows.aggregate.evolve(folded, fact);
-      return fact;
-    });
-    return { decision, given, now, folded, recorded };
-  }
-
-  private async add(
-    segment: Segment,
-    stream: string,
-    { command }: Pending,
-    decision: Decision<DomainEvent>,
-    recorded: Recorded<DomainEvent>[],
-    state: { accountId: number } | undefined,
-    head: Write['expected'],
-  ): Promise<void> {
-    const [first] = recorded;
-    if (!first || !state) throw new Error('claims and new streams need an event that says why');
-    const events = await this.keys.sealed(recorded.map(newEvent));
-    const [main] = segment.writes;
-    if (main?.row) {
-      main.events.push(...events);
-      main.row.state = state;
-    } else {
-      segment.writes.push({ stream, expected: head, events, row: rowOf(command, state) });
+  ): Promise<Decided> {
+    const { command } = pending;
+    try {
+      if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
+      const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
+      const now = new Date();
+      const answer = command.decide(state, given, now);
+      const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
+      const { claims = [], releases = [], starts = [] } = decision;
+      const alone = claims.length + releases.length + starts.length > 0;
+      const meta: EventMeta = {
+        ...command.context,
+        occurredAt: (command.occurredAt ?? now).toISOString(),
+        recordedAt: now.toISOString(),
+      };
+      const main = foldOn(command.rows, state, decision.events, meta);
+      const { state: after } = main;
+      if (!after) throw new NotFoundError('Record');
+      const settle = () => pending.resolve({ state: after, events: main.recorded, given, now });
+      if (main.recorded.length === 0) {
+        if (alone) throw new Error('claims and new streams need an event that says why');
+        return { settle, alone };
+      }
+      const begun: Write[] = [];
+      for (const { rows, id, events } of starts) {
+        const fold = foldOn(rows, undefined, events, meta);
+        if (!fold.state) throw new Error('a new stream needs an event');
+        begun.push({
+          stream: streamOf(rows.aggregate, id),
+          expected: null,
+          events: await this.keys.sealed(fold.recorded.map(newEvent)),
+          row: rowOf({ rows, id }, fold.state),
+        });
+      }
+      const events = await this.keys.sealed(main.recorded.map(newEvent));
+      return { settle, alone, writes: { state: after, events, begun, claims, releases } };
+    } catch (error) {
+      return { settle: () => pending.reject(error), alone: false };
     }
-    for (const begun of decision.starts ?? []) {
-      let begunState: { accountId: number } | undefined;
-      const facts = begun.events.map((event) => {
-        const fact = { ...event, id: newId(), meta: first.meta };
-        begunState = begun.rows.aggregate.evolve(begunState, fact);
-        return fact;
-      });
-      if (!begunState) throw new Error('a new stream needs an event');
-      segment.writes.push({
-        stream: streamOf(begun.rows.aggregate, begun.id),
-        expected: null,
-        events: await this.keys.sealed(facts.map(newEvent)),
-        row: rowOf(begun, begunState),
-      });
-    }
-    segment.claims.push(...(decision.claims ?? []));
-    segment.releases.push(...(decision.releases ?? []));
   }
 
   /** Answers the members once what they were told is true. Returns the stream's head. */
@@ -263,6 +247,40 @@ export class CommandPipeline {
     segment.members = [];
     return after;
   }
+}
+
+function add(
+  segment: Segment,
+  stream: string,
+  { command }: Pending,
+  { state, events, begun, claims, releases }: Writes,
+  head: Write['expected'],
+): void {
+  const [main] = segment.writes;
+  if (main?.row) {
+    main.events.push(...events);
+    main.row.state = state;
+  } else {
+    segment.writes.push({ stream, expected: head, events, row: rowOf(command, state) });
+  }
+  segment.writes.push(...begun);
+  segment.claims.push(...claims);
+  segment.releases.push(...releases);
+}
+
+function foldOn(
+  { aggregate }: Start['rows'],
+  from: { accountId: number } | undefined,
+  events: DomainEvent[],
+  meta: EventMeta,
+): { state: { accountId: number } | undefined; recorded: Recorded<DomainEvent>[] } {
+  let state = from;
+  const recorded = events.map((event) => {
+    const fact = { ...event, id: newId(), meta };
+    state = aggregate.evolve(state, fact);
+    return fact;
+  });
+  return { state, recorded };
 }
 
 function newSegment(): Segment {

@@ -1,4 +1,10 @@
-import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
@@ -16,10 +22,10 @@ import {
   type Position,
   type StoredEvent,
   type Subscriber,
-  type Write,
 } from './event-store.js';
-import { chain } from './hash-chain.js';
+import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { Lanes } from './lanes.js';
+import { refuseForeignPositions } from './positions-check.js';
 
 const CHANNEL = 'inkpad_events';
 const WAKE_EVERY_MS = 20;
@@ -63,14 +69,13 @@ type EventRow = {
   hash: Buffer;
 };
 
-type Prepared = { write: Write; heads: Head[] };
-
 /**
  * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
  * stop below the oldest transaction still running, so a late commit is waited for, never skipped.
  */
 @Injectable()
-export class PostgresEventStore extends EventStore implements OnModuleDestroy {
+export class PostgresEventStore extends EventStore implements OnModuleInit, OnApplicationShutdown {
+  override readonly rowsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly pool: pg.Pool;
   private readonly lanes = new Lanes<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
@@ -85,6 +90,10 @@ export class PostgresEventStore extends EventStore implements OnModuleDestroy {
   ) {
     super();
     this.pool = poolOf(source);
+  }
+
+  async onModuleInit(): Promise<void> {
+    await refuseForeignPositions(this.pool);
   }
 
   override async commit(commit: Commit): Promise<Head[]> {
@@ -134,6 +143,10 @@ export class PostgresEventStore extends EventStore implements OnModuleDestroy {
     return { commit: BigInt(rows[0]?.next ?? 0), prepare: 0n };
   }
 
+  override async ping(): Promise<void> {
+    await this.pool.query('select 1');
+  }
+
   override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
     await this.listen();
     let position = after;
@@ -149,7 +162,7 @@ export class PostgresEventStore extends EventStore implements OnModuleDestroy {
         const events = await this.read(position, batch);
         const last = events.at(-1);
         if (last !== undefined) {
-          await onEvents(events);
+          await onEvents(events, last.position);
           position = last.position;
         } else if (!woken) {
           await new Promise<void>((resolve) => {
@@ -169,7 +182,7 @@ export class PostgresEventStore extends EventStore implements OnModuleDestroy {
     }
   }
 
-  async onModuleDestroy(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     clearTimeout(this.wakeTimer);
     await this.listening?.close();
   }
@@ -238,12 +251,7 @@ export class PostgresEventStore extends EventStore implements OnModuleDestroy {
     commits: Commit[],
     atomic: boolean,
   ): Promise<PromiseSettledResult<Head[]>[]> {
-    const prepared = commits.map((commit) =>
-      commit.writes.map((write) => ({
-        write,
-        heads: chain(write.stream, write.expected, write.events),
-      })),
-    );
+    const prepared = commits.map(prepareWrites);
     return withConnection(this.pool, async (client) => {
       try {
         const { rows } = await client.query<{ won: string[] }>({
@@ -304,80 +312,6 @@ export class PostgresEventStore extends EventStore implements OnModuleDestroy {
 /** Commits without claims that write one stream may share a transaction with others. */
 function isIndependent(commit: Commit): boolean {
   return commit.writes.length === 1 && !commit.claims?.length && !commit.releases?.length;
-}
-
-function commitArguments(commits: Commit[], prepared: Prepared[][], atomic: boolean): unknown[] {
-  const heads: object[] = [];
-  const events: object[] = [];
-  const rows: object[] = [];
-  const tables = new Set<string>();
-  prepared.forEach((writes, i) => {
-    const a = commits[i]?.accountId;
-    for (const { write, heads: chained } of writes) {
-      const { stream: s, expected, row } = write;
-      const { revision: r, hash: h } = lastHead({ write, heads: chained });
-      const x = expected?.revision ?? -1;
-      heads.push({ s, a, x, p: expected?.hash ?? null, n: write.events.length, h });
-      write.events.forEach((event, e) => {
-        events.push({
-          s,
-          r: chained[e]?.revision,
-          id: event.id,
-          t: event.type,
-          v: event.version,
-          a,
-          d: event.data,
-          m: event.meta,
-          h: chained[e]?.hash,
-          at: event.meta.recordedAt,
-        });
-      });
-      if (row) {
-        tables.add(row.table);
-        rows.push({ t: row.table, s, id: row.id, a, r, h, v: row.foldVersion, st: row.state });
-      }
-    }
-  });
-  const [commit] = commits;
-  return [
-    JSON.stringify(heads),
-    JSON.stringify(events),
-    [...tables],
-    JSON.stringify(rows),
-    claimArgument(commit, commit?.claims, prepared[0]),
-    claimArgument(commit, commit?.releases, prepared[0]),
-    atomic,
-  ];
-}
-
-function claimArgument(
-  commit: Commit | undefined,
-  claims: Commit['claims'],
-  prepared: Prepared[] = [],
-): string | null {
-  if (!claims?.length) return null;
-  const revisions = new Map(prepared.map((p) => [p.write.stream, lastHead(p).revision]));
-  return JSON.stringify(
-    claims.map((claim) => ({
-      a: commit?.accountId,
-      k: claim.kind,
-      v: claim.value.toString('hex'),
-      s: claim.stream,
-      r: revisions.get(claim.stream) ?? 0,
-    })),
-  );
-}
-
-function lastHead({ heads }: Prepared): Head {
-  const last = heads.at(-1);
-  if (last === undefined) throw new Error('a write has at least one event');
-  return last;
-}
-
-function headsOf(commit: Commit): Head[] {
-  return commit.writes.map((write) =>
-    lastHead({ write, heads: chain(write.stream, write.expected, write.events) }),
-  );
 }
 
 function storedEvent(row: EventRow): StoredEvent {

@@ -4,8 +4,8 @@ import { DataSource } from 'typeorm';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { EventStore, type StoredEvent } from './event-store.js';
-import type { Head } from './event-store.js';
+import { rowArguments } from './commit-arguments.js';
+import { EventStore, type Head, type StoredEvent } from './event-store.js';
 import { Lanes } from './lanes.js';
 import { PersonalKeys } from './personal-keys.js';
 
@@ -49,11 +49,20 @@ export class Rows {
     this.pool = poolOf(source);
   }
 
+  /**
+   * @param fresh look at the stream as well, where rows may lag behind theirs; what was missing is
+   *   written to the row
+   */
   async load<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
     id: number,
+    fresh = false,
   ): Promise<Loaded<S> | undefined> {
-    const row = await this.loaderOf(rows).add(id);
+    const loader = this.loaderOf(rows);
+    let row = await loader.add(id);
+    if (fresh && this.events.rowsMayLag && (await this.catchUp(rows, id, row))) {
+      row = await loader.add(id);
+    }
     if (!row) return undefined;
     if (row.fold_version !== rows.aggregate.foldVersion) {
       const fold = await this.fold(rows.aggregate, streamOf(rows.aggregate, id));
@@ -61,24 +70,60 @@ export class Rows {
     }
     return {
       state: row.state as S,
-      head: { revision: row.revision, hash: row.hash.toString('hex') },
+      head: headOf(row),
       joined: row.joined,
     };
   }
 
-  /** The state from the events alone, up to a revision (inclusive) where one is given. */
+  /**
+   * Brings the row of a stream up to its last event. @returns whether there was anything to bring
+   */
+  async catchUp<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    id: number,
+    row?: { revision: number; hash: Buffer; fold_version: number; state: object },
+  ): Promise<boolean> {
+    const { aggregate, table } = rows;
+    const stream = streamOf(aggregate, id);
+    const known = row?.fold_version === aggregate.foldVersion ? row : undefined;
+    const from = known && { state: known.state as S, head: headOf(known) };
+    const fold = await this.fold(aggregate, stream, undefined, from);
+    if (!fold || fold.head.revision === row?.revision) return false;
+    const { state, head } = fold;
+    const placed = {
+      accountId: state.accountId,
+      stream,
+      head,
+      row: { table, id, foldVersion: aggregate.foldVersion, state },
+    };
+    await ask(this.pool, {
+      name: 'es_write_rows',
+      text: 'select es.write_rows($1, $2, $3)',
+      values: [...rowArguments([placed]), [stream]],
+    });
+    return true;
+  }
+
+  /**
+   * The state from the events alone, up to a revision (inclusive) where one is given, going on from an
+   * earlier state where one is known.
+   */
   async fold<S extends { accountId: number }, E extends DomainEvent>(
     aggregate: Aggregate<S, E>,
     stream: string,
     to?: number,
-  ): Promise<{ state: S; head: Head; last: Recorded<E> } | undefined> {
-    let folded: { state: S; head: Head; last: Recorded<E> } | undefined;
-    for await (const stored of this.events.readStream(stream, to === undefined ? {} : { to })) {
+    from?: { state: S; head: Head },
+  ): Promise<{ state: S; head: Head } | undefined> {
+    let folded = from;
+    const range = {
+      from: from === undefined ? 0 : from.head.revision + 1,
+      ...(to !== undefined && { to }),
+    };
+    for await (const stored of this.events.readStream(stream, range)) {
       const [event] = await this.keys.opened([stored]);
       if (event === undefined) throw new Error('opening events keeps their number');
-      const last = recorded<E>(event);
-      const state = aggregate.evolve(folded?.state, last);
-      folded = { state, head: { revision: event.revision, hash: event.hash }, last };
+      const state: S = aggregate.evolve(folded?.state, recorded<E>(event));
+      folded = { state, head: { revision: event.revision, hash: event.hash } };
     }
     return folded;
   }
@@ -109,6 +154,10 @@ export class Rows {
     this.loaders.set(rows.table, loader);
     return loader;
   }
+}
+
+function headOf({ revision, hash }: { revision: number; hash: Buffer }): Head {
+  return { revision, hash: hash.toString('hex') };
 }
 
 /** What a fold sees of a stored event. */

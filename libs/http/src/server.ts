@@ -24,6 +24,8 @@ export async function createServer(
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
     forceCloseConnections: 'idle',
+    // What still comes in on an open connection while closing is answered like anything else.
+    return503OnClosing: false,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       Object.assign(request, { requestId: request.id });
       errors.answer(error, request as unknown as GatedRequest, reply);

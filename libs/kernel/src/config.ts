@@ -19,10 +19,16 @@ const settings = z.object({
   NODE_ENV: z.string().default('development'),
   HOST: z.string().default('0.0.0.0'),
   PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
+  HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(9466),
   DATA_DIR: z.string().default('.data'),
   PUBLIC_URL: url('http:', 'https:').optional(),
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_MIGRATION_URL: url('postgres:', 'postgresql:').optional(),
+  EVENTSTORE_URL: url('esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:').optional(),
+  EVENTSTORE_STREAM_PREFIX: z
+    .string()
+    .regex(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}')
+    .default(''),
   DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10),
   MASTER_KEY: z
     .string()
@@ -35,10 +41,15 @@ const settings = z.object({
   LOG_LEVEL: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug']).default('info'),
 });
 
+/** For the test that holds docker-compose.yml against this list. */
+export const SETTINGS: readonly string[] = Object.keys(settings.shape);
+
 export type Config = {
   production: boolean;
   host: string;
   port: number;
+  /** The dispatcher's; the api answers about its health on its own port. */
+  healthPort: number;
   /** Absolute. */
   dataDir: string;
   /** Without a trailing slash. */
@@ -46,6 +57,10 @@ export type Config = {
   databaseUrl: string;
   databaseMigrationUrl: string;
   databasePool: number;
+  /** Null: events are kept in PostgreSQL. */
+  eventstoreUrl: string | null;
+  /** In front of every stream's name, for several services in one EventStoreDB. */
+  eventstoreStreamPrefix: string;
   masterKey: Buffer;
   rateLimitPerMinute: number;
   trustProxyHops: number;
@@ -76,11 +91,14 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     production,
     host: env.HOST,
     port: env.PORT,
+    healthPort: env.HEALTH_PORT,
     dataDir,
     publicUrl: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
     databaseUrl,
     databaseMigrationUrl: env.DATABASE_MIGRATION_URL ?? databaseUrl,
     databasePool: env.DATABASE_POOL,
+    eventstoreUrl: env.EVENTSTORE_URL ?? null,
+    eventstoreStreamPrefix: env.EVENTSTORE_STREAM_PREFIX,
     masterKey: masterKey(env.MASTER_KEY, production, dataDir),
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     trustProxyHops: env.TRUST_PROXY_HOPS,

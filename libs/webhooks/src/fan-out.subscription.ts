@@ -126,8 +126,8 @@ export class FanOut {
           after,
           batch: BATCH,
           signal,
-          onEvents: async (events) => {
-            position = await this.advance(position, events);
+          onEvents: async (events, to) => {
+            position = await this.advance(position, events, to);
             backOff = BACK_OFF_MS.first;
           },
         });
@@ -152,9 +152,9 @@ export class FanOut {
   }
 
   /** One event that fails must hold up only what comes after it, and its id must be known. */
-  private async advance(from: Position, events: StoredEvent[]): Promise<Position> {
+  private async advance(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
     try {
-      return await this.planBatch(from, events);
+      return await this.planBatch(from, events, to);
     } catch (error) {
       if (error instanceof OvertakenError || isDatabaseAway(error)) throw error;
       this.log.warn(`a batch of ${events.length} events goes one by one: ${messageOf(error)}`);
@@ -162,7 +162,7 @@ export class FanOut {
     let position = from;
     for (const event of events) {
       try {
-        position = await this.planBatch(position, [event]);
+        position = await this.planBatch(position, [event], event.position);
       } catch (cause) {
         if (cause instanceof OvertakenError || isDatabaseAway(cause)) throw cause;
         throw new Error(`event ${event.id} holds up all webhooks: ${messageOf(cause)}`, { cause });
@@ -171,13 +171,11 @@ export class FanOut {
     return position;
   }
 
-  private async planBatch(from: Position, events: StoredEvent[]): Promise<Position> {
-    const last = events.at(-1);
-    if (!last) return from;
+  private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
     const planned = await this.plan(events);
-    await this.save(from, last.position, planned);
+    await this.save(from, to, planned);
     if (planned.deliveries.length > 0) this.worker.wake();
-    return last.position;
+    return to;
   }
 
   private async plan(events: StoredEvent[]): Promise<Planned> {

@@ -7,15 +7,23 @@ import { FanOut } from './fan-out.subscription.js';
 export class WebhookDispatch {
   private readonly stopping = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
+  private looping = false;
 
   constructor(
     private readonly fanOut: FanOut,
     private readonly worker: DeliveryWorker,
   ) {}
 
+  /** False before the start, from the stop on, and should a loop ever end by itself. */
+  get runs(): boolean {
+    return this.looping && !this.stopping.signal.aborted;
+  }
+
   start(): void {
     const { signal } = this.stopping;
-    this.running = Promise.all([this.fanOut.run(signal), this.worker.run(signal)]);
+    this.looping = true;
+    const loops = [this.fanOut.run(signal), this.worker.run(signal)];
+    this.running = Promise.all(loops.map((loop) => loop.finally(() => (this.looping = false))));
   }
 
   /** @returns attempts still in flight after the time allowed */

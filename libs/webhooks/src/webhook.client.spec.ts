@@ -45,7 +45,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await Promise.all(clients.splice(0).map((client) => client.onModuleDestroy()));
+  await Promise.all(clients.splice(0).map((client) => client.onApplicationShutdown()));
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { LookupFunction } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { Agent, buildConnector, errors, request, type Dispatcher } from 'undici';
@@ -44,7 +44,7 @@ class BlockedAddressError extends Error {
  * every resolved address, and connects to one that it has judged.
  */
 @Injectable()
-export class WebhookClient implements OnModuleDestroy {
+export class WebhookClient implements OnApplicationShutdown {
   private readonly agent: Agent;
   private readonly allowInsecure: boolean;
 
@@ -99,7 +99,7 @@ export class WebhookClient implements OnModuleDestroy {
     }
   }
 
-  async onModuleDestroy(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     await this.agent.destroy();
   }
 

@@ -105,6 +105,60 @@ create index customers_references on customers
   using gin (account_id, (state -> 'externalReferences') jsonb_path_ops);
 `;
 
+/** Uniqueness. IP002 names the kinds that others hold; releases come first, so that a value can move. */
+const TAKE_CLAIMS = `
+create function es.take_claims(p_claims jsonb, p_releases jsonb) returns void language plpgsql as $$
+declare
+  taken text;
+begin
+  if p_releases is not null then
+    delete from es.claims c
+    using jsonb_to_recordset(p_releases) as x(a bigint, k text, v text, s text)
+    where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s;
+  end if;
+  if p_claims is not null then
+    with asked as (
+      select * from jsonb_to_recordset(p_claims) as x(a bigint, k text, v text, s text, r bigint)
+    ), given as (
+      insert into es.claims (account_id, kind, value, stream_id, revision)
+      select a, k, decode(v, 'hex'), s, r from asked order by a, k, v
+      on conflict do nothing
+      returning account_id, kind, value
+    )
+    select string_agg(distinct asked.k, ',') into taken from asked
+    where not exists (
+      select from given
+      where given.account_id = asked.a and given.kind = asked.k and given.value = decode(asked.v, 'hex')
+    );
+    if taken is not null then
+      raise exception 'taken' using errcode = 'IP002', detail = taken;
+    end if;
+  end if;
+end $$;
+`;
+
+/** Rows only ever move forward, so that they may be written late, twice or out of order. */
+const WRITE_ROWS = `
+create function es.write_rows(p_tables text[], p_rows jsonb, p_streams text[])
+returns void language plpgsql as $$
+begin
+${ROW_TABLES.map(
+  (table) => `
+  if '${table}' = any (p_tables) then
+    insert into ${table} as r (id, account_id, revision, hash, fold_version, state)
+    select x.id, x.a, x.r, decode(x.h, 'hex'), x.v, x.st
+    from jsonb_to_recordset(p_rows) as x(t text, s text, id bigint, a bigint, r bigint, h text, v int, st jsonb)
+    where x.t = '${table}' and x.s = any (p_streams)
+    on conflict (id) do update
+      set revision = excluded.revision, hash = excluded.hash, fold_version = excluded.fold_version,
+          state = excluded.state
+      where r.revision < excluded.revision
+        or r.revision = excluded.revision and r.fold_version < excluded.fold_version;
+  end if;`,
+).join('')}
+end $$;
+`;
+
 /**
  * One call is one commit. The appends are its first writes: anything written earlier would take the
  * transaction id too soon, and revision n+1 could sort before n for readers of the whole log.
@@ -120,7 +174,6 @@ declare
   head record;
   won text[] := '{}';
   wanted int := jsonb_array_length(p_heads);
-  taken text;
 begin
   if wanted = 0 or jsonb_array_length(p_events) = 0 then
     raise exception 'an empty append is refused' using errcode = '22023';
@@ -160,42 +213,8 @@ begin
     order by x.ord
   ) e;
 
-  if p_releases is not null then
-    delete from es.claims c
-    using jsonb_to_recordset(p_releases) as x(a bigint, k text, v text, s text)
-    where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s;
-  end if;
-  if p_claims is not null then
-    with asked as (
-      select * from jsonb_to_recordset(p_claims) as x(a bigint, k text, v text, s text, r bigint)
-    ), given as (
-      insert into es.claims (account_id, kind, value, stream_id, revision)
-      select a, k, decode(v, 'hex'), s, r from asked order by a, k, v
-      on conflict do nothing
-      returning account_id, kind, value
-    )
-    select string_agg(distinct asked.k, ',') into taken from asked
-    where not exists (
-      select from given
-      where given.account_id = asked.a and given.kind = asked.k and given.value = decode(asked.v, 'hex')
-    );
-    if taken is not null then
-      raise exception 'taken' using errcode = 'IP002', detail = taken;
-    end if;
-  end if;
-${ROW_TABLES.map(
-  (table) => `
-  if '${table}' = any (p_tables) then
-    insert into ${table} as r (id, account_id, revision, hash, fold_version, state)
-    select x.id, x.a, x.r, decode(x.h, 'hex'), x.v, x.st
-    from jsonb_to_recordset(p_rows) as x(t text, s text, id bigint, a bigint, r bigint, h text, v int, st jsonb)
-    where x.t = '${table}' and x.s = any (won)
-    on conflict (id) do update
-      set revision = excluded.revision, hash = excluded.hash, fold_version = excluded.fold_version,
-          state = excluded.state
-      where r.revision < excluded.revision;
-  end if;`,
-).join('')}
+  perform es.take_claims(p_claims, p_releases);
+  perform es.write_rows(p_tables, p_rows, won);
   return won;
 end $$;
 `;
@@ -207,6 +226,8 @@ export class EventStore implements MigrationInterface {
     await runner.query(EVENT_STORE);
     for (const table of ROW_TABLES) await runner.query(rowTable(table));
     await runner.query(ROW_LOOKUPS);
+    await runner.query(TAKE_CLAIMS);
+    await runner.query(WRITE_ROWS);
     await runner.query(COMMIT);
   }
 

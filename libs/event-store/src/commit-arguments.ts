@@ -1,0 +1,107 @@
+import type { Commit, Head, RowWrite, Write } from './event-store.js';
+import { chain } from './hash-chain.js';
+
+/** A write with the heads that its events lead to, one after the other. */
+export type Prepared = { write: Write; heads: Head[] };
+
+export function prepareWrites({ writes }: { writes: Write[] }): Prepared[] {
+  return writes.map((write) => ({
+    write,
+    heads: chain(write.stream, write.expected, write.events),
+  }));
+}
+
+export function lastHead({ heads }: Prepared): Head {
+  const last = heads.at(-1);
+  if (last === undefined) throw new Error('a write has at least one event');
+  return last;
+}
+
+export function headsOf(commit: Commit): Head[] {
+  return prepareWrites(commit).map(lastHead);
+}
+
+/** What `es.commit` takes. The keys are short because the hot path parses them twice. */
+export function commitArguments(
+  commits: Commit[],
+  prepared: Prepared[][],
+  atomic: boolean,
+): unknown[] {
+  const heads: object[] = [];
+  const events: object[] = [];
+  const rows: PlacedRow[] = [];
+  prepared.forEach((writes, i) => {
+    const a = commits[i]?.accountId ?? 0;
+    for (const one of writes) {
+      const { stream: s, expected, row } = one.write;
+      const head = lastHead(one);
+      const x = expected?.revision ?? -1;
+      heads.push({ s, a, x, p: expected?.hash ?? null, n: one.write.events.length, h: head.hash });
+      one.write.events.forEach((event, e) => {
+        events.push({
+          s,
+          r: one.heads[e]?.revision,
+          id: event.id,
+          t: event.type,
+          v: event.version,
+          a,
+          d: event.data,
+          m: event.meta,
+          h: one.heads[e]?.hash,
+          at: event.meta.recordedAt,
+        });
+      });
+      if (row) rows.push({ accountId: a, stream: s, head, row });
+    }
+  });
+  const [commit] = commits;
+  const [tables, rowList] = rowArguments(rows);
+  return [
+    JSON.stringify(heads),
+    JSON.stringify(events),
+    tables,
+    rowList,
+    commit ? claimArgument(commit, commit.claims) : null,
+    commit ? claimArgument(commit, commit.releases) : null,
+    atomic,
+  ];
+}
+
+/** A row and where its stream stood after the last event that is in it. */
+export type PlacedRow = { accountId: number; stream: string; head: Head; row: RowWrite };
+
+/** The first two of what `es.write_rows` takes: tables and rows. */
+export function rowArguments(rows: PlacedRow[]): [string[], string] {
+  const tables = new Set(rows.map(({ row }) => row.table));
+  const list = rows.map(({ accountId, stream, head, row }) => ({
+    t: row.table,
+    s: stream,
+    id: row.id,
+    a: accountId,
+    r: head.revision,
+    h: head.hash,
+    v: row.foldVersion,
+    st: row.state,
+  }));
+  return [[...tables], JSON.stringify(list)];
+}
+
+/** What `es.take_claims` takes, each claim with the revision at which its stream got it. */
+export function claimArgument(commit: Commit, claims: Commit['claims']): string | null {
+  if (!claims?.length) return null;
+  const revisions = new Map(
+    commit.writes.map(({ stream, expected, events }) => [
+      stream,
+      (expected?.revision ?? -1) + events.length,
+    ]),
+  );
+  return JSON.stringify(
+    claims.map((claim) => ({
+      a: commit.accountId,
+      k: claim.kind,
+      v: claim.value.toString('hex'),
+      s: claim.stream,
+      r: revisions.get(claim.stream) ?? 0,
+    })),
+  );
+}

@@ -1,0 +1,100 @@
+import type pg from 'pg';
+import { ask, inTransaction } from '#database/connection.js';
+import { claimArgument, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
+import { ClaimTakenError, type Commit, type Head, type Write } from './event-store.js';
+
+const LEASE = "interval '60 seconds'";
+
+/** A commit that claims something or writes several streams, as it is kept until it is done. */
+export type Intent = { id: string; content: IntentContent };
+
+export type IntentContent = {
+  accountId: number;
+  writes: Write[];
+  claims: string | null;
+  releases: string | null;
+};
+
+export function intentOf(id: string, commit: Commit): Intent {
+  const { accountId, writes } = commit;
+  return {
+    id,
+    content: {
+      accountId,
+      writes,
+      claims: claimArgument(commit, commit.claims ?? []),
+      releases: claimArgument(commit, commit.releases ?? []),
+    },
+  };
+}
+
+/** @throws ClaimTakenError; then there is no intent */
+export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `insert into es.intents (id, content, leased_until) values ($1, $2, now() + ${LEASE})
+       on conflict do nothing`,
+      [id, JSON.stringify(content)],
+    );
+    // It is there already: an earlier try of ours came through, claims and all.
+    if (rowCount === 0) return;
+    await client.query('select es.take_claims($1, null)', [content.claims]);
+  }).catch((error: unknown) => {
+    throw claimRefusal(error);
+  });
+}
+
+/** Everything was appended: rows follow, what was given up is free, and the intent is done. */
+export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
+  const { accountId, releases } = content;
+  const placed = prepareWrites(content).flatMap((one) => {
+    const { row, stream } = one.write;
+    return row ? [{ accountId, stream, head: lastHead(one), row }] : [];
+  });
+  await inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
+    if (rowCount === 0) return;
+    await client.query('select es.take_claims(null, $1)', [releases]);
+    await client.query('select es.write_rows($1, $2, $3)', [
+      ...rowArguments(placed),
+      placed.map(({ stream }) => stream),
+    ]);
+  });
+}
+
+/** Nothing was appended: its claims are free again. */
+export async function abandonIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
+    if (rowCount === 0) return;
+    await client.query(
+      `delete from es.claims c
+       using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text, r bigint)
+       where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex')
+         and c.stream_id = x.s and c.revision = x.r`,
+      [content.claims ?? '[]'],
+    );
+  });
+}
+
+/** Intents whose process has not come back to them in time; the lease is this caller's now. */
+export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
+  return ask<Intent>(pool, {
+    name: 'intents_take_over',
+    text: `update es.intents set leased_until = now() + ${LEASE}
+           where id in (select id from es.intents where leased_until < now()
+                        order by leased_until limit $1 for update skip locked)
+           returning id, content`,
+    values: [limit],
+  });
+}
+
+export function headsAfter(content: IntentContent): Head[] {
+  return prepareWrites(content).map(lastHead);
+}
+
+function claimRefusal(error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'IP002') return error;
+  const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : '';
+  return new ClaimTakenError(detail.split(','));
+}

@@ -1,0 +1,38 @@
+import type pg from 'pg';
+import { ConfigError } from '#kernel/config.js';
+
+/** Beside the checkpoints: their positions, and all others, are those of EventStoreDB's log. */
+export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
+
+const FOREIGN = `
+  with server as (select pg_snapshot_xmax(pg_current_snapshot()) as next)
+  select
+    exists (select from es.checkpoints where subscription = $1) as moved,
+    coalesce((select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) >= next, false)
+      or exists (select from es.checkpoints
+                 where split_part(position, ':', 1)::numeric >= next::text::numeric)
+      or exists (select from webhook_subscriptions
+                 where split_part(active_from, ':', 1)::numeric > next::text::numeric) as foreign
+  from server`;
+
+/**
+ * A logical dump carries transaction ids over to a server that counts its own: readers would wait for
+ * the restored events, and new ones would sort before them.
+ * @throws ConfigError
+ */
+export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ moved: boolean; foreign: boolean }>(FOREIGN, [
+    MOVED_TO_EVENTSTOREDB,
+  ]);
+  const [found] = rows;
+  if (found?.moved) {
+    throw new ConfigError(
+      'The history of this database was moved to EventStoreDB: set EVENTSTORE_URL, or bring it back with npm run move-events -- --to postgres.',
+    );
+  }
+  if (found?.foreign) {
+    throw new ConfigError(
+      'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
+    );
+  }
+}

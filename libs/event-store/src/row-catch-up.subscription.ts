@@ -1,0 +1,109 @@
+import { Logger } from '@nestjs/common';
+import type pg from 'pg';
+import type { DataSource } from 'typeorm';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { isDatabaseAway } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { BEGINNING, type EventStore, type Position, type StoredEvent } from './event-store.js';
+import { formatPosition, parsePosition } from './position.js';
+import type { Rows, RowTable } from './rows.js';
+
+const SUBSCRIPTION = 'rows';
+const BATCH = 500;
+const AGAIN_MS = 1_000;
+
+type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+
+/**
+ * Where rows may lag behind their streams: reads the log and brings up whatever row its writer did not
+ * live to write. The writer is nearly always first, so this mostly looks and finds nothing to do.
+ */
+export class RowCatchUp {
+  private readonly log = new Logger('row catch-up');
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    private readonly store: EventStore,
+    private readonly rows: Rows,
+    private readonly tables: AnyTable[],
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /** Until the signal aborts. Several processes may run it: rows only ever move forward. */
+  async run(signal: AbortSignal): Promise<void> {
+    if (!this.store.rowsMayLag) return;
+    while (!signal.aborted) {
+      try {
+        await this.store.subscribe({
+          after: await this.checkpoint(),
+          batch: BATCH,
+          signal,
+          onEvents: async (events, position) => {
+            await this.bringUp(events);
+            await this.save(position);
+          },
+        });
+      } catch (error) {
+        this.log.warn(`goes on in a second: ${error instanceof Error ? error.message : error}`);
+        await wait(AGAIN_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  private async bringUp(events: StoredEvent[]): Promise<void> {
+    const newest = new Map<string, number>();
+    for (const { stream, revision } of events) newest.set(stream, revision);
+    for (const rows of this.tables) {
+      const wanted = [...newest].flatMap(([stream, revision]) => {
+        const id = idIn(stream, rows);
+        return id === undefined ? [] : [{ id, revision }];
+      });
+      if (wanted.length === 0) continue;
+      const behind = await this.pool.query<{ id: number }>({
+        name: `catch_up_${rows.table}`,
+        text: `select w.id from unnest($1::bigint[], $2::bigint[]) as w (id, revision)
+               where not exists (
+                 select from ${rows.table} r where r.id = w.id and r.revision >= w.revision)`,
+        values: [wanted.map(({ id }) => id), wanted.map(({ revision }) => revision)],
+      });
+      for (const { id } of behind.rows) await this.bringUpOne(rows, id);
+    }
+  }
+
+  /** A stream that cannot be folded must not hold up the others; whoever loads it hears of it too. */
+  private async bringUpOne(rows: AnyTable, id: number): Promise<void> {
+    try {
+      await this.rows.load(rows, id, true);
+    } catch (error) {
+      if (isDatabaseAway(error)) throw error;
+      this.log.error(`${rows.table} ${id} stays behind its stream: ${String(error)}`);
+    }
+  }
+
+  private async checkpoint(): Promise<Position> {
+    const { rows } = await this.pool.query<{ position: string }>(
+      'select position from es.checkpoints where subscription = $1',
+      [SUBSCRIPTION],
+    );
+    const [row] = rows;
+    return row ? parsePosition(row.position) : BEGINNING;
+  }
+
+  private async save(position: Position): Promise<void> {
+    await this.pool.query(
+      `insert into es.checkpoints (subscription, position) values ($1, $2)
+       on conflict (subscription) do update
+         set position = excluded.position, updated_at = now()
+         where es.checkpoints.position < excluded.position`,
+      [SUBSCRIPTION, formatPosition(position)],
+    );
+  }
+}
+
+function idIn(stream: string, { aggregate }: AnyTable): number | undefined {
+  const prefix = `${aggregate.name}-`;
+  return stream.startsWith(prefix) ? Number(stream.slice(prefix.length)) : undefined;
+}

@@ -1,0 +1,25 @@
+import { Controller, Get, Header, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Readiness, type Health } from './readiness.js';
+
+/** For whoever runs the service, not for callers of the API: outside its limits and its document. */
+@ApiExcludeController()
+@Controller('health')
+export class HealthController {
+  constructor(private readonly readiness: Readiness) {}
+
+  @Get('live')
+  @Header('cache-control', 'no-store')
+  live(): Health {
+    return { status: 'ok' };
+  }
+
+  @Get('ready')
+  @Header('cache-control', 'no-store')
+  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
+    const health = await this.readiness.ask();
+    reply.status(health.status === 'ok' ? 200 : 503);
+    return health;
+  }
+}

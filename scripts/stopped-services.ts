@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { ConfigError } from '#kernel/config.js';
+
+/**
+ * For work that nothing else of Inkpad may run beside. The connection stays open until the work is
+ * done, so that a second such script notices the first.
+ * @throws ConfigError while an api, a dispatcher or a script is connected
+ */
+export async function withServicesStopped<R>(
+  databaseUrl: string,
+  script: string,
+  work: (guard: pg.Client) => Promise<R>,
+): Promise<R> {
+  const guard = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: `inkpad ${script}`,
+    keepAlive: true,
+  });
+  await guard.connect();
+  try {
+    await refuseWhileConnected(guard);
+    return await work(guard);
+  } finally {
+    await guard.end();
+  }
+}
+
+/** @throws ConfigError while anything of Inkpad but this connection and `ownName` is connected */
+export async function refuseWhileConnected(guard: pg.Client, ownName = ''): Promise<void> {
+  const { rows } = await guard.query<{ application_name: string }>(
+    `select distinct application_name from pg_stat_activity
+     where datname = current_database() and application_name like 'inkpad %'
+       and pid <> pg_backend_pid() and application_name <> $1
+     order by application_name`,
+    [ownName],
+  );
+  if (rows.length === 0) return;
+  const names = rows.map((row) => row.application_name).join(', ');
+  throw new ConfigError(
+    `Inkpad is still connected to the database (${names}): stop the api, the dispatcher and all scripts first.`,
+  );
+}

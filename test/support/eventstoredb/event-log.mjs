@@ -1,0 +1,307 @@
+import {
+  closeSync,
+  fdatasyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from 'node:fs';
+
+/**
+ * @typedef {'any' | 'stream_exists' | 'no_stream' | bigint} Expected
+ * @typedef {{ commit: bigint, prepare: bigint }} Position
+ * @typedef {{ id: string, type: string, isJson: boolean, data: Buffer, metadata: Buffer }} Proposed
+ * @typedef {Proposed & {
+ *   stream: string, revision: bigint, created: bigint, position: bigint, end: bigint,
+ * }} Recorded
+ * @typedef {{ written: true, revision: bigint, position: bigint | null }
+ *   | { written: false, current: bigint }} Outcome
+ */
+
+const NO_STREAM = -1n;
+const TICKS_PER_MILLISECOND = 10_000n;
+/** Header, ids, lengths and framing of one record: positions are byte offsets and never dense. */
+const RECORD_OVERHEAD = 97;
+/** Records that are no events (epochs, index checkpoints) stand between events as well. */
+const SILENT_RECORD = 61n;
+const STATISTICS = '$stats-127.0.0.1:2113';
+/** Odd, so that no test lines up with it by chance. */
+const APPENDS_PER_STATISTICS = 7;
+
+/** What a server finds in its own log before any client has written. */
+const FIRST_RECORDS = [
+  [`$$${STATISTICS}`, '$metadata', { $maxAge: 86_400 }],
+  ['$$$scavenges', '$metadata', { $acl: {} }],
+  ['$users', '$User', { user: 'admin' }],
+  ['$user-admin', '$UserCreated', { loginName: 'admin' }],
+];
+
+/**
+ * @param {Position} left
+ * @param {Position} right
+ */
+export function comparePositions(left, right) {
+  if (left.commit !== right.commit) return left.commit < right.commit ? -1 : 1;
+  if (left.prepare === right.prepare) return 0;
+  return left.prepare < right.prepare ? -1 : 1;
+}
+
+/** @param {Recorded} event */
+export const positionOf = (event) => ({ commit: event.position, prepare: event.position });
+
+/**
+ * The log and the rules of an append, without any gRPC. One process, one thread: an append is decided,
+ * written and visible before the next one is looked at.
+ */
+export class EventLog {
+  /** @type {Recorded[]} */
+  events = [];
+  /** Events that came through `append` since the start, repetitions not counted. */
+  appended = 0;
+
+  /** @type {Map<string, Recorded[]>} */
+  #streams = new Map();
+  /** Ids of the last appends, for `any` and `stream_exists`; lost with the process, as on the server. */
+  #recentIds = new Map();
+  /** @type {Set<() => void>} */
+  #listeners = new Set();
+  #end = SILENT_RECORD;
+  #appends = 0;
+  /** @type {number | null} */
+  #file = null;
+  /** After half a line nothing more may be written behind it. */
+  #broken = null;
+  #recentIdLimit;
+
+  /** @param {{ file?: string | undefined, recentIds?: number }} [options] */
+  constructor({ file, recentIds = 256 } = {}) {
+    this.#recentIdLimit = recentIds;
+    if (file !== undefined) this.#open(file);
+    if (this.events.length > 0) return;
+    for (const [stream, type, data] of FIRST_RECORDS) this.#writeSystemEvent(stream, type, data);
+  }
+
+  /** @param {string} stream */
+  stream(stream) {
+    return this.#streams.get(stream) ?? [];
+  }
+
+  /** @param {() => void} listener */
+  onAppend(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Index of the first event at or behind the position, or behind it.
+   * @param {Position} position
+   * @param {{ exclusive: boolean }} how
+   */
+  indexFrom(position, { exclusive }) {
+    let low = 0;
+    let high = this.events.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const order = comparePositions(positionOf(this.events[middle]), position);
+      if (order > 0 || (order === 0 && !exclusive)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /**
+   * A position is where a record begins or ends; one from thin air is refused, as the server does.
+   * @param {Position} position
+   */
+  isPosition({ commit, prepare }) {
+    if (commit < prepare) return false;
+    if (commit === 0n || commit >= this.#end) return true;
+    const index = this.indexFrom({ commit, prepare: 0n }, { exclusive: false });
+    return this.events[index]?.position === commit || this.events[index - 1]?.end === commit;
+  }
+
+  /**
+   * @param {string} stream
+   * @param {Expected} expected
+   * @param {Proposed[]} proposed
+   * @returns {Outcome}
+   */
+  append(stream, expected, proposed) {
+    const known = this.stream(stream);
+    const current = BigInt(known.length) - 1n;
+    const conflict = { written: false, current };
+
+    if (expected === 'stream_exists' && known.length === 0) {
+      // Metadata of a stream makes it one that exists.
+      if (this.stream(`$$${stream}`).length === 0) return conflict;
+    }
+    if (expected === 'any' || expected === 'stream_exists') {
+      const repeated = this.#recentlyWritten(stream, proposed);
+      if (repeated === 'partly') return conflict;
+      if (repeated !== null) return repeated;
+      return this.#write(stream, proposed);
+    }
+
+    const at = expected === 'no_stream' ? NO_STREAM : expected;
+    if (at > current) return conflict;
+    if (at === current) return this.#write(stream, proposed);
+    if (proposed.length === 0) return conflict;
+    for (const [offset, event] of proposed.entries()) {
+      if (known[Number(at) + 1 + offset]?.id !== event.id) return conflict;
+    }
+    return repetition(known[Number(at) + proposed.length]);
+  }
+
+  close() {
+    if (this.#file !== null) closeSync(this.#file);
+    this.#file = null;
+  }
+
+  /**
+   * @param {string} stream
+   * @param {Proposed[]} proposed
+   */
+  #recentlyWritten(stream, proposed) {
+    let last = null;
+    for (const [offset, { id }] of proposed.entries()) {
+      const recent = this.#recentIds.get(id);
+      if (recent?.stream !== stream) return offset === 0 ? null : 'partly';
+      last = recent;
+    }
+    return last === null ? null : repetition(last);
+  }
+
+  /**
+   * @param {string} stream
+   * @param {Proposed[]} proposed
+   * @returns {Outcome}
+   */
+  #write(stream, proposed) {
+    const first = this.stream(stream).length;
+    if (proposed.length === 0) {
+      return { written: true, revision: BigInt(first) - 1n, position: null };
+    }
+    const created = BigInt(Date.now()) * TICKS_PER_MILLISECOND;
+    let end = this.#end;
+    const recorded = proposed.map((event, offset) => {
+      const position = end;
+      end += recordSize(stream, event);
+      return { ...event, stream, revision: BigInt(first + offset), created, position, end };
+    });
+    this.#persist(recorded);
+    this.#take(recorded);
+    for (const event of recorded) {
+      this.#recentIds.delete(event.id);
+      this.#recentIds.set(event.id, event);
+      if (this.#recentIds.size > this.#recentIdLimit) {
+        this.#recentIds.delete(this.#recentIds.keys().next().value);
+      }
+    }
+    this.appended += recorded.length;
+    this.#appends += 1;
+    if (this.#appends % APPENDS_PER_STATISTICS === 0) {
+      this.#writeSystemEvent(STATISTICS, '$statsCollected', { 'proc-id': process.pid });
+      this.#end += SILENT_RECORD;
+    }
+    for (const listener of this.#listeners) listener();
+    const last = recorded.at(-1);
+    return { written: true, revision: last.revision, position: last.position };
+  }
+
+  #writeSystemEvent(stream, type, content) {
+    const data = Buffer.from(JSON.stringify(content));
+    const event = { id: crypto.randomUUID(), type, isJson: true, data, metadata: Buffer.alloc(0) };
+    const position = this.#end;
+    const recorded = {
+      ...event,
+      stream,
+      revision: BigInt(this.stream(stream).length),
+      created: BigInt(Date.now()) * TICKS_PER_MILLISECOND,
+      position,
+      end: position + recordSize(stream, event),
+    };
+    this.#persist([recorded]);
+    this.#take([recorded]);
+  }
+
+  /** @param {Recorded[]} recorded */
+  #take(recorded) {
+    for (const event of recorded) {
+      const stream = this.#streams.get(event.stream);
+      if (stream === undefined) this.#streams.set(event.stream, [event]);
+      else stream.push(event);
+      this.events.push(event);
+      this.#end = event.end;
+    }
+  }
+
+  /**
+   * One line per append, so that a line is the unit that is there or not there after a kill.
+   * @param {Recorded[]} recorded
+   */
+  #persist(recorded) {
+    if (this.#file === null) return;
+    if (this.#broken !== null) throw this.#broken;
+    const line = Buffer.from(`${JSON.stringify(recorded.map(toLine))}\n`);
+    try {
+      let offset = 0;
+      while (offset < line.length) offset += writeSync(this.#file, line, offset);
+      fdatasyncSync(this.#file);
+    } catch (error) {
+      this.#broken = error;
+      throw error;
+    }
+  }
+
+  /** @param {string} path */
+  #open(path) {
+    this.#file = openSync(path, 'a+');
+    const content = readFileSync(path);
+    const complete = content.lastIndexOf(0x0a) + 1;
+    // The line that a kill cut off was never answered.
+    if (complete < content.length) ftruncateSync(this.#file, complete);
+    const lines = content.subarray(0, complete).toString('utf8').split('\n');
+    for (const line of lines.slice(0, -1)) this.#take(JSON.parse(line).map(fromLine));
+  }
+}
+
+/** @param {Recorded} last */
+function repetition(last) {
+  return { written: true, revision: last.revision, position: last.position };
+}
+
+/**
+ * @param {string} stream
+ * @param {Proposed} event
+ */
+function recordSize(stream, event) {
+  const content = event.data.length + event.metadata.length;
+  const names = Buffer.byteLength(stream) + Buffer.byteLength(event.type);
+  return BigInt(RECORD_OVERHEAD + names + content);
+}
+
+/** @param {Recorded} event */
+function toLine(event) {
+  return {
+    ...event,
+    data: event.data.toString('base64'),
+    metadata: event.metadata.toString('base64'),
+    revision: String(event.revision),
+    created: String(event.created),
+    position: String(event.position),
+    end: String(event.end),
+  };
+}
+
+/** @returns {Recorded} */
+function fromLine(line) {
+  return {
+    ...line,
+    data: Buffer.from(line.data, 'base64'),
+    metadata: Buffer.from(line.metadata, 'base64'),
+    revision: BigInt(line.revision),
+    created: BigInt(line.created),
+    position: BigInt(line.position),
+    end: BigInt(line.end),
+  };
+}

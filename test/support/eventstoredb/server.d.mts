@@ -1,0 +1,50 @@
+export type EventStoreDbOptions = {
+  /** 0, the default: any that is free. */
+  port?: number;
+  /** File to keep the log in; without it the log is gone with the server. */
+  log?: string;
+  /** Name to password. Needs `tls`: the client sends credentials over TLS only. */
+  users?: Record<string, string>;
+  tls?: { cert: Buffer; key: Buffer };
+  /** False: the server does not offer batch append, and the client falls back to the unary one. */
+  batchAppend?: boolean;
+  /** Bytes; default 1 MiB. */
+  maxAppendSize?: number;
+  /** After this long the server answers an append with a timeout; default 2000. */
+  writeTimeoutMs?: number;
+  /** How many ids `any` and `stream_exists` remember; default 256. */
+  recentIds?: number;
+};
+
+export type Faults = {
+  /** The next appends fail before anything is written. */
+  failAppends(count: number, how?: 'unavailable' | 'not-ready' | 'timeout'): void;
+  /** The next appends that succeed are written, and their answers are lost. */
+  loseAnswers(count: number, how?: 'drop' | 'silence'): void;
+  /** The next appends are refused by a node that names another as leader (default: itself). */
+  notLeader(count: number, leader?: { host?: string; port?: number }): void;
+  /** The next reads and subscriptions fail after so many events. */
+  cutReads(count: number, afterEvents?: number): void;
+  /** Appends are written at once and answered late; reads begin late. 0 ends it. */
+  delayAnswers(ms: number): void;
+  dropSubscriptions(how?: 'cancelled' | 'unavailable' | 'too-slow' | 'connection'): void;
+  /** Forgets what is planned, and the delay. */
+  clear(): void;
+};
+
+export type EventStoreDb = {
+  readonly port: number;
+  readonly connectionString: string;
+  /** Events written for clients since the start; repetitions and system events not counted. */
+  readonly appended: number;
+  /** Subscriptions open now. */
+  readonly subscriptions: number;
+  readonly fault: Faults;
+  /** Cuts every connection and refuses new ones. */
+  stopListening(): Promise<void>;
+  /** On the same port. */
+  listenAgain(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export function startEventStoreDb(options?: EventStoreDbOptions): Promise<EventStoreDb>;

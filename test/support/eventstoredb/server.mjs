@@ -1,0 +1,395 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { EventLog } from './event-log.mjs';
+import {
+  BatchAppendResp,
+  GossipService,
+  ServerFeaturesService,
+  StreamsService,
+  batchSuccess,
+  clusterOfOne,
+  expectedOf,
+  failures,
+  grpc,
+  proposed,
+  sizeOnDisk,
+  statuses,
+  streamIdentifier,
+  streamName,
+  supportedMethods,
+  unarySuccess,
+  unaryWrongVersion,
+  uuid,
+} from './protocol.mjs';
+import { ReadFailure, responses } from './reads.mjs';
+
+/**
+ * @typedef {import('./event-log.mjs').Expected} Expected
+ * @typedef {import('./event-log.mjs').Outcome} Outcome
+ * @typedef {import('./event-log.mjs').Proposed} Proposed
+ * @typedef {import('./protocol.mjs').Failure} Failure
+ * @typedef {{ stream: string, expected: Expected, events: Proposed[], deadline: number }} Request
+ * @typedef {{
+ *   success: (outcome: Outcome) => void,
+ *   wrongVersion: (current: bigint, expected: Expected) => void,
+ *   timeout: () => void,
+ *   notReady: () => void,
+ *   unknown: (message: string) => void,
+ *   fail: (failure: Failure) => void,
+ * }} Reply
+ */
+
+const HOST = '127.0.0.1';
+const MEBIBYTE = 1024 * 1024;
+
+/** What the next calls will meet, as told by a test. */
+class Faults {
+  delayMs = 0;
+  /** @type {Map<string, unknown[]>} */
+  #planned = new Map();
+
+  plan(kind, count, what) {
+    const planned = this.#planned.get(kind) ?? [];
+    for (let i = 0; i < count; i += 1) planned.push(what);
+    this.#planned.set(kind, planned);
+  }
+
+  take(kind) {
+    return this.#planned.get(kind)?.shift();
+  }
+
+  clear() {
+    this.#planned.clear();
+    this.delayMs = 0;
+  }
+}
+
+/** @param {import('./server.d.mts').EventStoreDbOptions} [options] */
+export async function startEventStoreDb({
+  port: wantedPort = 0,
+  log: file,
+  users,
+  tls,
+  batchAppend = true,
+  maxAppendSize = MEBIBYTE,
+  writeTimeoutMs = 2000,
+  recentIds = 256,
+} = {}) {
+  if (users && !tls) throw new Error('users need tls: the client sends credentials over TLS only');
+  const log = new EventLog({ file, recentIds });
+  const faults = new Faults();
+  /** @type {Map<number, import('node:net').Socket>} by the port of the client's end */
+  const sockets = new Map();
+  /** @type {Set<object>} */
+  const subscriptions = new Set();
+  let port = wantedPort;
+
+  const dropConnection = (call) => sockets.get(Number(call.getPeer().split(':').at(-1)))?.destroy();
+
+  // A timer that is left over must not keep a test run alive.
+  const pause = (ms) => wait(Math.max(0, ms), undefined, { ref: false });
+
+  /** @returns {Failure | null} */
+  function refusal(call) {
+    if (!users) return null;
+    const [header] = call.metadata.get('authorization');
+    if (header === undefined) return failures.accessDenied();
+    const [name, password] = Buffer.from(String(header).replace(/^Basic /, ''), 'base64')
+      .toString('utf8')
+      .split(/:(.*)/s);
+    const known = Object.hasOwn(users, name) && users[name] === password;
+    return known ? null : failures.unauthenticated();
+  }
+
+  /**
+   * One append on either path, once it has arrived as a whole.
+   * @param {Request} request
+   * @param {object} call
+   * @param {Reply} reply
+   */
+  async function append({ stream, expected, events, deadline }, call, reply) {
+    const leader = faults.take('notLeader');
+    if (leader) return reply.fail(failures.notLeader({ host: HOST, port, ...leader }));
+    const failing = faults.take('failAppends');
+    if (failing === 'unavailable') return reply.fail(failures.unavailable());
+    if (failing === 'not-ready') return reply.notReady();
+    if (failing === 'timeout') return reply.timeout();
+
+    let outcome;
+    try {
+      outcome = log.append(stream, expected, events);
+    } catch (error) {
+      console.error(error);
+      return reply.unknown(String(error));
+    }
+    if (!outcome.written) return reply.wrongVersion(outcome.current, expected);
+
+    const loss = faults.take('loseAnswers');
+    if (loss === 'silence') return;
+    if (loss === 'drop') return dropConnection(call);
+    const { delayMs } = faults;
+    const patience = Math.min(writeTimeoutMs, deadline - Date.now());
+    if (delayMs > 0) await pause(Math.min(delayMs, patience));
+    if (delayMs > patience) return reply.timeout();
+    return reply.success(outcome);
+  }
+
+  function unaryAppend(call, callback) {
+    /** @type {Reply} */
+    const reply = {
+      success: (outcome) => callback(null, unarySuccess(outcome)),
+      wrongVersion: (current, expected) => callback(null, unaryWrongVersion(current, expected)),
+      timeout: () => callback(failures.timeout('Append')),
+      notReady: () => callback(failures.notReady()),
+      unknown: (message) => callback(failures.unknown(message)),
+      fail: (failure) => callback(failure),
+    };
+    /** @type {Request | null} */
+    let request = null;
+    let size = 0;
+    let answered = false;
+    const refuse = (failure) => {
+      answered = true;
+      callback(failure);
+    };
+    const refused = refusal(call);
+    if (refused) refuse(refused);
+
+    call.on('data', (message) => {
+      if (answered) return;
+      if (message.hasOptions()) {
+        const options = message.getOptions();
+        const expected = expectedOf(options);
+        if (expected === null) return refuse(failures.invalidArgument('no expected revision'));
+        const stream = streamName(options.getStreamIdentifier());
+        request = { stream, expected, events: [], deadline: deadlineOf(call) };
+        return;
+      }
+      if (request === null) return refuse(failures.unknown('options come first'));
+      const { event, missing } = proposed(message.getProposedMessage());
+      if (missing) return refuse(failures.requiredMetadataMissing(missing));
+      size += sizeOnDisk(event);
+      if (size > maxAppendSize) return refuse(failures.maximumAppendSizeExceeded(maxAppendSize));
+      request.events.push(event);
+    });
+    call.on('end', () => {
+      if (answered || call.cancelled) return;
+      if (request === null) return refuse(failures.unknown('options come first'));
+      return append(request, call, reply);
+    });
+  }
+
+  function batchAppends(call) {
+    /** @type {Map<string, Request & { size: number }>} not final yet */
+    const arriving = new Map();
+    let underWay = 0;
+    let over = false;
+    let closing = false;
+    const fail = (failure) => {
+      if (over) return;
+      over = true;
+      call.emit('error', failure);
+    };
+    const close = () => {
+      if (!closing || underWay > 0 || over) return;
+      over = true;
+      call.end();
+    };
+    const refused = refusal(call);
+    if (refused?.code === grpc.status.UNAUTHENTICATED) return fail(refused);
+
+    call.on('data', (message) => {
+      if (over) return;
+      const id = uuid(message.getCorrelationId());
+      const respond = (stream, fill) => {
+        if (over || call.cancelled) return;
+        const response = new BatchAppendResp().setCorrelationId(message.getCorrelationId());
+        call.write(fill(response.setStreamIdentifier(streamIdentifier(stream))));
+      };
+      const options = message.getOptions();
+      if (options) {
+        const stream = streamName(options.getStreamIdentifier());
+        const error = (status) => respond(stream, (response) => response.setError(status));
+        const deadline = options.getDeadline()?.toDate().getTime() ?? Infinity;
+        if (refused) return error(statuses.accessDenied());
+        if (deadline <= Date.now()) return error(statuses.timeout());
+        const expected = expectedOf(options);
+        if (expected === null) return error(statuses.badRequest('no expected revision'));
+        arriving.set(id, { stream, expected, events: [], deadline, size: 0 });
+      }
+      const request = arriving.get(id);
+      if (request === undefined) return;
+      const error = (status) => respond(request.stream, (response) => response.setError(status));
+      for (const proposal of message.getProposedMessagesList()) {
+        const { event, missing } = proposed(proposal);
+        if (missing) {
+          arriving.delete(id);
+          return error(statuses.badRequest(`no ${missing}`));
+        }
+        request.size += sizeOnDisk(event);
+        request.events.push(event);
+      }
+      if (request.size > maxAppendSize) {
+        arriving.delete(id);
+        return error(statuses.maximumAppendSizeExceeded(maxAppendSize));
+      }
+      if (!message.getIsFinal()) return;
+
+      arriving.delete(id);
+      underWay += 1;
+      return append(request, call, {
+        success: (outcome) =>
+          respond(request.stream, (response) => response.setSuccess(batchSuccess(outcome))),
+        wrongVersion: (current, expected) =>
+          error(statuses.wrongExpectedVersion(current, expected)),
+        timeout: () => error(statuses.timeout()),
+        notReady: () => error(statuses.notReady()),
+        unknown: () => error(statuses.unknown()),
+        fail,
+      }).finally(() => {
+        underWay -= 1;
+        close();
+      });
+    });
+    call.on('end', () => {
+      closing = true;
+      close();
+    });
+  }
+
+  async function read(call) {
+    const options = call.request.getOptions();
+    const left = new AbortController();
+    const leave = () => left.abort();
+    call.once('cancelled', leave);
+    call.once('close', leave);
+    const refused = refusal(call);
+    if (refused) return call.emit('error', refused);
+    if (options.hasSubscription()) {
+      subscriptions.add(call);
+      left.signal.addEventListener('abort', () => subscriptions.delete(call));
+    }
+    const cut = faults.take('cutReads');
+    let events = 0;
+    try {
+      if (faults.delayMs > 0) await pause(faults.delayMs);
+      for await (const response of responses(log, options, left.signal)) {
+        if (left.signal.aborted) return;
+        if (cut !== undefined && response.hasEvent()) {
+          if (events >= cut) return endRead(call, failures.unavailable());
+          events += 1;
+        }
+        if (!call.write(response)) await drained(call, left.signal);
+      }
+      if (left.signal.aborted) return;
+      if (cut !== undefined) return endRead(call, failures.unavailable());
+      call.end();
+    } catch (error) {
+      if (error instanceof ReadFailure) return endRead(call, error.failure);
+      console.error(error);
+      endRead(call, failures.unknown(String(error)));
+    }
+  }
+
+  function endRead(call, failure) {
+    subscriptions.delete(call);
+    call.emit('error', failure);
+  }
+
+  const server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * MEBIBYTE });
+  server.addService(ServerFeaturesService, {
+    getSupportedMethods: (_call, callback) => callback(null, supportedMethods({ batchAppend })),
+  });
+  server.addService(GossipService, {
+    read: (_call, callback) => callback(null, clusterOfOne(tls ? 'localhost' : HOST, port)),
+  });
+  server.addService(StreamsService, {
+    read,
+    append: unaryAppend,
+    ...(batchAppend ? { batchAppend: batchAppends } : {}),
+  });
+  const connections = server.createConnectionInjector(
+    tls
+      ? grpc.ServerCredentials.createSsl(null, [{ cert_chain: tls.cert, private_key: tls.key }])
+      : grpc.ServerCredentials.createInsecure(),
+  );
+
+  // Sockets of our own, so that a test can cut a connection or refuse the next.
+  const listener = createServer((socket) => {
+    const { remotePort } = socket;
+    sockets.set(remotePort, socket);
+    socket.on('close', () => sockets.delete(remotePort));
+    // What becomes of a connection is told by 'close'; a client that resets one is no fault of ours.
+    socket.on('error', () => socket.destroy());
+    connections.injectConnection(socket);
+  });
+  const listenAgain = async () => {
+    listener.listen(port, HOST);
+    await once(listener, 'listening');
+    port = listener.address().port;
+  };
+  const stopListening = async () => {
+    if (!listener.listening) return;
+    const closed = once(listener, 'close');
+    listener.close();
+    for (const socket of sockets.values()) socket.destroy();
+    await closed;
+  };
+  await listenAgain();
+
+  return {
+    port,
+    connectionString: tls ? `esdb://localhost:${port}` : `esdb://${HOST}:${port}?tls=false`,
+    get appended() {
+      return log.appended;
+    },
+    get subscriptions() {
+      return subscriptions.size;
+    },
+    fault: {
+      failAppends: (count, how = 'unavailable') => faults.plan('failAppends', count, how),
+      loseAnswers: (count, how = 'drop') => faults.plan('loseAnswers', count, how),
+      notLeader: (count, leader = {}) => faults.plan('notLeader', count, leader),
+      cutReads: (count, afterEvents = 0) => faults.plan('cutReads', count, afterEvents),
+      delayAnswers: (ms) => {
+        faults.delayMs = ms;
+      },
+      dropSubscriptions: (how = 'cancelled') => {
+        for (const call of subscriptions) {
+          if (how === 'connection') dropConnection(call);
+          else if (how === 'unavailable') endRead(call, failures.unavailable());
+          else if (how === 'too-slow') endRead(call, failures.timeout('Consumer too slow'));
+          else endRead(call, failures.cancelled());
+        }
+      },
+      clear: () => faults.clear(),
+    },
+    stopListening,
+    listenAgain,
+    stop: async () => {
+      await stopListening();
+      connections.destroy();
+      server.forceShutdown();
+      log.close();
+    },
+  };
+}
+
+function deadlineOf(call) {
+  const deadline = call.getDeadline();
+  return deadline instanceof Date ? deadline.getTime() : deadline;
+}
+
+function drained(call, signal) {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      call.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    call.once('drain', done);
+    signal.addEventListener('abort', done);
+  });
+}
