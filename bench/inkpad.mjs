@@ -15,7 +15,7 @@ export const template = {
 };
 
 /** An Inkpad database, migrated and with its first store and token. */
-export async function setUpInkpad(stage, name) {
+export async function setUpInkpad(stage, name, engine = {}) {
   const url = await stage.database(name);
   const env = {
     DATABASE_URL: url,
@@ -23,6 +23,8 @@ export async function setUpInkpad(stage, name) {
     DATA_DIR: join(stage.dataDir, name),
     RATE_LIMIT_PER_MINUTE: '100000000',
     LOG_LEVEL: 'error',
+    EVENTSTORE_URL: '',
+    ...engine,
   };
   await stage.script('dist/scripts/migrate.js', env);
   const { api_token: token, account_id: accountId } = JSON.parse(
@@ -32,8 +34,8 @@ export async function setUpInkpad(stage, name) {
 }
 
 /** The api as it runs in production, and a card whose customers can be made. */
-export async function startInkpad(stage) {
-  const service = await setUpInkpad(stage, 'bench_inkpad');
+export async function startInkpad(stage, name = 'bench_inkpad', engine = {}) {
+  const service = await setUpInkpad(stage, name, engine);
   const port = await freePort();
   stage.start('dist/apps/api/src/main.js', {
     env: { ...service.env, PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: '' },

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
+import { startEventStoreDbProcess } from '../test/support/eventstoredb/as-process.mjs';
 import { crudStamps, startCrud } from './crud.mjs';
 import { median, ms, ratio, spread, table, whole } from './figures.mjs';
 import { enrolMany, setUpInkpad, startInkpad } from './inkpad.mjs';
@@ -13,6 +15,7 @@ const FLOOR = { concurrency: 16, yardstick: 'crud-tx', ratio: 1 };
 
 const MEANING = {
   inkpad: 'the api, over HTTP',
+  eventstoredb: 'the same with its events in EventStoreDB',
   'crud-tx': 'Fastify and pg, one transaction of 6 statements, over HTTP',
   'crud-one': 'Fastify and pg, one CTE statement, over HTTP',
   'bare-commit': "Inkpad's event store alone: no HTTP, no load, no sealing; not a service",
@@ -26,9 +29,14 @@ export function run(args) {
       rounds: { type: 'string', default: '3' },
       seconds: { type: 'string', default: '2' },
       concurrency: { type: 'string', default: '1,16,64' },
+      engine: { type: 'string', default: 'postgres' },
     },
   });
+  if (!['postgres', 'eventstoredb'].includes(values.engine)) {
+    throw new Refusal(`--engine ${values.engine}: postgres, or eventstoredb to measure both`);
+  }
   const plan = {
+    eventStoreDb: values.engine === 'eventstoredb',
     rounds: positive('rounds', values.rounds),
     seconds: positive('seconds', values.seconds),
     concurrencies: values.concurrency.split(',').map((each) => positive('concurrency', each)),
@@ -42,14 +50,12 @@ function positive(name, text) {
   throw new Refusal(`--${name} ${text}: a number above 0 is needed`);
 }
 
-async function measure(stage, { rounds, seconds, concurrencies }) {
+async function measure(stage, { eventStoreDb, rounds, seconds, concurrencies }) {
   console.log(
     `Stamps over ${whole(CARDS)} cards each, ${rounds} rounds of ${seconds} s at each concurrency.`,
   );
-  for (const [name, what] of Object.entries(MEANING)) {
-    console.log(`  ${name.padEnd(11)}  ${what}`);
-  }
-  const variants = await prepare(stage);
+  const variants = await prepare(stage, eventStoreDb);
+  for (const { name } of variants) console.log(`  ${name.padEnd(12)}  ${MEANING[name]}`);
   const results = new Map();
   // Once with many callers: the few of a low concurrency would be measured while code is compiled.
   const most = Math.max(...concurrencies, FLOOR.concurrency);
@@ -92,7 +98,7 @@ async function once(variant, wanted) {
   return result;
 }
 
-async function prepare(stage) {
+async function prepare(stage, eventStoreDb) {
   const load = stage.start('bench/load.mjs');
   const overHttp = async (name, target, stamps) => {
     const { port, token, paths } = target;
@@ -110,6 +116,12 @@ async function prepare(stage) {
   const inkpad = await startInkpad(stage);
   inkpad.paths = await enrolMany(inkpad.enrol, CARDS);
   const variants = [await overHttp('inkpad', inkpad, () => inkpadStamps(stage, inkpad))];
+  if (eventStoreDb) {
+    const engine = { EVENTSTORE_URL: await eventStoreUrl(stage) };
+    const other = await startInkpad(stage, 'bench_inkpad_eventstoredb', engine);
+    other.paths = await enrolMany(other.enrol, CARDS);
+    variants.push(await overHttp('eventstoredb', other, () => rowStamps(stage, other)));
+  }
   for (const style of YARDSTICKS) {
     const crud = await startCrud(stage, style, CARDS);
     variants.push(await overHttp(style, crud, () => crudStamps(stage, crud)));
@@ -130,6 +142,23 @@ async function prepare(stage) {
     verify: () => stage.script('dist/scripts/verify.js', bare.env),
   });
   return variants;
+}
+
+/** The server at EVENTSTORE_URL, or else the tests' counterpart with its log in a file and fsync on. */
+async function eventStoreUrl(stage) {
+  if (process.env.EVENTSTORE_URL) return process.env.EVENTSTORE_URL;
+  const log = join(stage.dataDir, 'eventstoredb.log');
+  const { connectionString } = await startEventStoreDbProcess(['--log', log, '--tie']);
+  return connectionString;
+}
+
+/** The events are in another store; that they agree with the rows is what verify is for. */
+async function rowStamps(stage, { url }) {
+  const [row] = await stage.query(
+    url,
+    `select sum((state ->> 'stampsCount')::bigint)::bigint as rows from customer_cards`,
+  );
+  return [row.rows];
 }
 
 /** What stands in the rows and what stands in the events. */
