@@ -17,7 +17,8 @@ export function runScript(work: () => Promise<void>): void {
       error instanceof RejectedError ||
       error instanceof NotFoundError;
     console.error(expected ? error.message : error);
-    process.exitCode = 1;
+    // Not exitCode: connections of a start that failed would keep the process alive.
+    process.exit(1);
   });
 }
 

@@ -22,7 +22,7 @@ runScript(async () => {
     const counted = { streams: 0, events: 0, faults: [] as string[] };
 
     const streams = await streamsIn(store);
-    await checkHeads(source, streams, counted.faults);
+    if (!store.rowsMayLag) await checkHeads(source, streams, counted.faults);
     for (const [stream, count] of streams) {
       const checked = await check(stream, { source, store, keys });
       counted.streams++;
@@ -112,7 +112,7 @@ async function streamsIn(store: EventStore): Promise<Map<string, number>> {
   }
 }
 
-/** PostgreSQL keeps a head beside each stream; another engine has none there. */
+/** PostgreSQL keeps a head beside each stream; under another engine what stands there is old. */
 async function checkHeads(
   source: DataSource,
   streams: Map<string, number>,

@@ -82,11 +82,14 @@ export type Service = {
 };
 
 /** The api in this process, on a free port, with a database of its own. */
-export async function startService(overrides: NodeJS.ProcessEnv = {}): Promise<Service> {
-  const database = await testDatabase();
+export async function startService(
+  overrides: NodeJS.ProcessEnv = {},
+  given?: TestDatabase,
+): Promise<Service> {
+  const database = given ?? (await testDatabase());
   const engine = await testEngine();
   const environment = { ...engine.environment, ...overrides };
-  const config = testConfig(database.url, environment);
+  const config = testConfig(environment['DATABASE_URL'] ?? database.url, environment);
   const app = await createServer(ApiModule.forRoot(config), config);
   await app.listen(0, '127.0.0.1');
   const baseUrl = await app.getUrl();

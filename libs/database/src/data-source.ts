@@ -52,6 +52,7 @@ export async function migrate(config: Config): Promise<string[]> {
       await turn.query('select pg_advisory_lock(727000)');
       try {
         const done = await source.runMigrations();
+        await grant(turn, config);
         return done.map((migration) => migration.name);
       } finally {
         await turn.query('select pg_advisory_unlock(727000)');
@@ -60,4 +61,20 @@ export async function migrate(config: Config): Promise<string[]> {
   } finally {
     await source.destroy();
   }
+}
+
+/**
+ * Where another role owns the tables, the service's own role may use them, and of events only read and
+ * add: it then cannot even take the trigger away that keeps them as they are.
+ */
+async function grant(owner: pg.PoolClient, config: Config): Promise<void> {
+  const role = decodeURIComponent(new URL(config.databaseUrl).username);
+  if (role === decodeURIComponent(new URL(config.databaseMigrationUrl).username)) return;
+  const user = pg.escapeIdentifier(role);
+  await owner.query(`
+    grant usage on schema es, public to ${user};
+    grant select, insert, update, delete on all tables in schema es, public to ${user};
+    revoke update, delete on es.events from ${user};
+    grant usage, select on all sequences in schema es, public to ${user};
+  `);
 }

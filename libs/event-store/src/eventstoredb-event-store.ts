@@ -49,6 +49,7 @@ import {
   type Intent,
 } from './intents.js';
 import { Lanes } from './lanes.js';
+import { refuseHistoryInPostgres } from './positions-check.js';
 import { isAfter } from './position.js';
 
 /** Streams of ours; whatever else the store holds is not read. */
@@ -95,7 +96,8 @@ export class EventStoreDbEventStore
     this.client = EventStoreDBClient.connectionString(config.eventstoreUrl ?? '');
   }
 
-  onModuleInit(): void {
+  async onModuleInit(): Promise<void> {
+    await refuseHistoryInPostgres(this.pool);
     this.recovering = this.recoverNowAndThen();
   }
 

@@ -3,6 +3,8 @@ import { ConfigError } from '#kernel/config.js';
 
 /** Beside the checkpoints: their positions, and all others, are those of EventStoreDB's log. */
 export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
+/** The same, once a history that was there has come back. */
+export const MOVED_TO_POSTGRES = 'positions:postgres';
 
 const FOREIGN = `
   with server as (select pg_snapshot_xmax(pg_current_snapshot()) as next)
@@ -21,10 +23,11 @@ const FOREIGN = `
  * @throws ConfigError
  */
 export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
-  const { rows } = await pool.query<{ moved: boolean; foreign: boolean }>(FOREIGN, [
+  const found = await look<{ moved: boolean; foreign: boolean }>(
+    pool,
+    FOREIGN,
     MOVED_TO_EVENTSTOREDB,
-  ]);
-  const [found] = rows;
+  );
   if (found?.moved) {
     throw new ConfigError(
       'The history of this database was moved to EventStoreDB: set EVENTSTORE_URL, or bring it back with npm run move-events -- --to postgres.',
@@ -34,5 +37,38 @@ export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
     throw new ConfigError(
       'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
     );
+  }
+}
+
+/**
+ * A history that has come back to PostgreSQL must not go on in EventStoreDB as well.
+ * @throws ConfigError
+ */
+export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
+  const moved = await look(
+    pool,
+    'select 1 from es.checkpoints where subscription = $1',
+    MOVED_TO_POSTGRES,
+  );
+  if (moved) {
+    throw new ConfigError(
+      'The history of this service was moved to PostgreSQL: unset EVENTSTORE_URL, or take it there again with npm run move-events -- --to eventstoredb.',
+    );
+  }
+}
+
+async function look<R extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  text: string,
+  marker: string,
+): Promise<R | undefined> {
+  try {
+    return (await pool.query<R>(text, [marker])).rows[0];
+  } catch (error) {
+    const missing = error instanceof Error && 'code' in error && error.code === '42P01';
+    if (!missing) throw error;
+    throw new ConfigError('The database has no tables yet: run npm run migrate first.', {
+      cause: error,
+    });
   }
 }

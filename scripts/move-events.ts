@@ -1,0 +1,306 @@
+import { parseArgs } from 'node:util';
+import { setTimeout as wait } from 'node:timers/promises';
+import type pg from 'pg';
+import type { DataSource } from 'typeorm';
+import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { dataSource, poolOf } from '#database/data-source.js';
+import { inTransaction } from '#database/connection.js';
+import {
+  BEGINNING,
+  type EventStore,
+  type Head,
+  type Position,
+  type StoredEvent,
+} from '#event-store/event-store.js';
+import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
+import { chain } from '#event-store/hash-chain.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
+import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/positions-check.js';
+import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { Rows } from '#event-store/rows.js';
+import { rowTables } from '../apps/row-tables.js';
+import { runScript } from './run-script.js';
+import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
+
+type Engine = 'postgres' | 'eventstoredb';
+
+const SCRIPT = 'move-events';
+const COPY = 'move-events copy';
+const BATCH = 500;
+/** Far below the size that EventStoreDB takes in one append. */
+const APPEND_AT_MOST = 50;
+const READABLE_WITHIN_MS = 30_000;
+/** Which engine the positions in the database are of, kept beside them. */
+const MARKERS: Record<Engine, string> = {
+  postgres: MOVED_TO_POSTGRES,
+  eventstoredb: MOVED_TO_EVENTSTOREDB,
+};
+
+/**
+ * Copies the history to the other engine, in the order of the whole log: ids, revisions, metadata and
+ * hashes stay. May be killed at any time and run again. Rows and claims are in PostgreSQL either way.
+ */
+runScript(async () => {
+  const to = targetIn(process.argv.slice(2));
+  const config = readConfig(process.env);
+  if (config.eventstoreUrl === null) {
+    throw new ConfigError('EVENTSTORE_URL must be set: it names the other of the two engines.');
+  }
+  await withServicesStopped(config.databaseUrl, SCRIPT, (guard) => move(guard, config, to));
+});
+
+function targetIn(args: string[]): Engine {
+  const usage = new ConfigError('Usage: npm run move-events -- --to eventstoredb | --to postgres');
+  let to: string | undefined;
+  try {
+    ({ to } = parseArgs({ args, options: { to: { type: 'string' } } }).values);
+  } catch (cause) {
+    throw new ConfigError(usage.message, { cause });
+  }
+  if (to !== 'postgres' && to !== 'eventstoredb') throw usage;
+  return to;
+}
+
+async function move(guard: pg.Client, config: Config, to: Engine): Promise<void> {
+  const database = await dataSource(config, COPY).initialize();
+  const postgres = new PostgresEventStore(database, config);
+  const eventstoredb = new EventStoreDbEventStore(database, config);
+  const [from, target] = to === 'postgres' ? [eventstoredb, postgres] : [postgres, eventstoredb];
+  try {
+    await refuseOpenIntents(guard);
+    await untilAllIsReadable(guard);
+    const copied = await copy(from, target);
+    await untilAllIsReadable(guard);
+    const moved = await isMoved(guard, to);
+    const { events, streams, places } = await compare(
+      from,
+      target,
+      moved ? [] : await positionsIn(guard),
+    );
+    if (to === 'postgres') await bringUpRows(database, config, target, streams);
+    await refuseWhileConnected(guard, `inkpad ${COPY}`);
+    if (!moved) await takePlaces(poolOf(database), to, places);
+    console.log(
+      `${to} holds all ${events} events of ${streams.size} streams, ${copied} of them copied now; order, ids and hashes are equal`,
+    );
+  } finally {
+    await eventstoredb.onApplicationShutdown();
+    await postgres.onApplicationShutdown();
+    await database.destroy();
+  }
+}
+
+/** What a process that died was about to append would be missing. */
+async function refuseOpenIntents(guard: pg.Client): Promise<void> {
+  const { rowCount } = await guard.query('select from es.intents limit 1');
+  if (rowCount === 0) return;
+  throw new ConfigError(
+    'A commit to EventStoreDB is not finished yet: start the dispatcher with EVENTSTORE_URL for a minute, stop it, and run this again.',
+  );
+}
+
+/** Readers stop below the oldest transaction that runs anywhere on the server. */
+async function untilAllIsReadable(guard: pg.Client): Promise<void> {
+  for (const deadline = Date.now() + READABLE_WITHIN_MS; ;) {
+    const { rowCount } = await guard.query(
+      `select from (select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) last
+       where last.tx >= pg_snapshot_xmin(pg_current_snapshot())`,
+    );
+    if (rowCount === 0) return;
+    if (Date.now() > deadline) {
+      throw new ConfigError(
+        'The last events in PostgreSQL cannot be read: end the transaction that is open on the server (or run npm run rebase-positions after a restored dump), and run this again.',
+      );
+    }
+    await wait(200);
+  }
+}
+
+/** @returns how many events the target did not have */
+async function copy(from: EventStore, target: EventStore): Promise<number> {
+  const heads = new Map<string, Head>();
+  for await (const { stream, revision, hash } of eventsOf(target)) {
+    heads.set(stream, { revision, hash });
+  }
+  let copied = 0;
+  let group: StoredEvent[] = [];
+  const flush = async () => {
+    const [first] = group;
+    if (first) await append(target, first.stream, heads, group);
+    copied += group.length;
+    group = [];
+  };
+  for await (const event of eventsOf(from)) {
+    const head = heads.get(event.stream);
+    if (head && event.revision <= head.revision) {
+      if (event.revision === head.revision && event.hash !== head.hash) throw differs(event.stream);
+      continue;
+    }
+    if (group.length === APPEND_AT_MOST || group[0]?.stream !== event.stream) await flush();
+    group.push(event);
+  }
+  await flush();
+  return copied;
+}
+
+async function append(
+  target: EventStore,
+  stream: string,
+  heads: Map<string, Head>,
+  events: StoredEvent[],
+): Promise<void> {
+  const expected = heads.get(stream) ?? null;
+  const added = events.map(({ id, type, version, data, meta }) => ({
+    id,
+    type,
+    version,
+    data,
+    meta,
+  }));
+  const chained = chain(stream, expected, added);
+  const fits = events.every(
+    ({ revision, hash }, i) => chained[i]?.revision === revision && chained[i]?.hash === hash,
+  );
+  // Looked at before it is written: what is appended cannot be taken back.
+  if (!fits) throw differs(stream);
+  const [head] = await target.commit({
+    accountId: events[0]?.meta.accountId ?? 0,
+    writes: [{ stream, expected, events: added }],
+  });
+  if (head) heads.set(stream, head);
+}
+
+type Compared = {
+  events: number;
+  streams: Map<string, Head>;
+  places: Map<string, Position | null>;
+};
+
+/**
+ * Goes through both logs side by side. Equal events in equal order are equal streams; on the way, each
+ * of the source's positions gets the target's of the last event at or before it.
+ */
+async function compare(
+  from: EventStore,
+  target: EventStore,
+  positions: Position[],
+): Promise<Compared> {
+  const open = [...positions].sort((a, b) => (isAfter(a, b) ? 1 : -1));
+  const places = new Map<string, Position | null>();
+  const streams = new Map<string, Head>();
+  let events = 0;
+  let place: Position | null = null;
+  const copies = eventsOf(target);
+  const pass = (next?: Position) => {
+    for (let p = open[0]; p && (!next || isAfter(next, p)); p = open[0]) {
+      places.set(formatPosition(p), place);
+      open.shift();
+    }
+  };
+  for await (const event of eventsOf(from)) {
+    const { value } = await copies.next();
+    if (value?.id !== event.id || value.stream !== event.stream || value.hash !== event.hash) {
+      throw differs(event.stream);
+    }
+    pass(event.position);
+    place = value.position;
+    streams.set(event.stream, event);
+    events++;
+  }
+  pass();
+  const { value: extra } = await copies.next();
+  if (extra) throw differs(extra.stream);
+  return { events, streams, places };
+}
+
+function differs(stream: string): ConfigError {
+  return new ConfigError(
+    `The two histories differ at ${stream}: each has events that the other has not, or in another order. Nothing was switched.`,
+  );
+}
+
+async function* eventsOf(store: EventStore): AsyncGenerator<StoredEvent, undefined> {
+  for (let after = BEGINNING; ;) {
+    const page = await store.readAll(after, BATCH);
+    yield* page;
+    const last = page.at(-1);
+    if (!last) return undefined;
+    after = last.position;
+  }
+}
+
+/** With PostgreSQL no row may lag behind its stream, as it may with the other engine. */
+async function bringUpRows(
+  database: DataSource,
+  config: Config,
+  store: EventStore,
+  streams: Map<string, Head>,
+): Promise<void> {
+  const rows = new Rows(database, store, new PersonalKeys(database, config));
+  for (const tables of rowTables) {
+    const prefix = `${tables.aggregate.name}-`;
+    const known: { id: number; revision: number }[] = await database.query(
+      `select id, revision from ${tables.table}`,
+    );
+    const revisions = new Map(known.map(({ id, revision }) => [id, revision]));
+    for (const [stream, head] of streams) {
+      if (!stream.startsWith(prefix)) continue;
+      const id = Number(stream.slice(prefix.length));
+      if ((revisions.get(id) ?? -1) < head.revision) await rows.catchUp(tables, id);
+    }
+  }
+}
+
+/** Whether an earlier run has come to its end: then the positions are the target's already. */
+async function isMoved(guard: pg.Client, to: Engine): Promise<boolean> {
+  const { rowCount } = await guard.query('select from es.checkpoints where subscription = $1', [
+    MARKERS[to],
+  ]);
+  return rowCount !== 0;
+}
+
+async function positionsIn(guard: pg.Client): Promise<Position[]> {
+  const { rows } = await guard.query<{ position: string }>(
+    `select position from es.checkpoints where subscription <> all ($1)
+     union select active_from from webhook_subscriptions where active_from is not null`,
+    [Object.values(MARKERS)],
+  );
+  return rows.map((row) => parsePosition(row.position));
+}
+
+async function takePlaces(
+  pool: pg.Pool,
+  to: Engine,
+  places: Map<string, Position | null>,
+): Promise<void> {
+  const mapped = [
+    [...places.keys()],
+    [...places.values()].map((place) => place && formatPosition(place)),
+  ];
+  await inTransaction(pool, async (client) => {
+    await client.query('delete from es.checkpoints where subscription = any ($1)', [
+      Object.values(MARKERS),
+    ]);
+    // A subscription that has seen nothing yet has no checkpoint at all.
+    await client.query(
+      `delete from es.checkpoints c using unnest($1::text[], $2::text[]) as p (old, new)
+       where c.position = p.old and p.new is null`,
+      mapped,
+    );
+    await client.query(
+      `update es.checkpoints c set position = p.new, updated_at = now()
+       from unnest($1::text[], $2::text[]) as p (old, new) where c.position = p.old`,
+      mapped,
+    );
+    await client.query(
+      `update webhook_subscriptions s set active_from = coalesce(p.new, $3)
+       from unnest($1::text[], $2::text[]) as p (old, new) where s.active_from = p.old`,
+      [...mapped, formatPosition(BEGINNING)],
+    );
+    await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
+      MARKERS[to],
+      formatPosition(BEGINNING),
+    ]);
+  });
+}

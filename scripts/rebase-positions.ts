@@ -1,0 +1,161 @@
+import type pg from 'pg';
+import { ConfigError, readConfig } from '#kernel/config.js';
+import { isConnectionLoss } from '#database/connection.js';
+import { MOVED_TO_EVENTSTOREDB } from '#event-store/positions-check.js';
+import { runScript } from './run-script.js';
+import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
+
+/** Below every id that a server gives to a transaction, so what is appended later sorts behind. */
+const TX = '1';
+
+const POSITION = `split_part(p.position, ':', 1)::numeric::text::xid8, split_part(p.position, ':', 2)::bigint`;
+/** Where a position is: the last event at or before it, which keeps its id. */
+const PLACES = `
+  select p.position, e.event_id
+  from (
+    select position from es.checkpoints
+    union select active_from from webhook_subscriptions where active_from is not null
+  ) p
+  left join lateral (
+    select e.event_id from es.events e where (e.tx, e.pos) <= (${POSITION})
+    order by e.tx desc, e.pos desc limit 1
+  ) e on true`;
+
+const REPLACED = (table: string, column: string) => `
+  update ${table} t
+  set ${column} = lpad('${TX}', 20, '0') || ':' || lpad(coalesce(e.pos, 0)::text, 20, '0')
+  from unnest($1::text[], $2::uuid[]) as p (position, event_id)
+  left join es.events e on e.event_id = p.event_id
+  where t.${column} = p.position`;
+
+/** What makes the new table what the old one was: statements that name it as the old one. */
+const REMADE = `
+  select statement from (
+    select 1 as turn, format('alter table es.events add constraint %I %s', conname,
+      pg_get_constraintdef(oid)) as statement
+    from pg_constraint where conrelid = 'es.events'::regclass and contype in ('p', 'u', 'x')
+    union all
+    select 2, pg_get_indexdef(indexrelid) from pg_index i
+    where indrelid = 'es.events'::regclass
+      and not exists (select from pg_constraint where conindid = i.indexrelid)
+    union all
+    select 3, pg_get_triggerdef(oid) from pg_trigger
+    where tgrelid = 'es.events'::regclass and not tgisinternal
+    union all
+    select 4, format('alter table es.events enable always trigger %I', tgname) from pg_trigger
+    where tgrelid = 'es.events'::regclass and not tgisinternal and tgenabled = 'A'
+    union all
+    select 5, format('alter table es.events owner to %I', pg_get_userbyid(relowner))
+    from pg_class where oid = 'es.events'::regclass
+    union all
+    select 6, format('grant %s on es.events to %s', privilege_type,
+      case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end)
+    from pg_class, aclexplode(relacl) where pg_class.oid = 'es.events'::regclass
+  ) remade order by turn`;
+
+/**
+ * After a logical dump and restore: gives all events positions that fit this server, in the order that
+ * they had. Everything that names a position is moved along, in the same transaction.
+ */
+runScript(async () => {
+  const config = readConfig(process.env);
+  if (config.eventstoreUrl !== null) {
+    throw new ConfigError('EVENTSTORE_URL is set: EventStoreDB keeps its own positions.');
+  }
+  const { databaseMigrationUrl } = config;
+  const events = await withServicesStopped(databaseMigrationUrl, 'rebase-positions', rebase);
+  console.log(`${events} events stand in their old order, at positions of this server`);
+});
+
+async function rebase(client: pg.Client): Promise<number> {
+  await client.query('begin');
+  try {
+    const events = await rebaseIn(client);
+    await client.query('commit');
+    return events;
+  } catch (error) {
+    if (!isConnectionLoss(error)) await client.query('rollback');
+    throw error;
+  }
+}
+
+async function rebaseIn(client: pg.Client): Promise<number> {
+  await client.query(
+    'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions in access exclusive mode',
+  );
+  // Whoever starts now waits for the lock; whoever started before it is seen here.
+  await refuseWhileConnected(client);
+  const moved = await client.query('select from es.checkpoints where subscription = $1', [
+    MOVED_TO_EVENTSTOREDB,
+  ]);
+  if (moved.rowCount !== 0) {
+    throw new ConfigError('The history was moved to EventStoreDB, which keeps its own positions.');
+  }
+  const { rows: places } = await client.query<{ position: string; event_id: string | null }>(
+    PLACES,
+  );
+  const { rows: remade } = await client.query<{ statement: string }>(REMADE);
+  const before = await countOf(client);
+
+  await client.query(
+    'create table es.events_rebased (like es.events including all excluding indexes)',
+  );
+  const columns = await columnsOf(client);
+  await client.query(
+    `insert into es.events_rebased (tx, pos, ${columns})
+     select '${TX}'::xid8, row_number() over (order by e.tx, e.pos), ${columns} from es.events e
+     order by e.tx, e.pos`,
+  );
+  await client.query('drop table es.events');
+  await client.query('alter table es.events_rebased rename to events');
+  for (const { statement } of remade) await client.query(statement);
+  await client.query('analyze es.events');
+
+  const mapped = [places.map((place) => place.position), places.map((place) => place.event_id)];
+  await client.query(REPLACED('es.checkpoints', 'position'), mapped);
+  await client.query(REPLACED('webhook_subscriptions', 'active_from'), mapped);
+  await client.query(
+    `select setval('es.global_seq', greatest(last_value, $1::bigint)) from es.global_seq
+     where $1::bigint > 0`,
+    [before],
+  );
+  await check(client, before);
+  return before;
+}
+
+async function columnsOf(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ columns: string }>(
+    `select string_agg(quote_ident(attname), ', ' order by attnum) as columns from pg_attribute
+     where attrelid = 'es.events'::regclass and attnum > 0 and not attisdropped
+       and attgenerated = '' and attname not in ('tx', 'pos')`,
+  );
+  if (!rows[0]) throw new Error('a table has columns');
+  return rows[0].columns;
+}
+
+async function countOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ n: number }>('select count(*) as n from es.events');
+  return rows[0]?.n ?? 0;
+}
+
+/** @throws and so undoes everything, when the new order is not one that streams can have */
+async function check(client: pg.Client, before: number): Promise<void> {
+  const after = await countOf(client);
+  if (after !== before) throw new Error(`of ${before} events ${after} were copied`);
+  const { rows } = await client.query<{ stream_id: string }>(
+    `select stream_id from (
+       select stream_id, revision, row_number() over (partition by stream_id order by tx, pos) as nth
+       from es.events) e
+     where revision <> nth - 1
+     union all
+     select s.stream_id from es.streams s
+     left join es.events e on e.stream_id = s.stream_id and e.revision = s.revision
+     where e.hash is distinct from s.hash
+     limit 1`,
+  );
+  if (rows[0]) {
+    throw new ConfigError(
+      `The events of ${rows[0].stream_id} are not in the order of their revisions, so nothing was changed: events were appended after the restore.`,
+    );
+  }
+}

@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { readConfig } from '#kernel/config.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { startProgram, type Program } from './support/program.js';
+import { Receiver } from './support/receiver.js';
+import { Client } from './support/service.js';
+import { historyOf, openStore } from './support/store.js';
+import { enrol } from './support/story.js';
+
+const SLOW = 120_000;
+const CLEAN = 'every row is the fold of its stream, every hash is right';
+const DIFFERENT = 'The two histories differ';
+
+let server: EventStoreDb;
+let database: TestDatabase;
+let receiver: Receiver;
+let store: Client;
+/** The customer card that is stamped under each engine. */
+let path: string;
+let onPostgres: NodeJS.ProcessEnv;
+let onEventStoreDb: NodeJS.ProcessEnv;
+const programs = new Map<string, Program>();
+
+beforeAll(async () => {
+  server = await startEventStoreDb();
+  database = await testDatabase();
+  receiver = await Receiver.start();
+  const port = await freePort();
+  onPostgres = testEnvironment(database.url, {
+    PORT: String(port),
+    EVENTSTORE_URL: '',
+    WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+    WEBHOOK_TIME_SCALE: '100',
+  });
+  onEventStoreDb = {
+    ...onPostgres,
+    EVENTSTORE_URL: server.connectionString,
+    EVENTSTORE_STREAM_PREFIX: 'moved_',
+  };
+  const { output } = await run('setup', onPostgres);
+  const { api_token, account_id } = JSON.parse(output) as {
+    api_token: string;
+    account_id: number;
+  };
+  store = new Client(`http://127.0.0.1:${port}`, account_id, api_token);
+}, SLOW);
+
+afterAll(async () => {
+  await stop();
+  await receiver.stop();
+  await server.stop();
+  await database.drop();
+}, SLOW);
+
+describe('the history moves', () => {
+  it(
+    'to EventStoreDB, killed half-way and run again',
+    async () => {
+      await start('api', onPostgres);
+      const { status } = await store.post(`${store.store}/webhook_subscriptions`, {
+        events: ['stamp.earned'],
+        target_url: receiver.url,
+      });
+      expect(status).toBe(201);
+      for (let i = 0; i < 10; i++) ({ path } = await enrol(store, { rewards: [5] }));
+      await stamp(3);
+      await start('dispatcher', onPostgres);
+      await untilReceived(3);
+      const refused = await run('move-events', onEventStoreDb, '--to', 'eventstoredb');
+      expect(refused.status).toBe(1);
+      expect(refused.output).toContain('Inkpad is still connected to the database (inkpad api');
+      await stop('dispatcher');
+      await stamp(2);
+      await stop();
+
+      const before = await historyIn(onPostgres);
+      server.fault.delayAnswers(40);
+      const killed = move('eventstoredb');
+      const gone = once(killed, 'exit');
+      await eventually(
+        () => server.appended,
+        (appended) => appended > 5,
+        30_000,
+      );
+      killed.kill('SIGKILL');
+      await gone;
+      server.fault.clear();
+      expect(server.appended).toBeLessThan(before.length);
+
+      expect(await run('move-events', onEventStoreDb, '--to', 'eventstoredb')).toMatchObject({
+        status: 0,
+        output: expect.stringContaining(`eventstoredb holds all ${before.length} events`),
+      });
+      expect((await historyIn(onEventStoreDb)).map(placeless)).toEqual(before.map(placeless));
+      const verified = await run('verify', onEventStoreDb);
+      expect(verified.output).toContain(CLEAN);
+      expect(verified.status).toBe(0);
+    },
+    SLOW,
+  );
+
+  it('once: another run copies nothing and leaves every position as it is', async () => {
+    const positions = await positionsIn();
+    const again = await run('move-events', onEventStoreDb, '--to', 'eventstoredb');
+    expect([again.status, again.output]).toEqual([0, expect.stringContaining(' 0 of them copied')]);
+    expect(await positionsIn()).toEqual(positions);
+  });
+
+  it('so that PostgreSQL is not written to by mistake', async () => {
+    const { status, output } = await run('verify', onPostgres);
+    expect(status).toBe(1);
+    expect(output.trim()).toMatch(/^The history of this database was moved to EventStoreDB: .*$/);
+  });
+
+  it(
+    'and the service goes on with EventStoreDB, webhooks exactly where they were',
+    async () => {
+      await start('api', onEventStoreDb);
+      await start('dispatcher', onEventStoreDb);
+      await stamp(2);
+      expect(await balance()).toBe(7);
+      await untilReceived(7);
+      await stop();
+      expect((await run('verify', onEventStoreDb)).status).toBe(0);
+    },
+    SLOW,
+  );
+
+  it(
+    'back to PostgreSQL, which has its older part already',
+    async () => {
+      const before = await historyIn(onEventStoreDb);
+      const stale = await run('move-events', onEventStoreDb, '--to', 'eventstoredb');
+      expect([stale.status, stale.output]).toEqual([1, expect.stringContaining(DIFFERENT)]);
+      const back = await run('move-events', onEventStoreDb, '--to', 'postgres');
+      expect([back.status, back.output]).toEqual([
+        0,
+        expect.stringMatching(`postgres holds all ${before.length} events .* 2 of them copied`),
+      ]);
+      expect((await historyIn(onPostgres)).map(placeless)).toEqual(before.map(placeless));
+      const verified = await run('verify', onPostgres);
+      expect(verified.output).toContain(CLEAN);
+      expect(verified.status).toBe(0);
+
+      await start('api', onPostgres);
+      await start('dispatcher', onPostgres);
+      await stamp(2);
+      expect(await balance()).toBe(9);
+      await untilReceived(9);
+      await stop();
+    },
+    SLOW,
+  );
+});
+
+async function stamp(times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  }
+}
+
+async function balance(): Promise<number> {
+  return (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+}
+
+/** So many, each once, and nothing left that is still to be sent. */
+async function untilReceived(count: number): Promise<void> {
+  const state = await eventually(
+    async () => ({
+      received: receiver.received.length,
+      delivered: (
+        await database.query(`select 1 from webhook_deliveries where status = 'delivered'`)
+      ).rowCount,
+    }),
+    ({ received, delivered }) => received >= count && delivered !== null && delivered >= count,
+    30_000,
+  );
+  expect(state).toEqual({ received: count, delivered: count });
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(count);
+}
+
+const placeless = ({ position: _position, ...event }: StoredEvent) => event;
+
+async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
+  const opened = await openStore(readConfig(environment));
+  try {
+    return await historyOf(opened.store);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function positionsIn(): Promise<unknown[]> {
+  const { rows } = await database.query(
+    `select subscription as name, position from es.checkpoints
+     union all select id::text, active_from from webhook_subscriptions order by 1`,
+  );
+  return rows;
+}
+
+async function start(app: 'api' | 'dispatcher', environment: NodeJS.ProcessEnv): Promise<void> {
+  const program = startProgram(`dist/apps/${app}/src/main.js`, environment);
+  programs.set(app, program);
+  if (app === 'dispatcher') return;
+  await eventually(
+    () =>
+      fetch(`${store.baseUrl}/health`).then(
+        ({ status }) => String(status),
+        () => program.output(),
+      ),
+    (state) => /^\d+$/.test(state),
+    30_000,
+  );
+}
+
+/** Without a name: all that run. */
+async function stop(...names: string[]): Promise<void> {
+  for (const name of names.length > 0 ? names : [...programs.keys()]) {
+    await programs.get(name)?.kill('SIGTERM');
+    programs.delete(name);
+  }
+}
+
+const move = (to: string) =>
+  spawn(process.execPath, ['dist/scripts/move-events.js', '--to', to], {
+    env: { PATH: process.env['PATH'], ...onEventStoreDb },
+    stdio: 'ignore',
+  });
+
+/** Not synchronously: the EventStoreDB that it talks to is in this process. */
+async function run(
+  script: string,
+  environment: NodeJS.ProcessEnv,
+  ...args: string[]
+): Promise<{ status: number | null; output: string }> {
+  const child = spawn(process.execPath, [`dist/scripts/${script}.js`, ...args], {
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += String(chunk)));
+  child.stderr.on('data', (chunk) => (output += String(chunk)));
+  await once(child, 'close');
+  return { status: child.exitCode, output };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const listener = createServer();
+    listener.listen(0, '127.0.0.1', () => {
+      const { port } = listener.address() as AddressInfo;
+      listener.close(() => resolve(port));
+    });
+  });
+}

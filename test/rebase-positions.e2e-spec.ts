@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { readConfig } from '#kernel/config.js';
+import { startPostgres, type EmbeddedPostgres } from '../scripts/embedded-postgres.mjs';
+import { testEnvironment } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram, type Program } from './support/program.js';
+import { Receiver, type Received } from './support/receiver.js';
+import { Client, startService } from './support/service.js';
+import { historyOf, openStore } from './support/store.js';
+import { enrol } from './support/story.js';
+
+const API = 'dist/apps/api/src/main.js';
+const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
+const REBASE = 'dist/scripts/rebase-positions.js';
+const VERIFY = 'dist/scripts/verify.js';
+const SLOW = 120_000;
+const SETTINGS = {
+  EVENTSTORE_URL: '',
+  WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+  WEBHOOK_TIME_SCALE: '100',
+};
+
+/** The server that the dump is restored on: young, so that its transaction ids are low. */
+let restored: EmbeddedPostgres;
+let environment: NodeJS.ProcessEnv;
+let receiver: Receiver;
+let store: Client;
+let path: string;
+/** Told from the middle of the history on. */
+let late: Receiver;
+let before: StoredEvent[];
+const programs: Program[] = [];
+
+beforeAll(async () => {
+  [receiver, late] = [await Receiver.start(), await Receiver.start()];
+  const service = await startService(SETTINGS);
+  try {
+    await service.database.query(
+      'do $$ begin for i in 1..20000 loop perform pg_current_xact_id(); commit; end loop; end $$',
+    );
+    const owner = await service.newStore();
+    await subscribe(owner, receiver);
+    ({ path } = await enrol(owner));
+    for (let i = 0; i < 3; i++) await owner.post(`${path}/stamp`, { stamps: 1 });
+    const dispatcher = startProgram(
+      DISPATCHER,
+      testEnvironment(service.database.url, { ...SETTINGS, ...service.environment }),
+    );
+    await eventually(
+      () => service.database.query(`select 1 from webhook_deliveries where status = 'delivered'`),
+      (delivered) => delivered.rowCount === 3,
+      30_000,
+    );
+    await dispatcher.kill('SIGTERM');
+    await subscribe(owner, late);
+    for (let i = 0; i < 2; i++) await owner.post(`${path}/stamp`, { stamps: 1 });
+    before = await service.history();
+
+    const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-restored-'));
+    restored = await startPostgres({ dataDir, tie: true, settings: { fsync: 'off' } });
+    const port = await freePort();
+    environment = testEnvironment(restored.url, { ...SETTINGS, PORT: String(port) });
+    store = new Client(`http://127.0.0.1:${port}`, owner.accountId, owner.token);
+    const migrated = run('dist/scripts/migrate.js');
+    if (migrated.status !== 0) throw new Error(`migration failed:\n${migrated.output}`);
+    await dumpAndRestore(service.database.url, restored.url);
+  } finally {
+    await service.stop();
+  }
+}, SLOW);
+
+afterAll(async () => {
+  await Promise.all(programs.map((program) => program.kill('SIGTERM')));
+  await Promise.all([receiver.stop(), late.stop()]);
+  await restored.remove();
+}, SLOW);
+
+describe('a database restored from a logical dump', () => {
+  it.each([API, DISPATCHER, VERIFY])('%s refuses it with one sentence', (program) => {
+    const { status, output } = run(program);
+    expect(status).toBe(1);
+    expect(output.trim()).toBe(
+      'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
+    );
+  });
+
+  it('is migrated all the same', () => {
+    expect(run('dist/scripts/migrate.js')).toEqual({
+      status: 0,
+      output: 'the database is up to date\n',
+    });
+  });
+
+  it('is not rebased while anything of Inkpad is connected', async () => {
+    const api = await connect(restored.url, 'inkpad api');
+    const { status, output } = run(REBASE);
+    await api.end();
+    expect([status, output.trim()]).toEqual([
+      1,
+      'Inkpad is still connected to the database (inkpad api): stop the api, the dispatcher and all scripts first.',
+    ]);
+  });
+
+  it('is left alone when events were appended to it before anybody noticed', async () => {
+    await ask('create database appended template inkpad', 'postgres');
+    const url = new URL(restored.url);
+    url.pathname = '/appended';
+    const used = { ...environment, DATABASE_URL: url.href };
+    const last = before.at(-1);
+    if (!last) throw new Error('there is a history');
+    const opened = await openStore(readConfig(used));
+    const { stream, revision, hash } = last;
+    const again = { ...last, id: randomUUID() };
+    await opened.store.commit({
+      accountId: store.accountId,
+      writes: [{ stream, expected: { revision, hash }, events: [again] }],
+    });
+    await opened.close();
+    const events = await ask('select tx::text, pos, event_id from es.events', 'appended');
+    const { status, output } = run(REBASE, used);
+    expect([status, output.trim()]).toEqual([
+      1,
+      `The events of ${stream} are not in the order of their revisions, so nothing was changed: events were appended after the restore.`,
+    ]);
+    expect(await ask('select tx::text, pos, event_id from es.events', 'appended')).toEqual(events);
+  });
+
+  it('keeps its order when it is rebased, once and again, and stays as protected as it was', async () => {
+    const was = await shape();
+    const rebased = `${before.length} events stand in their old order, at positions of this server\n`;
+    expect(run(REBASE)).toEqual({ status: 0, output: rebased });
+    const history = await readHistory();
+    expect(history.map(withoutPosition)).toEqual(before.map(withoutPosition));
+    const positions = await positionsIn();
+    expect(run(REBASE)).toEqual({ status: 0, output: rebased });
+    expect(await readHistory()).toEqual(history);
+    expect(await positionsIn()).toEqual(positions);
+    expect(await shape()).toEqual(was);
+    await expect(ask('delete from es.events')).rejects.toThrow('never changed or removed');
+  });
+
+  it(
+    'then goes on: new events come last, and webhooks go on exactly where they were',
+    async () => {
+      const sentBefore = receiver.received.map(idOf);
+      expect(sentBefore.length).toBe(3);
+      programs.push(startProgram(API, environment), startProgram(DISPATCHER, environment));
+      await eventually(
+        () =>
+          store.get(path).then(
+            ({ status }) => status,
+            () => 'no connection',
+          ),
+        (status) => status === 200,
+        30_000,
+      );
+      for (let i = 0; i < 2; i++) {
+        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+      }
+      const history = await eventually(readHistory, (events) => events.length > before.length + 1);
+      expect(history.slice(0, before.length).map(withoutPosition)).toEqual(
+        before.map(withoutPosition),
+      );
+      expect(history.length).toBe(before.length + 2);
+
+      await eventually(
+        () => [receiver.received.length, late.received.length],
+        ([all = 0, some = 0]) => all >= 7 && some >= 4,
+        30_000,
+      );
+      await eventually(
+        () => ask(`select 1 from webhook_deliveries where status <> 'delivered'`),
+        (pending) => pending.length === 0,
+      );
+      const sent = receiver.received.map(idOf);
+      expect(sent.length).toBe(7);
+      expect(new Set(sent).size).toBe(7);
+      expect(sent.slice(0, 3)).toEqual(sentBefore);
+      expect(late.received.map(idOf)).toEqual(sent.slice(3));
+
+      const verified = run(VERIFY);
+      expect(verified.output).toContain('every row is the fold of its stream');
+      expect(verified.status).toBe(0);
+    },
+    SLOW,
+  );
+});
+
+async function subscribe(client: Client, to: Receiver): Promise<void> {
+  const { status } = await client.post(`${client.store}/webhook_subscriptions`, {
+    events: ['stamp.earned'],
+    target_url: to.url,
+  });
+  expect(status).toBe(201);
+}
+
+const idOf = ({ headers }: Received) => headers['webhook-id'];
+
+const withoutPosition = ({ position: _position, ...event }: StoredEvent) => event;
+
+async function readHistory(): Promise<StoredEvent[]> {
+  const opened = await openStore(readConfig(environment));
+  try {
+    return await historyOf(opened.store);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** What names positions. */
+async function positionsIn(): Promise<unknown[]> {
+  return ask(
+    `select subscription as name, position from es.checkpoints
+     union all select id::text, active_from from webhook_subscriptions order by 1`,
+  );
+}
+
+/** Indexes, constraints, triggers, owner and grants of the events. */
+async function shape(): Promise<unknown[]> {
+  return ask(
+    `select indexdef as what from pg_indexes where schemaname = 'es' and tablename = 'events'
+     union all select conname::text || pg_get_constraintdef(oid) from pg_constraint
+       where conrelid = 'es.events'::regclass
+     union all select tgenabled::text || pg_get_triggerdef(oid) from pg_trigger
+       where tgrelid = 'es.events'::regclass
+     union all select relowner::regrole::text || ' ' || coalesce(relacl::text, '') from pg_class
+       where oid = 'es.events'::regclass
+     union all select concat_ws(' ', attnum, attname, atttypid::regtype, attnotnull) from pg_attribute
+       where attrelid = 'es.events'::regclass
+     order by 1`,
+  );
+}
+
+/** What pg_dump and pg_restore do to a migrated database: all rows and sequences, as they were. */
+async function dumpAndRestore(fromUrl: string, toUrl: string): Promise<void> {
+  const from = await connect(fromUrl);
+  const to = await connect(toUrl);
+  await to.query('set session_replication_role = replica');
+  await to.query('create role inkpad_reader');
+  await to.query('grant select on es.events to inkpad_reader');
+  const { rows: tables } = await from.query<{ name: string; columns: string }>(
+    `select format('%I.%I', table_schema, table_name) as name,
+       string_agg(quote_ident(column_name), ', ') as columns
+     from information_schema.columns join information_schema.tables t
+       using (table_schema, table_name)
+     where table_schema in ('public', 'es') and table_type = 'BASE TABLE'
+       and table_name <> 'migrations' and is_generated = 'NEVER'
+     group by 1`,
+  );
+  for (const { name, columns } of tables) {
+    const { rows } = await from.query<{ dumped: string }>(
+      `select coalesce(json_agg(t), '[]')::text as dumped from ${name} t`,
+    );
+    await to.query(
+      `insert into ${name} (${columns}) overriding system value
+       select ${columns} from json_populate_recordset(null::${name}, $1)`,
+      [rows[0]?.dumped],
+    );
+  }
+  const { rows: sequences } = await from.query<{ name: string; value: string }>(
+    `select format('%I.%I', schemaname, sequencename) as name, last_value::text as value
+     from pg_sequences where last_value is not null`,
+  );
+  for (const { name, value } of sequences) await to.query('select setval($1, $2)', [name, value]);
+  await from.end();
+  await to.end();
+}
+
+async function ask(statement: string, name = 'inkpad'): Promise<unknown[]> {
+  const url = new URL(restored.url);
+  url.pathname = `/${name}`;
+  const client = await connect(url.href);
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function connect(url: string, name?: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, ...(name && { application_name: name }) });
+  await client.connect();
+  return client;
+}
+
+function run(
+  program: string,
+  settings: NodeJS.ProcessEnv = environment,
+): { status: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program], {
+    env: { PATH: process.env['PATH'], ...settings },
+    encoding: 'utf8',
+  });
+  return { status, output: stdout + stderr };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
