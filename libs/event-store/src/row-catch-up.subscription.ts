@@ -5,8 +5,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { BEGINNING, type EventStore, type Position, type StoredEvent } from './event-store.js';
-import { formatPosition, parsePosition } from './position.js';
+import { checkpointOf } from './checkpoint.js';
+import type { EventStore, Position, StoredEvent } from './event-store.js';
+import { formatPosition } from './position.js';
 import type { Rows, RowTable } from './rows.js';
 
 const SUBSCRIPTION = 'rows';
@@ -38,7 +39,7 @@ export class RowCatchUp {
     while (!signal.aborted) {
       try {
         await this.store.subscribe({
-          after: await this.checkpoint(),
+          after: await checkpointOf(this.pool, SUBSCRIPTION),
           batch: BATCH,
           signal,
           onEvents: async (events, position) => {
@@ -81,15 +82,6 @@ export class RowCatchUp {
       if (isDatabaseAway(error)) throw error;
       this.log.error(`${rows.table} ${id} stays behind its stream: ${String(error)}`);
     }
-  }
-
-  private async checkpoint(): Promise<Position> {
-    const { rows } = await this.pool.query<{ position: string }>(
-      'select position from es.checkpoints where subscription = $1',
-      [SUBSCRIPTION],
-    );
-    const [row] = rows;
-    return row ? parsePosition(row.position) : BEGINNING;
   }
 
   private async save(position: Position): Promise<void> {

@@ -6,6 +6,7 @@ import type { Config } from '#kernel/config.js';
 import { inTransaction, isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
+import { checkpointOf } from '#event-store/checkpoint.js';
 import {
   BEGINNING,
   EventStore,
@@ -120,7 +121,7 @@ export class FanOut {
     this.log.log('follows the log');
     for (let backOff = BACK_OFF_MS.first; !signal.aborted;) {
       try {
-        const after = await this.checkpoint();
+        const after = await checkpointOf(this.pool, SUBSCRIPTION);
         let position = after;
         await this.store.subscribe({
           after,
@@ -140,15 +141,6 @@ export class FanOut {
         backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
       }
     }
-  }
-
-  private async checkpoint(): Promise<Position> {
-    const { rows } = await this.pool.query<{ position: string }>(
-      'select position from es.checkpoints where subscription = $1',
-      [SUBSCRIPTION],
-    );
-    const [row] = rows;
-    return row ? parsePosition(row.position) : BEGINNING;
   }
 
   /** One event that fails must hold up only what comes after it, and its id must be known. */
