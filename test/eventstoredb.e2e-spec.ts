@@ -1,13 +1,22 @@
-import { eventStoreContract } from '#event-store/event-store.contract.js';
+import { describe, expect, it } from '@jest/globals';
+import { event, eventStoreContract, newStream } from '#event-store/event-store.contract.js';
+import type { Position } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
+import { isAfter } from '#event-store/position.js';
 import { dataSource } from '#database/data-source.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
 import { startEventStoreDb } from './support/eventstoredb/server.mjs';
 
-async function open(options: { batchAppend: boolean }) {
+async function open(options: { batchAppend: boolean }, streams = ['thing-']) {
   const database = await testDatabase();
   const server = await startEventStoreDb(options);
-  return openOn(database, { EVENTSTORE_URL: server.connectionString }, () => server.stop());
+  return openOn(
+    database,
+    { EVENTSTORE_URL: server.connectionString },
+    () => server.stop(),
+    streams,
+  );
 }
 
 /** The real one, where there is one. */
@@ -21,11 +30,14 @@ async function openOn(
   database: TestDatabase,
   environment: NodeJS.ProcessEnv,
   stop: () => Promise<void>,
+  streams = ['thing-'],
 ) {
   const config = testConfig(database.url, environment);
   const source = await dataSource(config, 'test').initialize();
-  const store = new EventStoreDbEventStore(source, config, ['thing-']);
+  const store = new EventStoreDbEventStore(source, config, streams);
   return {
+    config,
+    source,
     store,
     close: async () => {
       await store.onApplicationShutdown();
@@ -42,3 +54,42 @@ eventStoreContract('EventStoreDB without batch append', () => open({ batchAppend
 if (process.env['EVENTSTORE_URL'] && process.env['TEST_ENGINE'] === 'eventstoredb') {
   eventStoreContract('the EventStoreDB at EVENTSTORE_URL', openReal);
 }
+
+describe('a subscription whose filter lets nothing through', () => {
+  it('moves its checkpoint all the same, so that a restart does not read everything again', async () => {
+    const { store, source, config, close } = await open({ batchAppend: true }, ['nobody-']);
+    const writer = new EventStoreDbEventStore(source, config, ['thing-']);
+    const from = await store.head();
+    const stop = new AbortController();
+    const seen: { events: number; position: Position }[] = [];
+    const following = store.subscribe({
+      after: from,
+      batch: 10,
+      signal: stop.signal,
+      onEvents: async (events, position) => void seen.push({ events: events.length, position }),
+    });
+    await eventually(
+      async () => {
+        await writer.commit({
+          accountId: 1,
+          writes: [
+            {
+              stream: newStream(),
+              expected: null,
+              events: Array.from({ length: 100 }, () => event('A')),
+            },
+          ],
+        });
+        return seen.length;
+      },
+      (count) => count > 0,
+    );
+    stop.abort();
+    await following;
+    expect(seen.every(({ events, position }) => events === 0 && isAfter(position, from))).toBe(
+      true,
+    );
+    await writer.onApplicationShutdown();
+    await close();
+  });
+});
