@@ -20,6 +20,8 @@ const base = {
 };
 
 export default {
+  // Against hanging for ever, not a measure: a busy machine may be many times slower.
+  testTimeout: 120_000,
   reporters: ['default', '<rootDir>/test/support/counts.cjs'],
   projects: [
     { ...base, displayName: 'unit', testMatch: ['<rootDir>/libs/**/*.spec.ts'] },

@@ -129,6 +129,7 @@ describe('kill -9 in the middle of a stream of stamps', () => {
       for (let i = 0; i < CARDS; i++) cards.push((await enrol(store)).path);
 
       const answered: string[] = [];
+      const refused: string[] = [];
       const sent: string[] = [];
       let stamping = true;
       const tills = cards.map(async (path, till) => {
@@ -138,6 +139,7 @@ describe('kill -9 in the middle of a stream of stamps', () => {
           const status = await stampOnce(path, requestId);
           expect([200, 503, 'no answer']).toContain(status);
           if (status === 200) answered.push(requestId);
+          if (status === 503) refused.push(requestId);
         }
       });
       for (let round = 0; round < 2; round++) {
@@ -160,6 +162,7 @@ describe('kill -9 in the middle of a stream of stamps', () => {
       const recorded = await requestIdsOf(sent);
       expect(recorded.length).toBe(new Set(recorded).size);
       expect(answered.filter((id) => !recorded.includes(id))).toEqual([]);
+      expect(refused.filter((id) => recorded.includes(id))).toEqual([]);
       expect(run('verify')).toContain('every row is the fold of its stream');
 
       const mine = () =>

@@ -48,6 +48,7 @@ import {
   takeOverIntents,
   type Intent,
 } from './intents.js';
+import { faultOf, within } from './eventstoredb-faults.js';
 import { Lanes } from './lanes.js';
 import { refuseHistoryInPostgres } from './positions-check.js';
 import { isAfter } from './position.js';
@@ -61,9 +62,6 @@ const RECOVER_EVERY_MS = 5_000;
 const RECONNECT_MS = { first: 100, longest: 5_000 };
 
 type Metadata = EventMeta & { schemaVersion: number; hash: string };
-
-/** No answer within our own deadline: the client sets none for what it has sent. */
-class NoAnswerError extends Error {}
 
 /**
  * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
@@ -143,6 +141,8 @@ export class EventStoreDbEventStore
 
   override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
     const found: StoredEvent[] = [];
+    // Some of what is read is not ours, and the first is the one that was read last.
+    const maxCount = Math.min(PAGE, 2 * limit + 1);
     for (let from = after; found.length < limit;) {
       let read = 0;
       let last = from;
@@ -151,7 +151,7 @@ export class EventStoreDbEventStore
           this.client.readAll({
             fromPosition: isAfter(from, BEGINNING) ? from : START,
             direction: FORWARDS,
-            maxCount: PAGE,
+            maxCount,
           }),
         (streamName, position) => {
           read++;
@@ -163,7 +163,7 @@ export class EventStoreDbEventStore
         if (isAfter(event.position, from) && found.length < limit) found.push(event);
       }
       // Reads begin with the event at their position, so a page of one is the last that there is.
-      if (read < PAGE) break;
+      if (read < maxCount) break;
       from = last;
     }
     return found;
@@ -273,14 +273,12 @@ export class EventStoreDbEventStore
   private async commitOne(commit: Commit): Promise<Head[]> {
     const [prepared] = prepareWrites(commit);
     if (!prepared) throw new Error('a commit writes something');
-    const { write } = prepared;
+    const { stream, row } = prepared.write;
     const head = lastHead(prepared);
-    await this.append(write);
-    if (write.row) {
-      const { accountId } = commit;
-      await this.rowFollows(() =>
-        this.rowLanes.add({ accountId, stream: write.stream, head, row: write.row ?? missing() }),
-      );
+    await this.append(prepared.write);
+    if (row) {
+      const placed = { accountId: commit.accountId, stream, head, row };
+      await this.rowFollows(() => this.rowLanes.add(placed));
     }
     return [head];
   }
@@ -494,51 +492,12 @@ function positionOf(recorded: JSONRecordedEvent): Position {
   return { commit: position.commit, prepare: position.prepare };
 }
 
-type Fault = 'conflict' | 'missing' | 'unreachable' | 'unanswered' | 'again' | 'other';
-
-/** Never sent at all: gRPC found nobody to talk to. */
-const NOBODY_THERE =
-  /ECONNREFUSED|No connection established|Failed to connect|Name resolution failed|discover|ENOTFOUND|getaddrinfo/i;
-
-/** Errors of the client, and the raw gRPC ones that it lets through after an outage. */
-function faultOf(error: unknown): Fault {
-  if (error instanceof NoAnswerError) return 'unanswered';
-  if (!(error instanceof Error)) return 'other';
-  const { type, code } = error as { type?: string; code?: number };
-  if (type === 'wrong-expected-version') return 'conflict';
-  if (type === 'stream-not-found') return 'missing';
-  if (type === 'not-leader') return 'again';
-  if (NOBODY_THERE.test(error.message)) return 'unreachable';
-  const lost =
-    ['unavailable', 'timeout', 'deadline-exceeded', 'cancelled', 'unknown'].includes(type ?? '') ||
-    [1, 2, 4, 14].includes(code ?? -1);
-  return lost ? 'unanswered' : 'other';
-}
-
-async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  const timer = new AbortController();
-  const late = wait(milliseconds, undefined, { signal: timer.signal }).then(() => {
-    throw new NoAnswerError(`no answer within ${milliseconds} ms`);
-  });
-  late.catch(() => undefined);
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    timer.abort();
-  }
-}
-
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   try {
     await wait(milliseconds, undefined, { signal });
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-}
-
-function missing(): never {
-  throw new Error('a row that was there is gone');
 }
 
 function messageOf(error: unknown): string {
