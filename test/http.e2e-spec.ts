@@ -411,7 +411,7 @@ describe('documents', () => {
   it('describe every operation that there is', async () => {
     const { status, body } = await anonymous.get<{
       openapi: string;
-      paths: Record<string, Record<string, { operationId: string }>>;
+      paths: Record<string, Record<string, { operationId: string; tags: string[] }>>;
       components: { schemas: Record<string, unknown> };
     }>('/openapi.json');
     expect(status).toBe(200);
@@ -421,6 +421,10 @@ describe('documents', () => {
     );
     expect(operations).toEqual(expect.arrayContaining(['stampCustomerCard', 'redeemReward']));
     expect(new Set(operations).size).toBe(operations.length);
+    const tags = Object.values(body.paths).flatMap((path) =>
+      Object.values(path).map((operation) => operation.tags.length),
+    );
+    expect(new Set(tags)).toEqual(new Set([1]));
     const text = JSON.stringify(body);
     for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       expect(Object.keys(body.components.schemas)).toContain(name);

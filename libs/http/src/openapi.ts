@@ -46,6 +46,8 @@ export function openApiDocument(app: INestApplication, config: Config): OpenAPIO
       .addServer(config.publicUrl)
       .addSecurity('token', { type: 'http', scheme: 'bearer' })
       .build(),
+    // Each operation names its tag; the controllers' names would list them all twice.
+    { autoTagControllers: false },
   );
   document.components = {
     ...document.components,
