@@ -5,7 +5,6 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres, type EmbeddedPostgres } from '../scripts/embedded-postgres.mjs';
-import { readConfig } from '#kernel/config.js';
 import { testEngine, testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import {
@@ -15,7 +14,7 @@ import {
 import { startProgram, type Program } from './support/program.js';
 import { isSigned, Receiver } from './support/receiver.js';
 import { Client } from './support/service.js';
-import { historyOf, openStore } from './support/store.js';
+import { historyIn } from './support/store.js';
 import { enrol } from './support/story.js';
 
 const API = 'dist/apps/api/src/main.js';
@@ -248,15 +247,10 @@ async function untilAnswering(): Promise<void> {
 }
 
 async function requestIdsOf(sent: string[]): Promise<string[]> {
-  const { store: events, close } = await openStore(readConfig(environment));
-  try {
-    const wanted = new Set(sent);
-    return (await historyOf(events))
-      .filter(({ type, meta }) => type === 'StampsEarned' && wanted.has(meta.requestId))
-      .map(({ meta }) => meta.requestId);
-  } finally {
-    await close();
-  }
+  const wanted = new Set(sent);
+  return (await historyIn(environment))
+    .filter(({ type, meta }) => type === 'StampsEarned' && wanted.has(meta.requestId))
+    .map(({ meta }) => meta.requestId);
 }
 
 function run(script: 'migrate' | 'setup' | 'verify'): string {

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { StoredEvent } from '#event-store/event-store.js';
-import { readConfig } from '#kernel/config.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
@@ -11,7 +10,7 @@ import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/ser
 import { startProgram, type Program } from './support/program.js';
 import { Receiver } from './support/receiver.js';
 import { Client } from './support/service.js';
-import { historyOf, openStore } from './support/store.js';
+import { historyIn } from './support/store.js';
 import { enrol } from './support/story.js';
 
 const SLOW = 120_000;
@@ -187,15 +186,6 @@ async function untilReceived(count: number): Promise<void> {
 }
 
 const placeless = ({ position: _position, ...event }: StoredEvent) => event;
-
-async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
-  const opened = await openStore(readConfig(environment));
-  try {
-    return await historyOf(opened.store);
-  } finally {
-    await opened.close();
-  }
-}
 
 async function positionsIn(): Promise<unknown[]> {
   const { rows } = await database.query(

@@ -14,7 +14,7 @@ import { eventually } from './support/eventually.js';
 import { startProgram, type Program } from './support/program.js';
 import { Receiver, type Received } from './support/receiver.js';
 import { Client, startService } from './support/service.js';
-import { historyOf, openStore } from './support/store.js';
+import { historyIn, openStore } from './support/store.js';
 import { enrol } from './support/story.js';
 
 const API = 'dist/apps/api/src/main.js';
@@ -137,11 +137,11 @@ describe('a database restored from a logical dump', () => {
     const was = await shape();
     const rebased = `${before.length} events stand in their old order, at positions of this server\n`;
     expect(run(REBASE)).toEqual({ status: 0, output: rebased });
-    const history = await readHistory();
+    const history = await historyIn(environment);
     expect(history.map(withoutPosition)).toEqual(before.map(withoutPosition));
     const positions = await positionsIn();
     expect(run(REBASE)).toEqual({ status: 0, output: rebased });
-    expect(await readHistory()).toEqual(history);
+    expect(await historyIn(environment)).toEqual(history);
     expect(await positionsIn()).toEqual(positions);
     expect(await shape()).toEqual(was);
     await expect(ask('delete from es.events')).rejects.toThrow('never changed or removed');
@@ -165,7 +165,10 @@ describe('a database restored from a logical dump', () => {
       for (let i = 0; i < 2; i++) {
         expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
       }
-      const history = await eventually(readHistory, (events) => events.length > before.length + 1);
+      const history = await eventually(
+        () => historyIn(environment),
+        (events) => events.length > before.length + 1,
+      );
       expect(history.slice(0, before.length).map(withoutPosition)).toEqual(
         before.map(withoutPosition),
       );
@@ -205,15 +208,6 @@ async function subscribe(client: Client, to: Receiver): Promise<void> {
 const idOf = ({ headers }: Received) => headers['webhook-id'];
 
 const withoutPosition = ({ position: _position, ...event }: StoredEvent) => event;
-
-async function readHistory(): Promise<StoredEvent[]> {
-  const opened = await openStore(readConfig(environment));
-  try {
-    return await historyOf(opened.store);
-  } finally {
-    await opened.close();
-  }
-}
 
 /** What names positions. */
 async function positionsIn(): Promise<unknown[]> {

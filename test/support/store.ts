@@ -1,5 +1,5 @@
 import { dataSource } from '#database/data-source.js';
-import type { Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#kernel/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
@@ -35,5 +35,15 @@ export async function historyOf(store: EventStore): Promise<StoredEvent[]> {
     if (!last) return events;
     events.push(...page);
     after = last.position;
+  }
+}
+
+/** The same for a service of which only the settings are known. */
+export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
+  const { store, close } = await openStore(readConfig(environment));
+  try {
+    return await historyOf(store);
+  } finally {
+    await close();
   }
 }

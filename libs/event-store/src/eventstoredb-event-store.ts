@@ -21,7 +21,8 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { EventMeta } from '#kernel/aggregate.js';
 import type { Config } from '#kernel/config.js';
-import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
@@ -490,16 +491,4 @@ function positionOf(recorded: JSONRecordedEvent): Position {
   const { position } = recorded as { position?: Position };
   if (!position) throw new Error(`the server gave no position for event ${recorded.id}`);
   return { commit: position.commit, prepare: position.prepare };
-}
-
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  try {
-    await wait(milliseconds, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -8,7 +8,7 @@ import {
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
-import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { CONFIG } from '#database/database.module.js';
 import { isConnectionLoss, withConnection } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
@@ -341,8 +341,4 @@ function isRolledBackForRetry(error: unknown): boolean {
     error instanceof pg.DatabaseError &&
     ['40P01', '40001', '55P03', '57014'].includes(error.code ?? '')
   );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,9 @@
 import { Logger } from '@nestjs/common';
 import type pg from 'pg';
 import type { DataSource } from 'typeorm';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { DomainEvent } from '#kernel/aggregate.js';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
 import { isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { checkpointOf } from './checkpoint.js';
@@ -48,8 +49,8 @@ export class RowCatchUp {
           },
         });
       } catch (error) {
-        this.log.warn(`goes on in a second: ${error instanceof Error ? error.message : error}`);
-        await wait(AGAIN_MS, undefined, { signal }).catch(() => undefined);
+        this.log.warn(`goes on in a second: ${messageOf(error)}`);
+        await pause(AGAIN_MS, signal);
       }
     }
   }

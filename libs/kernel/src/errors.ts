@@ -54,3 +54,8 @@ export class UnavailableError extends Error {}
  * because clients resend after any 5xx (contract section 1).
  */
 export class UnknownOutcomeError extends Error {}
+
+/** For one log line. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
+import { messageOf } from '#kernel/errors.js';
 import { isDatabaseAway } from '#database/connection.js';
 import { DeliveryQueue, type Claimed } from './delivery-queue.service.js';
 import { WebhookClient, type Attempted } from './webhook.client.js';
@@ -106,8 +107,4 @@ export class DeliveryWorker {
       };
     });
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,9 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
 import { inTransaction, isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
@@ -325,18 +326,6 @@ function listenersOf(event: StoredEvent, listeners: Map<number, Listener[]>): Li
     ({ events, active_from }) =>
       wants(events, type) && isAfter(event.position, parsePosition(active_from)),
   );
-}
-
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  try {
-    await wait(milliseconds, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function stackOf(error: unknown): string | undefined {
