@@ -319,6 +319,42 @@ describe('a process that died between append and row', () => {
   );
 });
 
+describe('an append that the server refuses for good', () => {
+  const tooLarge = (stream: string): Commit => {
+    const commit = abandonedCommit(stream);
+    for (const { events } of commit.writes) {
+      for (const event of events) event.data = { text: 'x'.repeat(2_000_000) };
+    }
+    return commit;
+  };
+
+  it('leaves neither an intent nor a claim', async () => {
+    const stream = 'reward-900002';
+    await expect(other.store.commit(tooLarge(stream))).rejects.toMatchObject({
+      type: 'maximum-append-size-exceeded',
+    });
+    const left = await service.database.query(
+      `select 1 from es.intents union all select 1 from es.claims where stream_id = $1`,
+      [stream],
+    );
+    expect(left.rows).toEqual([]);
+  });
+
+  it('does not hold up the intents of others', async () => {
+    const poison = intentOf(randomUUID(), tooLarge('reward-900003'));
+    const good = intentOf(randomUUID(), abandonedCommit('reward-900004'));
+    for (const intent of [poison, good]) await openIntent(poolOf(other.source), intent);
+    await service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
+    await eventually(
+      async () => (await service.database.query('select id from es.intents')).rows,
+      (rows) => rows.length === 1,
+    );
+    const { rows } = await service.database.query('select id from es.intents');
+    expect(rows).toEqual([{ id: poison.id }]);
+    await service.database.query('delete from es.intents');
+  });
+});
+
 describe('rows that are 100,000 events behind', () => {
   it('are brought up, and a card among them can be stamped meanwhile', async () => {
     const cards = 100;

@@ -293,9 +293,8 @@ export class EventStoreDbEventStore
       for (const write of rest) await this.expectHead(write);
       await this.append(first);
     } catch (error) {
-      if (error instanceof ConflictError || error instanceof UnavailableError) {
-        await abandonIntent(this.pool, intent);
-      }
+      // Whatever else it is, it says that nothing was appended; kept, it would be tried for ever.
+      if (!(error instanceof UnknownOutcomeError)) await abandonIntent(this.pool, intent);
       throw error;
     }
     for (const write of rest) await this.append(write, true);
@@ -376,7 +375,7 @@ export class EventStoreDbEventStore
       } catch (error) {
         const fault = faultOf(error);
         if (fault === 'conflict' && !begun) throw new ConflictError();
-        if (fault === 'other') throw error;
+        if (fault === 'other' && !unknown) throw error;
         if (fault === 'unreachable' && !unknown) {
           throw new UnavailableError('The event store cannot be reached', { cause: error });
         }
@@ -413,11 +412,20 @@ export class EventStoreDbEventStore
   private async recoverNowAndThen(): Promise<void> {
     while (!this.stopped.signal.aborted) {
       try {
-        for (const intent of await takeOverIntents(this.pool, 20)) await this.finish(intent);
+        for (const intent of await takeOverIntents(this.pool, 20)) await this.finishOrLeave(intent);
       } catch (error) {
         this.log.warn(`intents are looked at again later: ${messageOf(error)}`);
       }
       await pause(RECOVER_EVERY_MS, this.stopped.signal);
+    }
+  }
+
+  /** One that cannot be finished now must not hold up the others; its lease brings it back. */
+  private async finishOrLeave(intent: Intent): Promise<void> {
+    try {
+      await this.finish(intent);
+    } catch (error) {
+      this.log.warn(`intent ${intent.id} is tried again later: ${messageOf(error)}`);
     }
   }
 
@@ -439,12 +447,15 @@ export class EventStoreDbEventStore
 
   /** A bounded read as a whole, within our own deadline; no stream is no events. */
   private async page(
-    read: () => AsyncIterable<{ event?: unknown }> & { destroy?: (error?: Error) => unknown },
+    read: () => AsyncIterable<{ event?: unknown }> & { destroy: () => unknown },
     wanted: (streamName: string, position: Position) => boolean = () => true,
   ): Promise<StoredEvent[]> {
+    const reading = read();
     try {
-      return await within(this.collect(read(), wanted), ANSWER_WITHIN_MS);
+      return await within(this.collect(reading, wanted), ANSWER_WITHIN_MS);
     } catch (error) {
+      // One that was given up must not go on in the background.
+      reading.destroy();
       const fault = faultOf(error);
       if (fault === 'missing') return [];
       if (fault === 'other' || fault === 'conflict') throw error;
