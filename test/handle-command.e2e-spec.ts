@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Aggregate, CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ClaimTakenError, type StoredEvent } from '#event-store/event-store.js';
-import { CommandPipeline, start, type Decision } from '#event-store/handle-command.js';
+import {
+  CommandPipeline,
+  start,
+  type Decision,
+  type Handled,
+} from '#event-store/handle-command.js';
 import type { RowTable } from '#event-store/rows.js';
 import {
   testConfig,
@@ -45,8 +50,8 @@ let ids = 0;
 async function openProcess() {
   const config = testConfig(database.url, engine.environment);
   const { close, ...process } = await openStore(config, ['counter-', 'notes-']);
-  const { store, rows, keys } = process;
-  return { ...process, close, pipeline: new CommandPipeline(store, rows, keys) };
+  const { store, rows, keys, outcomes } = process;
+  return { ...process, close, pipeline: new CommandPipeline(store, rows, keys, outcomes) };
 }
 
 beforeAll(async () => {
@@ -69,7 +74,8 @@ function count(
   pipeline: CommandPipeline = here.pipeline,
   as: CommandContext = context,
 ) {
-  return pipeline.handleCommand<Counter, Counted, undefined>({
+  return pipeline.handleCommand<Counter, Counted, undefined, Handled<Counter, Counted, undefined>>({
+    answer: (handled) => handled,
     rows: counters,
     id,
     context: as,
@@ -103,7 +109,13 @@ describe('handleCommand', () => {
   it('puts who, how and when into every event', async () => {
     const id = ++ids;
     const before = Date.now();
-    await here.pipeline.handleCommand<Counter, Counted, undefined>({
+    await here.pipeline.handleCommand<
+      Counter,
+      Counted,
+      undefined,
+      Handled<Counter, Counted, undefined>
+    >({
+      answer: (handled) => handled,
       rows: counters,
       id,
       context,
@@ -215,7 +227,13 @@ describe('handleCommand', () => {
       },
     };
     expect((await here.rows.load(doubled, id))?.state.value).toBe(8);
-    const { state } = await here.pipeline.handleCommand<Counter, Counted, undefined>({
+    const { state } = await here.pipeline.handleCommand<
+      Counter,
+      Counted,
+      undefined,
+      Handled<Counter, Counted, undefined>
+    >({
+      answer: (handled) => handled,
       rows: doubled,
       id,
       context,
@@ -256,7 +274,8 @@ describe('sealed parts of events', () => {
   it('cannot be written for somebody who has no key, and that answers only its own caller', async () => {
     const id = ++ids;
     const note = (customerId: number, text: string) =>
-      here.pipeline.handleCommand<Notes, Noted, undefined>({
+      here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
+        answer: (handled) => handled,
         rows: notes,
         id,
         context,
@@ -272,7 +291,8 @@ describe('sealed parts of events', () => {
   it('read as they were written, and as nothing once the key is gone', async () => {
     const [id, customerId] = [++ids, 77];
     await here.keys.create(customerId);
-    await here.pipeline.handleCommand<Notes, Noted, undefined>({
+    await here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
+      answer: (handled) => handled,
       rows: notes,
       id,
       context,

@@ -2,6 +2,7 @@ import { dataSource } from '#database/data-source.js';
 import { readConfig, type Config } from '#kernel/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
+import { Outcomes } from '#event-store/outcomes.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
@@ -19,6 +20,7 @@ export async function openStore(config: Config, streams?: string[]) {
     store,
     keys,
     rows: new Rows(source, store, keys),
+    outcomes: new Outcomes(source, config),
     close: async () => {
       await store.onApplicationShutdown();
       await source.destroy();

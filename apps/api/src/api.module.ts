@@ -1,8 +1,10 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import type { Config } from '#kernel/config.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HealthController } from '#http/health.controller.js';
+import { IdempotencyInterceptor } from '#http/idempotency.interceptor.js';
 import { Readiness } from '#http/readiness.js';
 import { StatusController } from '#http/status.controller.js';
 import { IdentityModule } from '#identity/identity.module.js';
@@ -30,7 +32,7 @@ export class ApiModule {
         WebhooksModule,
       ],
       controllers: [HealthController, StatusController],
-      providers: [Readiness],
+      providers: [Readiness, { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor }],
     };
   }
 }

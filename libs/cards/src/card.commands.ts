@@ -4,10 +4,12 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { archiveCard, createCard, unarchiveCard, updateCard, type Card } from './card.js';
+import { cardJson, type CardJson } from './card.dto.js';
 import { cardRows } from './card.entity.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
+import { CardsService } from './cards.service.js';
 
-export class CreateCard extends Command<Card> {
+export class CreateCard extends Command<CardJson> {
   constructor(
     readonly context: CommandContext,
     readonly attributes: CardAttributes,
@@ -23,20 +25,20 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
     private readonly source: DataSource,
   ) {}
 
-  async execute({ context, attributes }: CreateCard): Promise<Card> {
+  async execute({ context, attributes }: CreateCard): Promise<CardJson> {
     const id = await nextId(this.source, 'cards_id');
-    const { state } = await this.pipeline.handleCommand({
+    return this.pipeline.handleCommand({
       rows: cardRows,
       id,
       context,
       given: async () => undefined,
       decide: () => createCard(id, context.accountId, attributes),
+      answer: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
     });
-    return state;
   }
 }
 
-export class UpdateCard extends Command<Card> {
+export class UpdateCard extends Command<CardJson> {
   constructor(
     readonly context: CommandContext,
     readonly id: number,
@@ -48,14 +50,17 @@ export class UpdateCard extends Command<Card> {
 
 @CommandHandler(UpdateCard)
 export class UpdateCardHandler implements ICommandHandler<UpdateCard> {
-  constructor(private readonly pipeline: CommandPipeline) {}
+  constructor(
+    readonly pipeline: CommandPipeline,
+    readonly cards: CardsService,
+  ) {}
 
-  execute({ context, id, changes }: UpdateCard): Promise<Card> {
-    return change(this.pipeline, context, id, (state) => updateCard(state, changes));
+  execute({ context, id, changes }: UpdateCard): Promise<CardJson> {
+    return change(this, context, id, (state) => updateCard(state, changes));
   }
 }
 
-export class ArchiveCard extends Command<Card> {
+export class ArchiveCard extends Command<CardJson> {
   constructor(
     readonly context: CommandContext,
     readonly id: number,
@@ -66,14 +71,17 @@ export class ArchiveCard extends Command<Card> {
 
 @CommandHandler(ArchiveCard)
 export class ArchiveCardHandler implements ICommandHandler<ArchiveCard> {
-  constructor(private readonly pipeline: CommandPipeline) {}
+  constructor(
+    readonly pipeline: CommandPipeline,
+    readonly cards: CardsService,
+  ) {}
 
-  execute({ context, id }: ArchiveCard): Promise<Card> {
-    return change(this.pipeline, context, id, archiveCard);
+  execute({ context, id }: ArchiveCard): Promise<CardJson> {
+    return change(this, context, id, archiveCard);
   }
 }
 
-export class UnarchiveCard extends Command<Card> {
+export class UnarchiveCard extends Command<CardJson> {
   constructor(
     readonly context: CommandContext,
     readonly id: number,
@@ -84,10 +92,13 @@ export class UnarchiveCard extends Command<Card> {
 
 @CommandHandler(UnarchiveCard)
 export class UnarchiveCardHandler implements ICommandHandler<UnarchiveCard> {
-  constructor(private readonly pipeline: CommandPipeline) {}
+  constructor(
+    readonly pipeline: CommandPipeline,
+    readonly cards: CardsService,
+  ) {}
 
-  execute({ context, id }: UnarchiveCard): Promise<Card> {
-    return change(this.pipeline, context, id, unarchiveCard);
+  execute({ context, id }: UnarchiveCard): Promise<CardJson> {
+    return change(this, context, id, unarchiveCard);
   }
 }
 
@@ -98,18 +109,18 @@ export const cardHandlers = [
   UnarchiveCardHandler,
 ];
 
-async function change(
-  pipeline: CommandPipeline,
+function change(
+  { pipeline, cards }: { pipeline: CommandPipeline; cards: CardsService },
   context: CommandContext,
   id: number,
   decide: (state: Card | undefined) => CardEvent[],
-): Promise<Card> {
-  const { state } = await pipeline.handleCommand({
+): Promise<CardJson> {
+  return pipeline.handleCommand({
     rows: cardRows,
     id,
     context,
-    given: async () => undefined,
+    given: () => cards.counts(id),
     decide,
+    answer: ({ state, given }) => cardJson(state, given),
   });
-  return state;
 }

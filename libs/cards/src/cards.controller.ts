@@ -2,7 +2,6 @@ import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common
 import { CommandBus } from '@nestjs/cqrs';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { afterCommit } from '#http/after-commit.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
@@ -67,8 +66,7 @@ export class CardsController {
   })
   async create(@Context() context: CommandContext, @Body() body: unknown): Promise<CardJson> {
     const input = await readBody(createCardDto, body, { wrapper: 'card' });
-    const { id } = await this.commands.execute(new CreateCard(context, cardAttributes(input)));
-    return afterCommit(() => this.cards.find(context.accountId, id));
+    return this.commands.execute(new CreateCard(context, cardAttributes(input)));
   }
 
   @Patch(':id')
@@ -93,8 +91,7 @@ export class CardsController {
       wrapper: 'card',
       record: () => this.cards.find(context.accountId, id),
     });
-    await this.commands.execute(new UpdateCard(context, id, cardAttributes(input)));
-    return afterCommit(() => this.cards.find(context.accountId, id));
+    return this.commands.execute(new UpdateCard(context, id, cardAttributes(input)));
   }
 
   @Post(':id/archive')
@@ -108,8 +105,7 @@ export class CardsController {
     errors: [404],
   })
   async archive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
-    await this.commands.execute(new ArchiveCard(context, pathId(id)));
-    return afterCommit(() => this.cards.find(context.accountId, pathId(id)));
+    return this.commands.execute(new ArchiveCard(context, pathId(id)));
   }
 
   @Post(':id/unarchive')
@@ -123,7 +119,6 @@ export class CardsController {
     errors: [404],
   })
   async unarchive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
-    await this.commands.execute(new UnarchiveCard(context, pathId(id)));
-    return afterCommit(() => this.cards.find(context.accountId, pathId(id)));
+    return this.commands.execute(new UnarchiveCard(context, pathId(id)));
   }
 }

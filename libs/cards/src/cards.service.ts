@@ -1,17 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
 import type { Card } from './card.js';
 import { cardJson, type CardJson } from './card.dto.js';
 
 type CardRow = { state: Card; rewards: number; customer_cards: number };
 
-const CARDS = `
-  select c.state,
-    (select count(*) from rewards w
-      where w.card_id = c.id and w.state ->> 'deletedAt' is null) as rewards,
-    (select count(*) from customer_cards k where k.card_id = c.id) as customer_cards
-  from cards c`;
+const COUNTS = `
+  (select count(*) from rewards w
+    where w.card_id = c.id and w.state ->> 'deletedAt' is null) as rewards,
+  (select count(*) from customer_cards k where k.card_id = c.id) as customer_cards`;
+
+const CARDS = `select c.state, ${COUNTS} from cards c`;
 
 @Injectable()
 export class CardsService {
@@ -35,6 +37,16 @@ export class CardsService {
     );
     if (!row) throw new NotFoundError('Card');
     return json(row);
+  }
+
+  /** What belongs to a card; nothing where there is none. */
+  async counts(id: number): Promise<{ rewards: number; customerCards: number }> {
+    const [row] = await ask<Omit<CardRow, 'state'>>(poolOf(this.source), {
+      name: 'cards_counts',
+      text: `select ${COUNTS} from (select $1::bigint as id) c`,
+      values: [id],
+    });
+    return { rewards: row?.rewards ?? 0, customerCards: row?.customer_cards ?? 0 };
   }
 }
 

@@ -9,7 +9,9 @@ import { CommandPipeline, start, type Start } from '#event-store/handle-command.
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf } from '#event-store/rows.js';
 import { customerCard, issue, type Template } from '#stamping/customer-card.js';
+import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import {
   createCustomer,
@@ -18,15 +20,14 @@ import {
   mergeMetadata,
   refuseEnrolment,
   upsertReferences,
-  type Customer,
 } from './customer.js';
-import type { CustomerInput } from './customer.dto.js';
+import { customerJson, type CreatedCustomerJson, type CustomerInput } from './customer.dto.js';
 import { customerRows } from './customer.entity.js';
 
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const CODE_TRIES = 5;
 
-export class CreateCustomer extends Command<{ customer: Customer; customerCardId: number | null }> {
+export class CreateCustomer extends Command<CreatedCustomerJson> {
   constructor(
     readonly context: CommandContext,
     readonly input: CustomerInput,
@@ -44,12 +45,11 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
+    private readonly customerCards: CustomerCardsService,
     private readonly source: DataSource,
   ) {}
 
-  async execute(
-    command: CreateCustomer,
-  ): Promise<{ customer: Customer; customerCardId: number | null }> {
+  async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.create(command);
@@ -61,12 +61,17 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     }
   }
 
-  private async create({ context, input, cardId, sendCardLinks }: CreateCustomer) {
+  private async create({
+    context,
+    input,
+    cardId,
+    sendCardLinks,
+  }: CreateCustomer): Promise<CreatedCustomerJson> {
     const { accountId } = context;
     const id = await nextId(this.source, 'customers_id');
     const customerCardId = cardId === null ? null : await nextId(this.source, 'customer_cards_id');
     await this.keys.create(id);
-    const { state } = await this.pipeline.handleCommand({
+    return this.pipeline.handleCommand({
       rows: customerRows,
       id,
       context,
@@ -97,8 +102,16 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
           claims: [...this.contactClaims(context, id, input), ...enrolment.claims],
         };
       },
+      answer: ({ state, given: template, now, started }) => {
+        const card = started(customerCardRows);
+        if (!card || !template) return customerJson(state, []);
+        const showing = this.customerCards.showing(template, now);
+        return {
+          ...customerJson(state, [customerCardJson(card, showing)]),
+          customer_card: customerCardDetailJson(card, showing),
+        };
+      },
     });
-    return { customer: state, customerCardId };
   }
 
   private enrol(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RejectedError } from '#kernel/errors.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
 import {
   boolean,
   integer,
@@ -222,17 +222,17 @@ export function customerInput(input: z.infer<typeof createCustomerDto>): Custome
   };
 }
 
-/** @throws RejectedError on the missing one when only one half of a reference is given */
+/** @throws InvalidFieldsError on the missing one when only one half of a reference is given */
 export function customerFilter(query: z.infer<typeof customerListQuery>): {
   search: string | null;
   reference: { source: string; externalId: string } | null;
 } {
   const { search, source, external_id } = query;
   if (source !== null && external_id === null) {
-    throw new RejectedError({ external_id: ['is required together with source'] });
+    throw new InvalidFieldsError({ external_id: ['is required together with source'] });
   }
   if (source === null && external_id !== null) {
-    throw new RejectedError({ source: ['is required together with external_id'] });
+    throw new InvalidFieldsError({ source: ['is required together with external_id'] });
   }
   return {
     search,

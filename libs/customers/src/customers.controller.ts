@@ -1,11 +1,9 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { afterCommit } from '#http/after-commit.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { CreateCustomer } from './customer.commands.js';
 import {
   createCustomerDto,
@@ -27,7 +25,6 @@ export class CustomersController {
   constructor(
     private readonly commands: CommandBus,
     private readonly customers: CustomersService,
-    private readonly customerCards: CustomerCardsService,
   ) {}
 
   @Get()
@@ -80,22 +77,12 @@ export class CustomersController {
     @Context() context: CommandContext,
     @Body() body: unknown,
   ): Promise<CreatedCustomerJson> {
-    const { accountId } = context;
     const input = await readBody(createCustomerDto.extend(enrolmentDto.shape), body, {
       wrapper: 'customer',
       bare: Object.keys(createCustomerDto.shape),
     });
-    const { customer, customerCardId } = await this.commands.execute(
+    return this.commands.execute(
       new CreateCustomer(context, customerInput(input), input.card_id, input.send_card_links),
     );
-    return afterCommit(async () => ({
-      ...(await this.customers.find(accountId, customer.id)),
-      ...(customerCardId !== null && {
-        customer_card: await this.customerCards.find(accountId, {
-          customerId: customer.id,
-          id: customerCardId,
-        }),
-      }),
-    }));
   }
 }

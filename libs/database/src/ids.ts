@@ -9,6 +9,8 @@ type Sequence =
   | 'customers_id'
   | 'customer_cards_id'
   | 'redemptions_id'
+  | 'locations_id'
+  | 'posters_id'
   | 'webhook_subscriptions_id';
 
 /** Integer ids are taken before a decision and stand in its events; a refused command leaves a gap. */

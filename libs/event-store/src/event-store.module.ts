@@ -5,6 +5,7 @@ import { CONFIG } from '#database/database.module.js';
 import { EventStore } from './event-store.js';
 import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
+import { Outcomes } from './outcomes.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PostgresEventStore } from './postgres-event-store.js';
 import { Rows } from './rows.js';
@@ -21,10 +22,11 @@ import { Rows } from './rows.js';
           ? new PostgresEventStore(source, config)
           : new EventStoreDbEventStore(source, config),
     },
+    Outcomes,
     PersonalKeys,
     Rows,
     CommandPipeline,
   ],
-  exports: [EventStore, PersonalKeys, Rows, CommandPipeline],
+  exports: [EventStore, Outcomes, PersonalKeys, Rows, CommandPipeline],
 })
 export class EventStoreModule {}

@@ -42,12 +42,26 @@ export type Write = {
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the value itself. */
 export type Claim = { kind: string; value: Buffer; stream: string };
 
+/** The answer to a request with an Idempotency-Key, kept with the events that it tells of. */
+export type Outcome = {
+  key: Buffer;
+  /** Whoever may answer under the key. */
+  holder: string;
+  /** The write that it belongs to. */
+  stream: string;
+  /** HTTP status. */
+  status: number;
+  /** Sealed. */
+  answer: Buffer;
+};
+
 export type Commit = {
   accountId: number;
   writes: Write[];
   claims?: Claim[];
   /** Claims given up, by their holder. */
   releases?: Claim[];
+  outcomes?: Outcome[];
 };
 
 /** A stream is not where the commit expected it; nothing was written. */
@@ -61,6 +75,14 @@ export class ConflictError extends Error {
 export class ClaimTakenError extends Error {
   constructor(readonly kinds: string[]) {
     super(`taken: ${kinds.join(', ')}`);
+  }
+}
+
+/** Another request has taken over an Idempotency-Key; nothing was written. */
+export class TakenOverError extends Error {
+  /** @param keys in hex */
+  constructor(readonly keys: string[]) {
+    super('another request with this Idempotency-Key has taken over');
   }
 }
 
@@ -93,7 +115,7 @@ export abstract class EventStore {
    * Writes all of it or nothing and returns each write's new head, in order. Streams after the first
    * must be ones that nobody else can be writing: new, with an id of their own.
    * Repeats itself with the same event ids while the outcome is unknown.
-   * @throws ConflictError, ClaimTakenError: nothing was written
+   * @throws ConflictError, ClaimTakenError, TakenOverError: nothing was written
    * @throws UnavailableError: nothing was written
    * @throws UnknownOutcomeError: not settled within 30 s
    */

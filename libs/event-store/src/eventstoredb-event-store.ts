@@ -55,7 +55,15 @@ import { refuseHistoryInPostgres } from './positions-check.js';
 import { isAfter } from './position.js';
 
 /** Streams of ours; whatever else the store holds is not read. */
-const STREAMS = ['account-', 'card-', 'reward-', 'customer-', 'customer_card-'];
+const STREAMS = [
+  'account-',
+  'card-',
+  'reward-',
+  'customer-',
+  'customer_card-',
+  'location-',
+  'poster-',
+];
 const PAGE = 500;
 const ANSWER_WITHIN_MS = 10_000;
 const SETTLE_WITHIN_MS = 30_000;
@@ -66,8 +74,8 @@ type Metadata = EventMeta & { schemaVersion: number; hash: string };
 
 /**
  * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
- * append, and its row follows. One that claims something or writes several streams is first written down
- * as an intent, which any process finishes if this one dies. An append whose outcome is unknown is
+ * append, and its row follows. One that claims something, writes several streams or has an answer to keep
+ * is first written down as an intent, which any process finishes if this one dies. An append whose outcome is unknown is
  * repeated identically: the server then answers as it did, or says that the stream has moved.
  */
 @Injectable()
@@ -110,7 +118,10 @@ export class EventStoreDbEventStore
     if (commit.writes.some((write) => write.events.length === 0)) {
       throw new Error('an empty append is refused');
     }
-    const alone = commit.writes.length === 1 && !commit.claims?.length && !commit.releases?.length;
+    const { writes, ...beside } = commit;
+    const alone =
+      writes.length === 1 &&
+      [beside.claims, beside.releases, beside.outcomes].every((list) => !list?.length);
     return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
   }
 
@@ -314,7 +325,7 @@ export class EventStoreDbEventStore
   /**
    * A lost answer leaves open whether the intent is there, and if it is, somebody will finish it: the
    * same one again settles that.
-   * @throws ClaimTakenError, UnavailableError: there is no intent. @throws UnknownOutcomeError
+   * @throws ClaimTakenError, TakenOverError, UnavailableError: there is no intent. @throws UnknownOutcomeError
    */
   private async open(intent: Intent): Promise<void> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;

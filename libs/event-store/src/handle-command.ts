@@ -5,12 +5,15 @@ import { newId } from '#kernel/randomness.js';
 import {
   ConflictError,
   EventStore,
+  TakenOverError,
   type Claim,
   type JsonObject,
   type NewEvent,
+  type Outcome,
   type RowWrite,
   type Write,
 } from './event-store.js';
+import { Outcomes } from './outcomes.js';
 import { PersonalKeys } from './personal-keys.js';
 import { Rows, streamOf, type Loaded, type RowTable } from './rows.js';
 
@@ -43,7 +46,7 @@ export type Decision<E> = {
   starts?: Start[];
 };
 
-export type Command<S extends { accountId: number }, E extends DomainEvent, G> = {
+export type Command<S extends { accountId: number }, E extends DomainEvent, G, A> = {
   rows: RowTable<S, E>;
   id: number;
   context: CommandContext;
@@ -53,6 +56,8 @@ export type Command<S extends { accountId: number }, E extends DomainEvent, G> =
   given: (loaded: Loaded<S> | undefined) => Promise<G>;
   /** Pure. Throws a kernel error to refuse. `now` is the time that will stand in the events. */
   decide: (state: S | undefined, given: G, now: Date) => E[] | Decision<E>;
+  /** Pure. What the caller is told: made before the commit, so that nothing can fail after it. */
+  answer: (handled: Handled<S, E, G>) => A;
 };
 
 export type Handled<S, E extends DomainEvent, G> = {
@@ -60,12 +65,16 @@ export type Handled<S, E extends DomainEvent, G> = {
   events: Recorded<E>[];
   given: G;
   now: Date;
+  /** What began in the same commit: the state of its stream of this kind. */
+  started: <T extends { accountId: number }, F extends DomainEvent>(
+    rows: RowTable<T, F>,
+  ) => T | undefined;
 };
 
 type Pending = {
-  command: Command<{ accountId: number }, DomainEvent, unknown>;
+  command: Command<{ accountId: number }, DomainEvent, unknown, unknown>;
   since: number;
-  resolve: (handled: Handled<{ accountId: number }, DomainEvent, unknown>) => void;
+  resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 };
 
@@ -75,6 +84,7 @@ type Writes = {
   begun: Write[];
   claims: Claim[];
   releases: Claim[];
+  outcome: Outcome | undefined;
 };
 
 /** What a command came to. Without writes: it was refused, or it is already so. */
@@ -85,6 +95,7 @@ type Segment = {
   writes: Write[];
   claims: Claim[];
   releases: Claim[];
+  outcomes: Outcome[];
   members: { pending: Pending; settle: () => void }[];
 };
 
@@ -101,12 +112,13 @@ export class CommandPipeline {
     private readonly store: EventStore,
     private readonly rows: Rows,
     private readonly keys: PersonalKeys,
+    private readonly outcomes: Outcomes,
   ) {}
 
   /** @throws UnavailableError when other processes won every race for ten seconds */
-  handleCommand<S extends { accountId: number }, E extends DomainEvent, G>(
-    command: Command<S, E, G>,
-  ): Promise<Handled<S, E, G>> {
+  handleCommand<S extends { accountId: number }, E extends DomainEvent, G, A>(
+    command: Command<S, E, G, A>,
+  ): Promise<A> {
     return new Promise((resolve, reject) => {
       const pending = { command, since: Date.now(), resolve, reject } as unknown as Pending;
       const stream = streamOf(command.rows.aggregate, command.id);
@@ -178,6 +190,13 @@ export class CommandPipeline {
     } catch (error) {
       const affected = open.members.map((member) => member.pending);
       if (error instanceof ConflictError) return [...affected, ...remaining];
+      if (error instanceof TakenOverError) {
+        const lost = new Set(error.keys);
+        const mayAnswer = ({ command: { context } }: Pending) =>
+          !context.keyed || !lost.has(context.keyed.key.toString('hex'));
+        for (const pending of affected) if (!mayAnswer(pending)) pending.reject(error);
+        return [...affected.filter(mayAnswer), ...remaining];
+      }
       // The commands after a failed one were not decided yet: only its own segment hears of it.
       for (const pending of affected.length > 0 ? affected : remaining) pending.reject(error);
       return affected.length > 0 ? remaining : [];
@@ -199,23 +218,21 @@ export class CommandPipeline {
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
       const { claims = [], releases = [], starts = [] } = decision;
       const alone = claims.length + releases.length + starts.length > 0;
+      const { keyed, ...origin } = command.context;
       const meta: EventMeta = {
-        ...command.context,
+        ...origin,
         occurredAt: (command.occurredAt ?? now).toISOString(),
         recordedAt: now.toISOString(),
       };
       const main = foldOn(command.rows, state, decision.events, meta);
       const { state: after } = main;
       if (!after) throw new NotFoundError('Record');
-      const settle = () => pending.resolve({ state: after, events: main.recorded, given, now });
-      if (main.recorded.length === 0) {
-        if (alone) throw new Error('claims and new streams need an event that says why');
-        return { settle, alone };
-      }
       const begun: Write[] = [];
+      const states = new Map<string, object>();
       for (const { rows, id, events } of starts) {
         const fold = foldOn(rows, undefined, events, meta);
         if (!fold.state) throw new Error('a new stream needs an event');
+        states.set(rows.table, fold.state);
         begun.push({
           stream: streamOf(rows.aggregate, id),
           expected: null,
@@ -223,8 +240,28 @@ export class CommandPipeline {
           row: rowOf({ rows, id }, fold.state),
         });
       }
+      const told = command.answer({
+        state: after,
+        events: main.recorded,
+        given,
+        now,
+        started: <T>({ table }: { table: string }) => states.get(table) as T | undefined,
+      });
+      if (main.recorded.length === 0) {
+        if (alone) throw new Error('claims and new streams need an event that says why');
+        return { settle: () => pending.resolve(told), alone };
+      }
       const events = await this.keys.sealed(main.recorded.map(newEvent));
-      return { settle, alone, writes: { state: after, events, begun, claims, releases } };
+      const stream = streamOf(command.rows.aggregate, command.id);
+      const outcome = keyed && this.outcomes.outcome(keyed, stream, told);
+      return {
+        settle: () => {
+          if (keyed) keyed.kept = true;
+          pending.resolve(told);
+        },
+        alone,
+        writes: { state: after, events, begun, claims, releases, outcome },
+      };
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
     }
@@ -240,6 +277,7 @@ export class CommandPipeline {
         writes: segment.writes,
         claims: segment.claims,
         releases: segment.releases,
+        outcomes: segment.outcomes,
       });
       after = heads[0] ?? head;
     }
@@ -253,7 +291,7 @@ function add(
   segment: Segment,
   stream: string,
   { command }: Pending,
-  { state, events, begun, claims, releases }: Writes,
+  { state, events, begun, claims, releases, outcome }: Writes,
   head: Write['expected'],
 ): void {
   const [main] = segment.writes;
@@ -266,6 +304,7 @@ function add(
   segment.writes.push(...begun);
   segment.claims.push(...claims);
   segment.releases.push(...releases);
+  if (outcome) segment.outcomes.push(outcome);
 }
 
 function foldOn(
@@ -284,7 +323,7 @@ function foldOn(
 }
 
 function newSegment(): Segment {
-  return { writes: [], claims: [], releases: [], members: [] };
+  return { writes: [], claims: [], releases: [], outcomes: [], members: [] };
 }
 
 function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {

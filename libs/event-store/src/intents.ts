@@ -2,10 +2,11 @@ import type pg from 'pg';
 import { ask, inTransaction } from '#database/connection.js';
 import { claimArgument, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
 import { ClaimTakenError, type Commit, type Head, type Write } from './event-store.js';
+import { outcomeArgument, takenOver } from './outcomes.js';
 
 const LEASE = "interval '60 seconds'";
 
-/** A commit that claims something or writes several streams, as it is kept until it is done. */
+/** A commit of more than one stream's events, as it is kept until it is done. */
 export type Intent = { id: string; content: IntentContent };
 
 export type IntentContent = {
@@ -13,6 +14,7 @@ export type IntentContent = {
   writes: Write[];
   claims: string | null;
   releases: string | null;
+  outcomes: string | null;
 };
 
 export function intentOf(id: string, commit: Commit): Intent {
@@ -24,11 +26,12 @@ export function intentOf(id: string, commit: Commit): Intent {
       writes,
       claims: claimArgument(commit, commit.claims ?? []),
       releases: claimArgument(commit, commit.releases ?? []),
+      outcomes: outcomeArgument(commit.outcomes),
     },
   };
 }
 
-/** @throws ClaimTakenError; then there is no intent */
+/** @throws ClaimTakenError, TakenOverError; then there is no intent */
 export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
@@ -39,8 +42,9 @@ export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promis
     // It is there already: an earlier try of ours came through, claims and all.
     if (rowCount === 0) return;
     await client.query('select es.take_claims($1, null)', [content.claims]);
+    await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
   }).catch((error: unknown) => {
-    throw claimRefusal(error);
+    throw takenOver(error) ?? claimRefusal(error);
   });
 }
 
@@ -59,6 +63,7 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
       ...rowArguments(placed),
       placed.map(({ stream }) => stream),
     ]);
+    await client.query('select es.keep_outcomes($1, null)', [content.outcomes]);
   });
 }
 
@@ -74,6 +79,7 @@ export async function abandonIntent(pool: pg.Pool, { id, content }: Intent): Pro
          and c.stream_id = x.s and c.revision = x.r`,
       [content.claims ?? '[]'],
     );
+    await client.query('update es.outcomes set intent = null where intent = $1', [id]);
   });
 }
 

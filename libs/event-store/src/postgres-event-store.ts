@@ -17,6 +17,7 @@ import {
   ClaimTakenError,
   ConflictError,
   EventStore,
+  TakenOverError,
   type Commit,
   type Head,
   type Position,
@@ -25,6 +26,7 @@ import {
 } from './event-store.js';
 import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { Lanes } from './lanes.js';
+import { takenOver } from './outcomes.js';
 import { refuseForeignPositions } from './positions-check.js';
 
 const CHANNEL = 'inkpad_events';
@@ -35,7 +37,7 @@ const SETTLE_WITHIN_MS = 30_000;
 
 const COMMIT = {
   name: 'es_commit',
-  text: 'select es.commit($1, $2, $3, $4, $5, $6, $7) as won',
+  text: 'select es.commit($1, $2, $3, $4, $5, $6, $7, $8) as won',
 };
 const COLUMNS =
   'e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type, e.schema_version, e.data, e.meta, e.hash';
@@ -228,7 +230,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         if (result?.status === 'fulfilled') return result.value;
         throw result?.reason ?? new Error('a commit has one result');
       } catch (error) {
-        if (error instanceof ConflictError || error instanceof ClaimTakenError) {
+        if (isRefusal(error)) {
           if (!unknown || refused) throw error;
           refused = error;
           continue;
@@ -328,11 +330,16 @@ function storedEvent(row: EventRow): StoredEvent {
   };
 }
 
+/** Nothing was written, unless it was by an earlier try of our own. */
+function isRefusal(error: unknown): boolean {
+  return [ConflictError, ClaimTakenError, TakenOverError].some((kind) => error instanceof kind);
+}
+
 function refusal(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code === 'IP001') return new ConflictError();
   if (error.code === 'IP002') return new ClaimTakenError((error.detail ?? '').split(','));
-  return error;
+  return takenOver(error) ?? error;
 }
 
 /** Deadlock, serialisation failure, lock timeout: rolled back for certain, worth another try. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { InvalidFieldsError, NotFoundError, type FieldErrors } from '#kernel/errors.js';
 
 type BodyOptions = {
   /** Write bodies are wrapped in an object of this name (contract section 1). */
@@ -13,7 +13,7 @@ type BodyOptions = {
   record?: () => Promise<unknown>;
 };
 
-/** @throws RejectedError with every fault of every field, keyed by field */
+/** @throws InvalidFieldsError with every fault of every field, keyed by field */
 export async function readBody<T>(
   schema: z.ZodType<T>,
   body: unknown,
@@ -26,7 +26,7 @@ export async function readBody<T>(
     : schema.safeParse('fields' in unwrapped ? unwrapped.fields : {});
   if (parsed?.success) return parsed.data;
   await options.record?.();
-  throw new RejectedError(faults ?? fieldErrors(parsed?.error));
+  throw new InvalidFieldsError(faults ?? fieldErrors(parsed?.error));
 }
 
 /** Query parameters: checked like fields, an array (`?a=1&a=2`) counts as its last value. */
@@ -38,7 +38,7 @@ export function readQuery<T>(schema: z.ZodType<T>, query: unknown): T {
     ]),
   );
   const parsed = schema.safeParse(single);
-  if (!parsed.success) throw new RejectedError(fieldErrors(parsed.error));
+  if (!parsed.success) throw new InvalidFieldsError(fieldErrors(parsed.error));
   return parsed.data;
 }
 

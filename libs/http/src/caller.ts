@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { CommandContext } from '#kernel/aggregate.js';
+import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 
 /** A valid token: whose it is and where it reaches. */
 export type Caller = { tokenId: number; userId: number; perMinute: number | null };
@@ -10,6 +10,7 @@ export type GatedRequest = FastifyRequest & {
   requestId: string;
   caller?: Caller;
   accountId?: number;
+  keyed?: KeyedRequest;
 };
 
 /** Implemented by identity, asked by the gate: which caller a token belongs to and what it reaches. */
@@ -29,13 +30,14 @@ export const Authenticated = createParamDecorator((_: unknown, execution: Execut
 export const Context = createParamDecorator(
   (_: unknown, execution: ExecutionContext): CommandContext => {
     const request = execution.switchToHttp().getRequest<GatedRequest>();
-    const { caller, accountId, requestId } = request;
+    const { caller, accountId, requestId, keyed } = request;
     if (!caller || accountId === undefined) throw new Error('the route names no store');
     return {
       accountId,
       actor: { type: 'token', id: caller.tokenId },
       channel: 'api',
       requestId,
+      ...(keyed && { keyed }),
     };
   },
 );

@@ -8,6 +8,7 @@ import {
 import type { FastifyReply } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import {
+  InProgressError,
   NotFoundError,
   RateLimitedError,
   RejectedError,
@@ -17,6 +18,8 @@ import {
   type FieldErrors,
 } from '#kernel/errors.js';
 import { isConnectionLoss } from '#database/connection.js';
+import type { KeptAnswer } from '#event-store/outcomes.js';
+import { TakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
 
 type Answer = {
@@ -57,6 +60,13 @@ const REFUSED_EARLY: Record<string, Answer> = {
   FST_ERR_MAX_PARAM_LENGTH: { status: 404, code: 'not_found', error: 'This path does not exist' },
 };
 
+/** A refusal as it was answered the first time. */
+export class KeptRefusal extends Error {
+  constructor(readonly answer: KeptAnswer) {
+    super('refused as before');
+  }
+}
+
 /** The one place where a failure becomes an answer: the contract's error payload (sections 1 and 2.4). */
 @Catch()
 export class ErrorsFilter implements ExceptionFilter {
@@ -79,6 +89,10 @@ export class ErrorsFilter implements ExceptionFilter {
       request.raw.socket.destroy();
       return;
     }
+    if (error instanceof KeptRefusal) {
+      void reply.status(error.answer.status).send(error.answer.body);
+      return;
+    }
     const answer = answerTo(error);
     if (answer.status === 503) this.log.warn(`${request.requestId}: ${describe(error)}`);
     if (answer.status === 500) {
@@ -88,22 +102,48 @@ export class ErrorsFilter implements ExceptionFilter {
     if (answer.retryAfterSeconds !== undefined) {
       reply.header('retry-after', answer.retryAfterSeconds);
     }
-    const { status, code, error: message, errors, resolution } = answer;
-    void reply.status(status).send({
-      error: message,
-      code,
-      ...(errors && { errors }),
-      ...(resolution !== undefined && { resolution }),
-      documentation_url: `${this.config.publicUrl}/docs`,
-      request_id: request.requestId,
-    });
+    void reply.status(answer.status).send(bodyOf(answer, request, this.config.publicUrl));
   }
+}
+
+/** What a refused request is answered, as it is kept under an Idempotency-Key. */
+export function refusalOf(
+  error: RejectedError,
+  request: GatedRequest,
+  publicUrl: string,
+): KeptAnswer {
+  const answer = answerTo(error);
+  return { status: answer.status, body: bodyOf(answer, request, publicUrl) };
+}
+
+function bodyOf(
+  { code, error, errors, resolution }: Answer,
+  { requestId }: GatedRequest,
+  publicUrl: string,
+): object {
+  return {
+    error,
+    code,
+    ...(errors && { errors }),
+    ...(resolution !== undefined && { resolution }),
+    documentation_url: `${publicUrl}/docs`,
+    request_id: requestId,
+  };
 }
 
 function answerTo(error: unknown): Answer {
   if (error instanceof RejectedError) {
     const { message, code, errors, resolution } = error;
     return { status: 422, code, error: message, errors, ...(resolution && { resolution }) };
+  }
+  if (error instanceof InProgressError || error instanceof TakenOverError) {
+    return {
+      status: 409,
+      code: 'idempotency_in_progress',
+      error: new InProgressError().message,
+      resolution: 'Send the request again in a moment: it gets the answer of the first one.',
+      retryAfterSeconds: 1,
+    };
   }
   if (error instanceof NotFoundError) {
     return { status: 404, code: 'not_found', error: error.message };

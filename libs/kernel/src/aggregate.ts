@@ -3,16 +3,26 @@ export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number
 
 export type Channel = 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
 
-/** What a command knows about its caller. `accountId` is the store that the caller was let into. */
-export type CommandContext = {
-  accountId: number;
-  actor: Actor;
-  channel: Channel;
-  requestId: string;
+/** A request that came with an Idempotency-Key: its answer is kept, or the retry is a new request. */
+export type KeyedRequest = {
+  /** HMAC of who asked for what under which key. */
+  readonly key: Buffer;
+  /** Of the several requests with this key, the one that may answer. */
+  readonly holder: string;
+  /** HTTP status of its success. */
+  readonly status: number;
+  /** The answer was written together with what it tells. */
+  kept: boolean;
 };
 
+/** Who does what where. `accountId` is the store that the caller was let into. */
+type Origin = { accountId: number; actor: Actor; channel: Channel; requestId: string };
+
+/** What a command knows about its caller. */
+export type CommandContext = Origin & { keyed?: KeyedRequest };
+
 /** Stands in every event (contract section 11). Times are ISO 8601, UTC. */
-export type EventMeta = CommandContext & {
+export type EventMeta = Origin & {
   /** When it happened, which an offline till may report late. */
   occurredAt: string;
   /** When it was written. */

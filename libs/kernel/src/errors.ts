@@ -13,7 +13,8 @@ export type RejectionCode =
   | 'insufficient_stamps'
   | 'reward_inactive'
   | 'card_expired'
-  | 'stamp_limit_reached';
+  | 'stamp_limit_reached'
+  | 'idempotency_key_reused';
 
 /** The request was understood and refused by a rule. Answers 422. */
 export class RejectedError extends Error {
@@ -29,6 +30,16 @@ export class RejectedError extends Error {
         )
         .join('; '),
     );
+  }
+}
+
+/** Refused for its fields alone, before any rule was asked: not worth keeping under an Idempotency-Key. */
+export class InvalidFieldsError extends RejectedError {}
+
+/** Another request with the same Idempotency-Key is still running. Answers 409. */
+export class InProgressError extends Error {
+  constructor() {
+    super('A request with this Idempotency-Key is still running');
   }
 }
 

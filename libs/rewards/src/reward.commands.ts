@@ -3,12 +3,13 @@ import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
-import { createReward, deleteReward, updateReward, type Reward } from './reward.js';
+import { createReward, deleteReward, updateReward } from './reward.js';
+import { rewardJson, type RewardJson } from './reward.dto.js';
 import { rewardRows } from './reward.entity.js';
 import type { RewardAttributes } from './reward.events.js';
 import { RewardsService } from './rewards.service.js';
 
-export class CreateReward extends Command<Reward> {
+export class CreateReward extends Command<RewardJson> {
   constructor(
     readonly context: CommandContext,
     readonly cardId: number,
@@ -27,9 +28,9 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
     private readonly source: DataSource,
   ) {}
 
-  async execute({ context, cardId, attributes }: CreateReward): Promise<Reward> {
+  async execute({ context, cardId, attributes }: CreateReward): Promise<RewardJson> {
     const id = await nextId(this.source, 'rewards_id');
-    const { state } = await this.pipeline.handleCommand({
+    return this.pipeline.handleCommand({
       rows: rewardRows,
       id,
       context,
@@ -39,12 +40,12 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
           ...attributes,
           position: attributes.position ?? next,
         }),
+      answer: ({ state }) => rewardJson(state),
     });
-    return state;
   }
 }
 
-export class UpdateReward extends Command<Reward> {
+export class UpdateReward extends Command<RewardJson> {
   constructor(
     readonly context: CommandContext,
     readonly id: number,
@@ -58,15 +59,15 @@ export class UpdateReward extends Command<Reward> {
 export class UpdateRewardHandler implements ICommandHandler<UpdateReward> {
   constructor(private readonly pipeline: CommandPipeline) {}
 
-  async execute({ context, id, changes }: UpdateReward): Promise<Reward> {
-    const { state } = await this.pipeline.handleCommand({
+  async execute({ context, id, changes }: UpdateReward): Promise<RewardJson> {
+    return this.pipeline.handleCommand({
       rows: rewardRows,
       id,
       context,
       given: async () => undefined,
       decide: (current) => updateReward(current, changes),
+      answer: ({ state }) => rewardJson(state),
     });
-    return state;
   }
 }
 
@@ -93,6 +94,7 @@ export class DeleteRewardHandler implements ICommandHandler<DeleteReward> {
       context,
       given: () => this.rewards.everRedeemed(id),
       decide: deleteReward,
+      answer: () => undefined,
     });
   }
 }

@@ -10,7 +10,6 @@ import {
   createRewardDto,
   rewardAnswer,
   rewardChanges,
-  rewardJson,
   rewardListQuery,
   updateRewardDto,
   type RewardJson,
@@ -71,16 +70,14 @@ export class RewardsController {
       bare: Object.keys(createRewardDto.shape),
     });
     const { card_id, name, description, stamps_required, position, active } = input;
-    return rewardJson(
-      await this.commands.execute(
-        new CreateReward(context, card_id, {
-          name,
-          description,
-          stampsRequired: stamps_required,
-          position,
-          active,
-        }),
-      ),
+    return this.commands.execute(
+      new CreateReward(context, card_id, {
+        name,
+        description,
+        stampsRequired: stamps_required,
+        position,
+        active,
+      }),
     );
   }
 
@@ -107,9 +104,7 @@ export class RewardsController {
       bare: Object.keys(createRewardDto.shape),
       record: () => this.rewards.find(context.accountId, id),
     });
-    return rewardJson(
-      await this.commands.execute(new UpdateReward(context, id, rewardChanges(input))),
-    );
+    return this.commands.execute(new UpdateReward(context, id, rewardChanges(input)));
   }
 
   @Delete(':id')

@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import type { CommandContext, Recorded } from '#kernel/aggregate.js';
+import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { nextId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
@@ -8,6 +8,12 @@ import { CommandPipeline, type Decision } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf, type Loaded } from '#event-store/rows.js';
 import { customerCard, redeem, stamp, type CustomerCard, type Template } from './customer-card.js';
+import {
+  customerCardDetailJson,
+  redemptionJson,
+  type CustomerCardDetailJson,
+  type RedemptionJson,
+} from './customer-card.dto.js';
 import { customerCardRows } from './customer-card.entity.js';
 import type {
   Circumstances,
@@ -15,6 +21,7 @@ import type {
   RewardRedeemed,
   StampsEarned,
 } from './customer-card.events.js';
+import { CustomerCardsService } from './customer-cards.service.js';
 import { ReceiptsService } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -22,10 +29,8 @@ type CardPath = { customerId: number; id: number };
 
 type Deed = Circumstances & { source: 'api' | 'pos'; occurredAt: Date | undefined };
 
-/** The card right after the deed, which may be an earlier one with the same receipt number. */
-type Stamped = { card: CustomerCard; template: Template; now: Date };
-
-export class StampCustomerCard extends Command<Stamped> {
+/** Answers with the card right after the deed, which may be an earlier one with the same receipt number. */
+export class StampCustomerCard extends Command<CustomerCardDetailJson> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -42,19 +47,20 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
     private readonly receipts: ReceiptsService,
+    private readonly customerCards: CustomerCardsService,
   ) {}
 
-  execute({ context, path, deed }: StampCustomerCard): Promise<Stamped> {
+  execute({ context, path, deed }: StampCustomerCard): Promise<CustomerCardDetailJson> {
     refuseUnknownLocation(deed);
     const claim = receiptClaim(this.keys, context, 'stamp', path, deed);
     return once(claim, {
       earlier: async (taken) => {
         const first = await this.receipts.find<StampsEarned>(context, path, taken, 'StampsEarned');
         if (first && first.event.data.stamps !== deed.stamps) throw usedOtherwise();
-        return first && { card: first.card, template: first.template, now: new Date() };
+        return first && this.shown(first.card, first.template, new Date());
       },
-      now: async () => {
-        const { state, given, now } = await this.pipeline.handleCommand({
+      now: () =>
+        this.pipeline.handleCommand({
           rows: customerCardRows,
           id: path.id,
           context: { ...context, channel: deed.source },
@@ -62,16 +68,17 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           given: (loaded) => templateOf(this.templates, loaded),
           decide: (card, template, at) =>
             withClaim(stamp(card, template, { ...deed, customerId: path.customerId }, at), claim),
-        });
-        return { card: state, template: given, now };
-      },
+          answer: ({ state, given, now }) => this.shown(state, given, now),
+        }),
     });
+  }
+
+  private shown(card: CustomerCard, template: Template, now: Date): CustomerCardDetailJson {
+    return customerCardDetailJson(card, this.customerCards.showing(template, now));
   }
 }
 
-type Redeemed = { card: CustomerCard; event: Recorded<RewardRedeemed> };
-
-export class RedeemReward extends Command<Redeemed> {
+export class RedeemReward extends Command<RedemptionJson> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -91,7 +98,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     private readonly source: DataSource,
   ) {}
 
-  execute({ context, path, deed }: RedeemReward): Promise<Redeemed> {
+  execute({ context, path, deed }: RedeemReward): Promise<RedemptionJson> {
     refuseUnknownLocation(deed);
     const claim = receiptClaim(this.keys, context, 'redeem', path, deed);
     return once(claim, {
@@ -103,12 +110,12 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           'RewardRedeemed',
         );
         if (first && first.event.data.rewardId !== deed.rewardId) throw usedOtherwise();
-        return first && { card: first.card, event: first.event };
+        return first && redemptionJson(first.card, first.event);
       },
       now: async () => {
         const redemptionId = await nextId(this.source, 'redemptions_id');
         const { source, ...circumstances } = deed;
-        const { state, events } = await this.pipeline.handleCommand({
+        return this.pipeline.handleCommand({
           rows: customerCardRows,
           id: path.id,
           context: { ...context, channel: source },
@@ -124,10 +131,12 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
               ),
               claim,
             ),
+          answer: ({ state, events }) => {
+            const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
+            if (!event) throw new Error('a redemption is always an event');
+            return redemptionJson(state, event);
+          },
         });
-        const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
-        if (!event) throw new Error('a redemption is always an event');
-        return { card: state, event };
       },
     });
   }

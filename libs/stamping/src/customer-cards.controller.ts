@@ -10,10 +10,8 @@ import {
   circumstancesOf,
   customerCardAnswer,
   customerCardDetailAnswer,
-  customerCardDetailJson,
   redeemDto,
   redemptionAnswer,
-  redemptionJson,
   stampDto,
   type CustomerCardDetailJson,
   type CustomerCardJson,
@@ -86,10 +84,9 @@ export class CustomerCardsController {
     const input = await readBody(stampDto, body, {
       record: () => this.customerCards.find(context.accountId, ids),
     });
-    const { card, template, now } = await this.commands.execute(
+    return this.commands.execute(
       new StampCustomerCard(context, ids, { ...circumstancesOf(input), stamps: input.stamps }),
     );
-    return customerCardDetailJson(card, this.customerCards.showing(template, now));
   }
 
   @Post(':id/redeem')
@@ -113,10 +110,9 @@ export class CustomerCardsController {
     const input = await readBody(redeemDto, body, {
       record: () => this.customerCards.find(context.accountId, ids),
     });
-    const { card, event } = await this.commands.execute(
+    return this.commands.execute(
       new RedeemReward(context, ids, { ...circumstancesOf(input), rewardId: input.reward_id }),
     );
-    return redemptionJson(card, event);
   }
 }
 

@@ -1,0 +1,144 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { KeyedRequest } from '#kernel/aggregate.js';
+import type { Config } from '#kernel/config.js';
+import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+import { TakenOverError, type Outcome } from './event-store.js';
+
+/** How long a request may stay silent until another one with its key takes over. */
+const HELD_SECONDS = 10;
+const PRUNED_AT_ONCE = 1_000;
+
+export type KeptAnswer = { status: number; body: unknown };
+
+/** What became of the request that came first with the key. */
+export type Begun =
+  { state: 'ours' } | { state: 'running' | 'other' } | ({ state: 'done' } & KeptAnswer);
+
+const BEGIN = {
+  name: 'outcomes_begin',
+  text: 'select state, status, answer from es.begin_outcome($1, $2, $3, $4)',
+};
+const KEEP = {
+  name: 'outcomes_keep',
+  text: 'select es.keep_outcomes($1, null)',
+};
+const RELEASE = {
+  name: 'outcomes_release',
+  text: `delete from es.outcomes
+         where key = $1 and holder = $2 and status is null and intent is null`,
+};
+const PRUNE = {
+  name: 'outcomes_prune',
+  text: `delete from es.outcomes where key in (
+           select key from es.outcomes where expires_at < now() and intent is null
+           order by expires_at limit ${PRUNED_AT_ONCE})`,
+};
+
+/**
+ * Answers kept under Idempotency-Keys (contract section 1). One that tells of a commit is written by that
+ * commit, so that neither is ever there without the other; the rest, of which nothing depends, by `keep`.
+ */
+@Injectable()
+export class Outcomes {
+  private readonly pool: pg.Pool;
+  private readonly sealingKey: Buffer;
+  private readonly scopeKey: Buffer;
+
+  constructor(source: DataSource, @Inject(CONFIG) config: Config) {
+    this.pool = poolOf(source);
+    this.sealingKey = deriveKey(config.masterKey, 'kept answers');
+    this.scopeKey = deriveKey(config.masterKey, 'idempotency keys');
+  }
+
+  /** What a key or a body is known by: neither is stored itself. */
+  fingerprint(...parts: (string | number)[]): Buffer {
+    return fingerprint(this.scopeKey, ...parts);
+  }
+
+  /** @param request fingerprint of the body */
+  async begin(keyed: KeyedRequest, request: Buffer): Promise<Begun> {
+    const [row] = await ask<{
+      state: Begun['state'];
+      status: number | null;
+      answer: Buffer | null;
+    }>(this.pool, { ...BEGIN, values: [keyed.key, request, keyed.holder, HELD_SECONDS] });
+    if (!row) throw new Error('a begun request is in one state');
+    if (row.state !== 'done') return { state: row.state };
+    if (row.status === null || !row.answer) throw new Error('a kept answer is complete');
+    const text = open(this.sealingKey, row.answer, contextOf(keyed.key)).toString();
+    return {
+      state: 'done',
+      status: row.status,
+      body: text === '' ? undefined : (JSON.parse(text) as unknown),
+    };
+  }
+
+  /** For the commit that it tells of. */
+  outcome(keyed: KeyedRequest, stream: string, body: unknown): Outcome {
+    const { key, holder, status } = keyed;
+    const answer = seal(this.sealingKey, Buffer.from(textOf(body)), contextOf(key));
+    return { key, holder, stream, status, answer };
+  }
+
+  /**
+   * For an answer with no events behind it; with a client, in the transaction that it tells of.
+   * @throws TakenOverError then nothing may be committed
+   */
+  async keep(
+    keyed: KeyedRequest,
+    { status, body }: KeptAnswer,
+    client: pg.Pool | pg.PoolClient = this.pool,
+  ): Promise<void> {
+    const outcome = this.outcome({ ...keyed, status }, '', body);
+    try {
+      await client.query({ ...KEEP, values: [outcomeArgument([outcome])] });
+    } catch (error) {
+      throw takenOver(error) ?? error;
+    }
+  }
+
+  /** Nothing came of it: the next request with the key is a first one. */
+  async release({ key, holder }: KeyedRequest): Promise<void> {
+    await this.pool.query({ ...RELEASE, values: [key, holder] });
+  }
+
+  /** Forgets what is over. @returns whether there may be more */
+  async prune(): Promise<boolean> {
+    const { rowCount } = await this.pool.query(PRUNE);
+    return rowCount === PRUNED_AT_ONCE;
+  }
+}
+
+/** What `es.keep_outcomes` takes. */
+export function outcomeArgument(outcomes: Outcome[] | undefined): string | null {
+  if (!outcomes?.length) return null;
+  return JSON.stringify(
+    outcomes.map(({ key, holder, stream, status, answer }) => ({
+      k: key.toString('hex'),
+      o: holder,
+      s: stream,
+      c: status,
+      b: answer.toString('hex'),
+    })),
+  );
+}
+
+/** How the database says that a key has another holder by now. */
+export function takenOver(error: unknown): TakenOverError | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'IP004') return undefined;
+  const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : '';
+  return new TakenOverError(detail.split(','));
+}
+
+function textOf(body: unknown): string {
+  return body === undefined ? '' : JSON.stringify(body);
+}
+
+function contextOf(key: Buffer): string {
+  return `answer ${key.toString('hex')}`;
+}
