@@ -61,7 +61,8 @@ begin
   end if;
 end $$;
 
-/* p_streams: those that were really written; null: all. IP004 names the keys that others hold by now. */
+/* p_streams: those that were really written; null: all. IP004 names the keys that others hold by now.
+   The same holder may say it again: a write whose answer was lost is repeated as a whole. */
 create function es.keep_outcomes(p_outcomes jsonb, p_streams text[]) returns void language plpgsql as $$
 declare
   lost text;
@@ -73,7 +74,7 @@ begin
     where p_streams is null or x.s = any (p_streams)
   ), kept as (
     update es.outcomes o set status = asked.status, answer = asked.answer, intent = null
-    from asked where o.key = asked.key and o.holder = asked.holder and o.status is null
+    from asked where o.key = asked.key and o.holder = asked.holder
     returning o.key
   )
   select string_agg(encode(asked.key, 'hex'), ',') into lost from asked
