@@ -1,0 +1,75 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+/**
+ * Holds docs/api.md and test/contract against each other: each rule has exactly one test that begins with
+ * its id, each test has a rule, and none is left out of a run.
+ */
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const DOCUMENT = 'docs/api.md';
+const TESTS = 'test/contract';
+
+const faults = [];
+const rules = readRules();
+const tests = new Map();
+for (const name of fs.readdirSync(path.join(root, TESTS)).sort()) {
+  if (name.endsWith('-spec.ts')) readTests(`${TESTS}/${name}`);
+}
+for (const [rule, line] of rules) {
+  if (!tests.has(rule)) faults.push(`${DOCUMENT}:${line} ${rule} has no test in ${TESTS}`);
+}
+for (const [rule, where] of tests) {
+  if (!rules.has(rule)) faults.push(`${where} ${rule} is no rule of ${DOCUMENT}`);
+}
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) {
+  console.error(`${faults.length} faults between ${DOCUMENT} and ${TESTS}`);
+  process.exitCode = 1;
+} else {
+  console.log(`${rules.size} rules, each with its test`);
+}
+
+function readRules() {
+  const found = new Map();
+  const lines = fs.readFileSync(path.join(root, DOCUMENT), 'utf8').split('\n');
+  for (const [i, text] of lines.entries()) {
+    const bold = /^\s*- \*\*(.*?)\*\*/.exec(text)?.[1];
+    if (bold === undefined) continue;
+    const where = `${DOCUMENT}:${i + 1}`;
+    if (!/^[A-Z]+-\d{2,}$/.test(bold)) faults.push(`${where} ${bold} is no id`);
+    else if (found.has(bold)) faults.push(`${where} ${bold} stands twice`);
+    else found.set(bold, i + 1);
+  }
+  if (found.size === 0) faults.push(`${DOCUMENT} has no rules`);
+  return found;
+}
+
+function readTests(file) {
+  const text = fs.readFileSync(path.join(root, file), 'utf8');
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true);
+  const visit = (node) => {
+    if (ts.isCallExpression(node)) readCall(node, file, source);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+}
+
+function readCall(node, file, source) {
+  const callee = node.expression.getText(source);
+  const [name = ''] = callee.split(/[.(]/, 1);
+  const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
+  const where = `${file}:${line + 1}`;
+  if (/^([xf](it|test|describe)|test)$/.test(name) || /^(it|describe)[.(]/.test(callee)) {
+    faults.push(`${where} ${callee.slice(0, 20)}: only plain it and describe, so that every test runs`);
+    return;
+  }
+  if (callee !== 'it') return;
+  const [title] = node.arguments;
+  const rule =
+    title && ts.isStringLiteralLike(title) && /^([A-Z]+-\d{2,}) \S/.exec(title.text)?.[1];
+  if (!rule) faults.push(`${where} a title must begin with the id of a rule`);
+  else if (tests.has(rule)) faults.push(`${where} ${rule} has a test at ${tests.get(rule)} already`);
+  else tests.set(rule, where);
+}
