@@ -24,7 +24,11 @@ export default {
   testTimeout: 120_000,
   reporters: ['default', '<rootDir>/test/support/counts.cjs'],
   projects: [
-    { ...base, displayName: 'unit', testMatch: ['<rootDir>/libs/**/*.spec.ts'] },
+    {
+      ...base,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/{libs,scripts,test/support}/**/*.spec.ts'],
+    },
     {
       ...base,
       displayName: 'e2e',

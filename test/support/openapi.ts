@@ -1,0 +1,147 @@
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+
+type Json = Record<string, unknown>;
+
+export type CheckedAnswer = {
+  method: string;
+  /** With or without a query. */
+  path: string;
+  status: number;
+  headers: Headers | Record<string, string | string[] | undefined>;
+  /** Parsed; undefined when the answer had none. */
+  body: unknown;
+};
+
+const DOCUMENT = 'openapi';
+
+/**
+ * Holds answers against the service's own /openapi.json and tells what is wrong with each, in words.
+ * Stricter than a client may be: a status, media type or field that the document does not name is a
+ * fault, and so is a required header that is missing. A path that the document does not know may only
+ * be refused, with the error payload.
+ */
+export function createAnswerChecker(document: Json): (answer: CheckedAnswer) => string[] {
+  const closed = close(document) as Json;
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  formats.default(ajv);
+  ajv.addSchema(closed, DOCUMENT);
+  const routes = Object.entries(objectAt(closed, 'paths'))
+    .map(([template, operations]) => ({ template, operations: operations as Json }))
+    // /cards/{id} must not swallow /cards/archived
+    .sort((a, b) => count(a.template, '{') - count(b.template, '{'))
+    .map((route) => ({ ...route, pattern: patternOf(route.template) }));
+
+  const faultsAt = (pointer: string[], value: unknown): string[] => {
+    const fragment = pointer.map((part) =>
+      encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')),
+    );
+    const validate = ajv.getSchema(`${DOCUMENT}#/${fragment.join('/')}`);
+    if (!validate) throw new Error(`there is no schema at ${pointer.join(' ')}`);
+    return validate(value) ? [] : (validate.errors ?? []).map(wording);
+  };
+
+  /** Follows references between responses and headers; schemas are left to the validator. */
+  const resolve = (pointer: string[]): { pointer: string[]; value: Json } | undefined => {
+    const value = pointer.reduce<unknown>((at, part) => (at as Json | undefined)?.[part], closed);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { $ref } = value as { $ref?: string };
+    return $ref ? resolve($ref.slice(2).split('/')) : { pointer, value: value as Json };
+  };
+
+  const checkHeaders = (pointer: string[], headers: Json, answer: CheckedAnswer): string[] =>
+    Object.keys(headers).flatMap((name) => {
+      const header = resolve([...pointer, 'headers', name]);
+      if (!header) return [`header ${name}: the document points nowhere`];
+      const text = headerOf(answer, name);
+      if (text === null) return header.value['required'] ? [`header ${name} is missing`] : [];
+      const { type } = objectAt(header.value, 'schema');
+      const value = type === 'integer' ? Number(text) : text;
+      return faultsAt([...header.pointer, 'schema'], value).map(
+        (fault) => `header ${name} (${text}): ${fault}`,
+      );
+    });
+
+  const checkBody = (pointer: string[], content: Json, answer: CheckedAnswer): string[] => {
+    const type = headerOf(answer, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+    if (Object.keys(content).length === 0) {
+      return answer.body === undefined || answer.body === ''
+        ? []
+        : ['a body that is not documented'];
+    }
+    if (type === undefined) return ['no content type'];
+    const media = content[type] as Json | undefined;
+    if (!media) return [`the content type ${type} is not documented`];
+    if (!media['schema']) return [];
+    return faultsAt([...pointer, 'content', type, 'schema'], answer.body);
+  };
+
+  const check = (answer: CheckedAnswer): string[] => {
+    const method = answer.method.toLowerCase();
+    const path = answer.path.split('?', 1)[0] ?? '';
+    const route = routes.find(
+      ({ pattern, operations }) => pattern.test(path) && operations[method],
+    );
+    if (!route) {
+      if (answer.status < 400) return ['answers, but the document does not know this operation'];
+      const type = headerOf(answer, 'content-type') ?? '';
+      const schema = type.startsWith('application/problem+json') ? 'Problem' : 'Error';
+      return faultsAt(['components', 'schemas', schema], answer.body);
+    }
+    const operation = ['paths', route.template, method, 'responses'];
+    const response = resolve([...operation, String(answer.status)]);
+    if (!response) return [`the status ${answer.status} is not documented`];
+    const { pointer, value } = response;
+    return [
+      ...checkHeaders(pointer, objectAt(value, 'headers'), answer),
+      ...checkBody(pointer, objectAt(value, 'content'), answer),
+    ];
+  };
+
+  return (answer) =>
+    check(answer).map((fault) => `${answer.method} ${answer.path} ${answer.status}: ${fault}`);
+}
+
+function wording({ instancePath, message, params }: ErrorObject): string {
+  const unknown = (params as { additionalProperty?: string }).additionalProperty;
+  const where = instancePath === '' ? 'the body' : instancePath;
+  return unknown === undefined
+    ? `${where} ${message ?? 'is wrong'}`
+    : `${where} holds ${unknown}, which is not documented`;
+}
+
+/** Clients let unknown fields pass; here each object with named fields has those and no others. */
+function close(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(close);
+  if (typeof value !== 'object' || value === null) return value;
+  const { allOf } = value as Json;
+  if (Array.isArray(allOf)) throw new Error('allOf cannot be closed: spell the fields out instead');
+  const copy = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, close(one)]));
+  const isObject = [copy['type']].flat().includes('object') && copy['properties'] !== undefined;
+  return isObject && !('additionalProperties' in copy)
+    ? { ...copy, additionalProperties: false }
+    : copy;
+}
+
+function headerOf({ headers }: CheckedAnswer, name: string): string | null {
+  if (headers instanceof Headers) return headers.get(name);
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
+  const value = found?.[1];
+  return value === undefined ? null : String(value);
+}
+
+function objectAt(value: Json, key: string): Json {
+  const found = value[key];
+  return typeof found === 'object' && found !== null ? (found as Json) : {};
+}
+
+function patternOf(template: string): RegExp {
+  const parts = template
+    .split(/\{[^}]+\}/)
+    .map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('[^/]+')}/?$`);
+}
+
+function count(text: string, character: string): number {
+  return text.split(character).length - 1;
+}
