@@ -62,7 +62,9 @@ function readCall(node, file, source) {
   const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
   const where = `${file}:${line + 1}`;
   if (/^([xf](it|test|describe)|test)$/.test(name) || /^(it|describe)[.(]/.test(callee)) {
-    faults.push(`${where} ${callee.slice(0, 20)}: only plain it and describe, so that every test runs`);
+    faults.push(
+      `${where} ${callee.slice(0, 20)}: only plain it and describe, so that every test runs`,
+    );
     return;
   }
   if (callee !== 'it') return;
@@ -70,6 +72,7 @@ function readCall(node, file, source) {
   const rule =
     title && ts.isStringLiteralLike(title) && /^([A-Z]+-\d{2,}) \S/.exec(title.text)?.[1];
   if (!rule) faults.push(`${where} a title must begin with the id of a rule`);
-  else if (tests.has(rule)) faults.push(`${where} ${rule} has a test at ${tests.get(rule)} already`);
+  else if (tests.has(rule))
+    faults.push(`${where} ${rule} has a test at ${tests.get(rule)} already`);
   else tests.set(rule, where);
 }

@@ -68,7 +68,7 @@ const auxiliaryFields = z
 
 function isBlank(element: unknown): boolean {
   if (element === null) return true;
-  if (typeof element !== 'object') return false;
+  if (typeof element !== 'object' || Array.isArray(element)) return false;
   const { label, value } = element as Record<string, unknown>;
   return [label, value].every(
     (part) => part === undefined || part === null || (typeof part === 'string' && !part.trim()),

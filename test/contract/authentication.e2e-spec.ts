@@ -1,0 +1,153 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { AddMember, CreateToken, RemoveMember, RevokeToken } from '#identity/identity.commands.js';
+import {
+  expectFailure,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { cli } from '../support/service.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+type Operation = { method: string; path: string };
+
+/** Every operation of the document, with 1 for each id but the store's. */
+async function operations(accountId: number): Promise<Operation[]> {
+  const { body } = await service.anonymous.get<{ paths: Record<string, object> }>('/openapi.json');
+  return Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => ({
+      method: method.toUpperCase(),
+      path: path.replace('{account_id}', String(accountId)).replaceAll(/\{[a-z_]*id\}/g, '1'),
+    })),
+  );
+}
+
+const bus = () => service.running.app.get(CommandBus);
+
+const asSays = (authorization: string) =>
+  service.anonymous.send<Failure>('GET', '/api/v1/accounts', undefined, { authorization });
+
+describe('authentication', () => {
+  it('AUTH-01 lets nobody in without a token, but to the status', async () => {
+    const all = await operations(store.accountId);
+    expect(all.length).toBeGreaterThan(20);
+    const open: string[] = [];
+    for (const { method, path } of all) {
+      const { status } = await service.anonymous.send(method, path);
+      if (status !== 401) open.push(`${method} ${path} ${status}`);
+    }
+    expect(open).toEqual(['GET /api/v1/status 200']);
+  });
+
+  it('AUTH-02 says the code unauthorized', async () => {
+    expectFailure(await service.anonymous.get('/api/v1/accounts'), 401, 'unauthorized');
+  });
+
+  it('AUTH-03 says which header to send', async () => {
+    const { body } = await service.anonymous.get<Failure>('/api/v1/accounts');
+    expect(body.resolution).toMatch(/Authorization: Bearer/);
+  });
+
+  it('AUTH-04 refuses every other form of the header', async () => {
+    const { token } = store;
+    for (const authorization of [
+      'Bearer',
+      'Bearer ',
+      `Basic ${Buffer.from(`${token}:`).toString('base64')}`,
+      `Token ${token}`,
+      `${token}`,
+      `Bearer ${token} ${token}`,
+      `Bearer ${token}, Bearer ${token}`,
+      `Bearer "${token}"`,
+    ]) {
+      const { status } = await asSays(authorization);
+      expect([authorization, status]).toEqual([authorization, 401]);
+    }
+  });
+
+  it('AUTH-05 refuses a token that nobody was given', async () => {
+    const wrong = [`${store.token}x`, store.token?.slice(0, -1), store.token?.toUpperCase(), 'x'];
+    for (const token of wrong) {
+      expectFailure(await asSays(`Bearer ${token}`), 401, 'unauthorized');
+    }
+  });
+
+  it('AUTH-06 reads the scheme in any case', async () => {
+    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+      expect((await asSays(`${scheme} ${store.token}`)).status).toBe(200);
+    }
+  });
+
+  it('AUTH-07 lets a token reach every store of its user, later ones too', async () => {
+    const mine = await service.newStore();
+    const later = await service.newStore();
+    expect((await mine.get(later.store)).status).toBe(404);
+    await bus().execute(new AddMember(cli, later.accountId, mine.email));
+    for (const path of [mine.store, later.store, `${later.store}/cards`]) {
+      const reached = await eventually(
+        async () => (await mine.get(path)).status,
+        (status) => status !== 404,
+      );
+      expect(reached).toBe(200);
+    }
+  });
+
+  it('AUTH-08 shows an unreachable store as one that does not exist', async () => {
+    const other = await service.newStore();
+    const hidden = await store.get<Failure>(other.store);
+    const missing = await store.get<Failure>('/api/v1/accounts/987654321');
+    expectFailure(hidden, 404, 'not_found');
+    expect({ ...hidden.body, request_id: '' }).toEqual({ ...missing.body, request_id: '' });
+  });
+
+  it('AUTH-09 hides an unreachable store from every endpoint', async () => {
+    const other = await service.newStore();
+    const under = (await operations(other.accountId)).filter(({ path }) =>
+      path.startsWith(other.store),
+    );
+    expect(under.length).toBeGreaterThan(20);
+    const reached: string[] = [];
+    for (const { method, path } of under) {
+      const { status } = await store.send(method, path);
+      if (status !== 404) reached.push(`${method} ${path} ${status}`);
+    }
+    expect(reached).toEqual([]);
+  });
+
+  it('AUTH-10 refuses a revoked token', async () => {
+    const { tokenId, token } = await bus().execute(new CreateToken(cli, store.email, 'second'));
+    const second = store.as(token);
+    expect((await second.get(second.store)).status).toBe(200);
+    await bus().execute(new RevokeToken(cli, tokenId));
+    const after = await eventually(
+      () => second.get(second.store),
+      ({ status }) => status !== 200,
+    );
+    expectFailure(after, 401, 'unauthorized');
+  });
+
+  it('AUTH-11 takes the store from the tokens of a user who leaves it', async () => {
+    const left = await service.newStore();
+    expect((await left.get(left.store)).status).toBe(200);
+    await bus().execute(new RemoveMember(cli, left.accountId, left.email));
+    const after = await eventually(
+      () => left.get(left.store),
+      ({ status }) => status !== 200,
+    );
+    expectFailure(after, 404, 'not_found');
+  });
+
+  it('AUTH-12 does not tell a stranger which paths there are', async () => {
+    for (const path of ['/api/v1/nothing', `${store.store}/nothing`, '/api/v1']) {
+      expectFailure(await service.anonymous.get(path), 401, 'unauthorized');
+    }
+  });
+});

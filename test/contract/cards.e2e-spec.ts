@@ -1,0 +1,565 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+let cards: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  cards = `${store.store}/cards`;
+});
+
+const DEFAULTS = {
+  card_color: '#6B4226',
+  text_color: '#FFFFFF',
+  stamp_icon: 'coffee',
+  stamp_color: '#6B4226',
+  stamp_background_color: '#FFFFFF',
+  stamps_required: 10,
+  initial_stamps: 0,
+  show_member_field: true,
+  show_stamps_to_reward_field: true,
+  auxiliary_fields: [],
+  strip_type: 'color',
+  strip_color: null,
+  strip_opacity: 100,
+  strip_preset: null,
+  header_text: null,
+  expires_at: null,
+  max_stamps_per_request: null,
+  max_stamps_per_day: null,
+  min_seconds_between_stamps: null,
+};
+
+/** Another value than the default for every written field. */
+const WRITTEN = {
+  name: 'Tea card',
+  card_color: '#112233',
+  text_color: '#000000',
+  stamp_icon: 'heart',
+  stamp_color: '#ABCDEF',
+  stamp_background_color: '#123ABC',
+  stamps_required: 7,
+  initial_stamps: 2,
+  show_member_field: false,
+  show_stamps_to_reward_field: false,
+  strip_type: 'preset',
+  strip_color: '#445566',
+  strip_opacity: 42.5,
+  strip_preset: 'bakery',
+  header_text: 'Thank you',
+  expires_at: '2090-05-31T22:00:00.000Z',
+  max_stamps_per_request: 3,
+  max_stamps_per_day: 5,
+  min_seconds_between_stamps: 60,
+};
+const AUXILIARY = [{ label: 'Tel', value: '123' }, { value: 'open daily' }];
+const AUXILIARY_SHOWN = [
+  { key: 'aux_1', label: 'Tel', value: '123' },
+  { key: 'aux_2', label: null, value: 'open daily' },
+];
+
+const COLOURS = [
+  'card_color',
+  'text_color',
+  'stamp_color',
+  'stamp_background_color',
+  'strip_color',
+] as const;
+const LIMITS = [
+  'max_stamps_per_request',
+  'max_stamps_per_day',
+  'min_seconds_between_stamps',
+] as const;
+
+// prettier-ignore
+const ICONS = [
+  'coffee', 'heart', 'star', 'check', 'smile', 'cup', 'bubble_tea', 'beer', 'wine', 'cocktail', 'ice_cream',
+  'cake', 'croissant', 'bread', 'pizza', 'burger', 'taco', 'sushi', 'salad', 'scissors', 'razor', 'nail_polish',
+  'lipstick', 'spa', 'dumbbell', 'yoga', 'paw', 'flower', 'leaf', 'book', 'shopping_bag', 'gift', 'car', 'bike',
+  'ticket', 'crown', 'diamond', 'sun',
+];
+
+const post = (card: object) => store.post<CardJson>(cards, { card: { name: 'Coffee', ...card } });
+const patch = (id: number, card: object) => store.patch<CardJson>(`${cards}/${id}`, { card });
+const show = async (id: number) => (await store.get<CardJson>(`${cards}/${id}`)).body;
+
+async function make(card: object = {}): Promise<CardJson> {
+  const { status, body } = await post(card);
+  expect(status).toBe(201);
+  return body;
+}
+
+/** A store with an active, an archived and another active card. */
+async function threeCards() {
+  const own = await service.newStore();
+  const ids: number[] = [];
+  for (const name of ['One', 'Two', 'Three']) {
+    const { body } = await own.post<CardJson>(`${own.store}/cards`, { card: { name } });
+    ids.push(body.id);
+  }
+  await own.post(`${own.store}/cards/${ids[1]}/archive`);
+  const list = async (query = '') =>
+    (await own.get<CardJson[]>(`${own.store}/cards${query}`)).body.map(({ id }) => id);
+  return { ids, list };
+}
+
+describe('listing cards', () => {
+  it('CARD-01 shows the active ones in the order of ids', async () => {
+    const { ids, list } = await threeCards();
+    expect(await list()).toEqual([ids[0], ids[2]]);
+  });
+
+  it('CARD-02 takes a blank scope and active for the same', async () => {
+    const { ids, list } = await threeCards();
+    for (const scope of ['', '%20', 'active']) {
+      expect(await list(`?scope=${scope}`)).toEqual([ids[0], ids[2]]);
+    }
+    expect(await list('?scope')).toEqual([ids[0], ids[2]]);
+  });
+
+  it('CARD-03 shows archived ones on demand', async () => {
+    const { ids, list } = await threeCards();
+    expect(await list('?scope=archived')).toEqual([ids[1]]);
+  });
+
+  it('CARD-04 shows all on demand', async () => {
+    const { ids, list } = await threeCards();
+    expect(await list('?scope=all')).toEqual(ids);
+  });
+
+  it('CARD-05 takes any other scope for active', async () => {
+    const { ids, list } = await threeCards();
+    for (const scope of ['everything', 'ALL', '1']) {
+      expect(await list(`?scope=${scope}`)).toEqual([ids[0], ids[2]]);
+    }
+  });
+
+  it('CARD-06 shows what the card itself shows', async () => {
+    const own = await service.newStore();
+    await enrol(own, { rewards: [1, 2], card: WRITTEN });
+    const { body } = await own.get<CardJson[]>(`${own.store}/cards`);
+    const { body: card } = await own.get<CardJson>(`${own.store}/cards/${body[0]?.id}`);
+    expect(body).toEqual([card]);
+  });
+});
+
+describe('a card', () => {
+  it('CARD-07 has exactly the fields of the document', async () => {
+    const { id } = await make();
+    expect(Object.keys(await show(id)).sort()).toEqual(
+      [
+        ...Object.keys(DEFAULTS),
+        'id',
+        'name',
+        'archived_at',
+        'rewards_count',
+        'customer_cards_count',
+        'created_at',
+        'updated_at',
+      ].sort(),
+    );
+  });
+
+  it('CARD-08 of another store is not there', async () => {
+    const other = await service.newStore();
+    const { card } = await enrol(other);
+    const path = `${cards}/${card.id}`;
+    expectFailure(await store.get(path), 404, 'not_found');
+    expectFailure(await store.patch(path, { card: { name: 'Mine' } }), 404, 'not_found');
+    expectFailure(await store.post(`${path}/archive`), 404, 'not_found');
+    expectFailure(await store.post(`${path}/unarchive`), 404, 'not_found');
+    const { body } = await other.get<CardJson>(`${other.store}/cards/${card.id}`);
+    expect([body.name, body.archived_at]).toEqual([card.name, null]);
+  });
+});
+
+describe('writing a card', () => {
+  it('CARD-09 needs only a name', async () => {
+    const { status, body } = await store.post<CardJson>(cards, { card: { name: 'Coffee' } });
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      ...DEFAULTS,
+      id: expect.any(Number),
+      name: 'Coffee',
+      archived_at: null,
+      rewards_count: 0,
+      customer_cards_count: 0,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    });
+    expect(await show(body.id)).toEqual(body);
+  });
+
+  it('CARD-10 needs a name', async () => {
+    expectRefused(await store.post(cards, { card: {} }), 'name');
+    expectRefused(await store.post(cards, { card: { ...WRITTEN, name: null } }), 'name');
+  });
+
+  it('CARD-11 takes every written field on create', async () => {
+    const { status, body } = await post({ ...WRITTEN, auxiliary_fields: AUXILIARY });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ ...WRITTEN, auxiliary_fields: AUXILIARY_SHOWN });
+    expect(await show(body.id)).toEqual(body);
+  });
+
+  it('CARD-12 takes every written field on PATCH', async () => {
+    const { id } = await make();
+    const { status, body } = await patch(id, { ...WRITTEN, auxiliary_fields: AUXILIARY });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ ...WRITTEN, auxiliary_fields: AUXILIARY_SHOWN });
+    expect(await show(id)).toEqual(body);
+  });
+
+  it('CARD-13 answers colours in upper case and full length', async () => {
+    for (const field of COLOURS) {
+      expect((await make({ [field]: '#a1b2c3' }))[field]).toBe('#A1B2C3');
+      expect((await make({ [field]: '#fA0' }))[field]).toBe('#FFAA00');
+    }
+  });
+
+  it('CARD-14 refuses what is no colour', async () => {
+    for (const field of COLOURS) {
+      for (const wrong of [
+        'red',
+        'FFFFFF',
+        '#FF',
+        '#FFFF',
+        '#GGGGGG',
+        '#1122334',
+        7,
+        'rgb(0,0,0)',
+      ]) {
+        expectRefused(await post({ [field]: wrong }), field);
+      }
+    }
+  });
+
+  it('CARD-15 takes every icon', async () => {
+    const { id } = await make();
+    for (const stamp_icon of ICONS) {
+      const { status, body } = await patch(id, { stamp_icon });
+      expect([status, body.stamp_icon]).toEqual([200, stamp_icon]);
+    }
+  });
+
+  it('CARD-16 refuses any other icon', async () => {
+    for (const stamp_icon of ['tea', 'Coffee', '☕', 7]) {
+      expectRefused(await post({ stamp_icon }), 'stamp_icon');
+    }
+  });
+
+  it('CARD-17 takes 1 and 21 stamps', async () => {
+    expect((await make({ stamps_required: 1 })).stamps_required).toBe(1);
+    expect((await make({ stamps_required: 21 })).stamps_required).toBe(21);
+  });
+
+  it('CARD-18 refuses fewer and more stamps', async () => {
+    const { id } = await make();
+    for (const stamps_required of [0, -1, 22, 1000]) {
+      expectRefused(await post({ stamps_required }), 'stamps_required');
+      expectRefused(await patch(id, { stamps_required }), 'stamps_required');
+    }
+  });
+
+  it('CARD-19 takes initial stamps below the full card', async () => {
+    for (const [stamps_required, initial_stamps] of [
+      [1, 0],
+      [5, 4],
+      [21, 20],
+    ]) {
+      expect((await make({ stamps_required, initial_stamps })).initial_stamps).toBe(initial_stamps);
+    }
+  });
+
+  it('CARD-20 refuses initial stamps that fill the card', async () => {
+    for (const [stamps_required, initial_stamps] of [
+      [1, 1],
+      [5, 5],
+      [5, 6],
+      [21, 21],
+    ]) {
+      expectRefused(await post({ stamps_required, initial_stamps }), 'initial_stamps');
+    }
+    expectRefused(await post({ initial_stamps: 10 }), 'initial_stamps');
+  });
+
+  it('CARD-21 refuses initial stamps below zero', async () => {
+    expectRefused(await post({ initial_stamps: -1 }), 'initial_stamps');
+  });
+
+  it('CARD-22 judges initial stamps by the card', async () => {
+    const { id } = await make({ stamps_required: 5 });
+    expectRefused(await patch(id, { initial_stamps: 5 }), 'initial_stamps');
+    expect((await patch(id, { initial_stamps: 4 })).body.initial_stamps).toBe(4);
+  });
+
+  it('CARD-23 judges the full card by its initial stamps', async () => {
+    const { id } = await make({ stamps_required: 10, initial_stamps: 4 });
+    for (const stamps_required of [3, 4]) {
+      expectRefused(await patch(id, { stamps_required }), 'initial_stamps');
+    }
+    expect((await patch(id, { stamps_required: 5 })).body.stamps_required).toBe(5);
+  });
+
+  it('CARD-24 judges both by what comes out', async () => {
+    const { id } = await make({ stamps_required: 5, initial_stamps: 4 });
+    expect((await patch(id, { stamps_required: 3, initial_stamps: 2 })).status).toBe(200);
+    expect((await patch(id, { stamps_required: 12, initial_stamps: 11 })).status).toBe(200);
+    const refused = await patch(id, { stamps_required: 8, initial_stamps: 8 });
+    expectRefused(refused, 'initial_stamps');
+  });
+
+  it('CARD-25 gives auxiliary fields their keys', async () => {
+    const { auxiliary_fields } = await make({ auxiliary_fields: AUXILIARY });
+    expect(auxiliary_fields).toEqual(AUXILIARY_SHOWN);
+  });
+
+  it('CARD-26 does not take a key', async () => {
+    const { auxiliary_fields } = await make({ auxiliary_fields: [{ key: 'mine', value: 'x' }] });
+    expect(auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'x' }]);
+  });
+
+  it('CARD-27 takes auxiliary fields without a label', async () => {
+    for (const label of [undefined, null, '', ' ']) {
+      const { auxiliary_fields } = await make({ auxiliary_fields: [{ label, value: 'x' }] });
+      expect(auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'x' }]);
+    }
+  });
+
+  it('CARD-28 drops auxiliary fields that are wholly blank', async () => {
+    const blank = [{}, { label: '', value: ' ' }, { label: null, value: null }, { value: '' }];
+    const { auxiliary_fields } = await make({
+      auxiliary_fields: [blank[0], AUXILIARY[0], blank[1], blank[2], AUXILIARY[1], blank[3]],
+    });
+    expect(auxiliary_fields).toEqual(AUXILIARY_SHOWN);
+  });
+
+  it('CARD-29 refuses more than two auxiliary fields', async () => {
+    const auxiliary_fields = [{ value: '1' }, { value: '2' }, { value: '3' }];
+    expectRefused(await post({ auxiliary_fields }), 'auxiliary_fields');
+  });
+
+  it('CARD-30 refuses a label without a value', async () => {
+    for (const value of [undefined, null, '', ' ']) {
+      expectRefused(
+        await post({ auxiliary_fields: [{ label: 'Tel', value }] }),
+        'auxiliary_fields',
+      );
+    }
+  });
+
+  it('CARD-31 refuses auxiliary fields that are no list of objects', async () => {
+    for (const auxiliary_fields of ['x', { value: 'x' }, ['x'], [7], [[]], [{ value: 7 }]]) {
+      expectRefused(await post({ auxiliary_fields }), 'auxiliary_fields');
+    }
+  });
+
+  it('CARD-32 replaces the auxiliary fields', async () => {
+    const { id } = await make({ auxiliary_fields: AUXILIARY });
+    const replaced = await patch(id, { auxiliary_fields: [{ value: 'new' }] });
+    expect(replaced.body.auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'new' }]);
+    expect((await patch(id, { auxiliary_fields: [] })).body.auxiliary_fields).toEqual([]);
+  });
+
+  it('CARD-33 refuses any other strip type', async () => {
+    for (const strip_type of ['colour', 'picture', 'Color', 7]) {
+      expectRefused(await post({ strip_type }), 'strip_type');
+    }
+  });
+
+  it('CARD-34 takes image without a picture and preset without a preset', async () => {
+    for (const strip_type of ['image', 'preset', 'color']) {
+      expect(await make({ strip_type })).toMatchObject({ strip_type, strip_preset: null });
+    }
+  });
+
+  it('CARD-35 takes any opacity from 0 to 100', async () => {
+    for (const strip_opacity of [0, 0.5, 33.3, 99.99, 100]) {
+      expect((await make({ strip_opacity })).strip_opacity).toBe(strip_opacity);
+    }
+  });
+
+  it('CARD-36 refuses any other opacity', async () => {
+    for (const strip_opacity of [-0.1, -1, 100.1, 101, 'much', [50], true]) {
+      expectRefused(await post({ strip_opacity }), 'strip_opacity');
+    }
+  });
+
+  it('CARD-37 takes any fitting preset', async () => {
+    for (const strip_preset of ['coffee', 'books', 'my-own_1', 'x'.repeat(64)]) {
+      expect((await make({ strip_preset })).strip_preset).toBe(strip_preset);
+    }
+  });
+
+  it('CARD-38 refuses any other preset', async () => {
+    for (const strip_preset of ['Coffee', 'a b', 'x'.repeat(65), '../x', 7]) {
+      expectRefused(await post({ strip_preset }), 'strip_preset');
+    }
+  });
+
+  it('CARD-39 refuses a header that is too long', async () => {
+    expectRefused(await post({ header_text: 'x'.repeat(256) }), 'header_text');
+    expect((await make({ header_text: 'x'.repeat(255) })).header_text).toHaveLength(255);
+  });
+
+  it('CARD-40 takes an expiry with any offset', async () => {
+    for (const [given, meant] of [
+      ['2090-05-31T12:00:00Z', '2090-05-31T12:00:00.000Z'],
+      ['2090-05-31T12:00:00.123Z', '2090-05-31T12:00:00.123Z'],
+      ['2090-05-31T12:00:00+02:00', '2090-05-31T10:00:00.000Z'],
+      ['2090-05-31T22:30-05:00', '2090-06-01T03:30:00.000Z'],
+      ['2090-05-31', '2090-05-31T00:00:00.000Z'],
+    ]) {
+      expect((await make({ expires_at: given })).expires_at).toBe(meant);
+    }
+  });
+
+  it('CARD-41 takes an expiry in the past', async () => {
+    const { expires_at } = await make({ expires_at: '2001-01-01T00:00:00Z' });
+    expect(expires_at).toBe('2001-01-01T00:00:00.000Z');
+  });
+
+  it('CARD-42 refuses what is no time', async () => {
+    for (const expires_at of [
+      'tomorrow',
+      '31.05.2090',
+      '2090-02-30T00:00:00Z',
+      '2090-13-01',
+      '2090-05-31T25:00:00Z',
+      1_700_000_000,
+      {},
+    ]) {
+      expectRefused(await post({ expires_at }), 'expires_at');
+    }
+  });
+
+  it('CARD-43 clears what is nullable', async () => {
+    const { id } = await make(WRITTEN);
+    const nullable = ['strip_color', 'strip_preset', 'header_text', 'expires_at', ...LIMITS];
+    for (const field of nullable) {
+      const { status, body } = await patch(id, { [field]: null });
+      expect([field, status, body[field as keyof CardJson]]).toEqual([field, 200, null]);
+    }
+  });
+
+  it('CARD-44 ignores what is not written', async () => {
+    const readOnly = {
+      id: 1,
+      archived_at: '2020-01-01T00:00:00Z',
+      rewards_count: 9,
+      customer_cards_count: 9,
+      created_at: '2020-01-01T00:00:00Z',
+      updated_at: '2020-01-01T00:00:00Z',
+    };
+    const card = await make(readOnly);
+    expect(card).toMatchObject({ archived_at: null, rewards_count: 0, customer_cards_count: 0 });
+    expect(card.created_at > '2026').toBe(true);
+    const { body } = await patch(card.id, { ...readOnly, name: 'Tea' });
+    const { updated_at } = body;
+    expect(body).toEqual({ ...card, name: 'Tea', updated_at });
+    expect(updated_at >= card.updated_at).toBe(true);
+  });
+
+  it('CARD-45 changes only what is named', async () => {
+    const card = await make({ ...WRITTEN, auxiliary_fields: AUXILIARY });
+    for (const change of [{ name: 'Other' }, { stamps_required: 9 }, { header_text: 'Hello' }]) {
+      const before = await show(card.id);
+      const { body } = await patch(card.id, change);
+      expect({ ...body, updated_at: '' }).toEqual({ ...before, ...change, updated_at: '' });
+    }
+  });
+
+  it('CARD-46 changes nothing for an empty object', async () => {
+    const card = await make(WRITTEN);
+    const { status, body } = await patch(card.id, {});
+    expect([status, body]).toEqual([200, card]);
+  });
+
+  it('CARD-47 changes nothing when it is refused', async () => {
+    const card = await make(WRITTEN);
+    expectRefused(await patch(card.id, { name: 'Other', stamps_required: 99 }), 'stamps_required');
+    expect(await show(card.id)).toEqual(card);
+  });
+
+  it('CARD-48 says when it was changed', async () => {
+    const card = await make();
+    const { body } = await patch(card.id, { name: 'Tea' });
+    expect(body.created_at).toBe(card.created_at);
+    expect(body.updated_at > card.updated_at).toBe(true);
+  });
+
+  it('CARD-49 counts its rewards', async () => {
+    const { card, rewards } = await enrol(store, { rewards: [1, 2, 3] });
+    const path = `${store.store}/rewards`;
+    await store.patch<RewardJson>(`${path}/${rewards[0]?.id}`, { reward: { active: false } });
+    expect((await show(card.id)).rewards_count).toBe(3);
+    await store.delete(`${path}/${rewards[1]?.id}`);
+    expect((await show(card.id)).rewards_count).toBe(2);
+  });
+
+  it('CARD-50 counts its customer cards', async () => {
+    const { card } = await enrol(store);
+    expect((await show(card.id)).customer_cards_count).toBe(1);
+    await store.post(`${store.store}/customers`, {
+      customer: { first_name: 'Bea', email: 'bea@example.com' },
+      card_id: card.id,
+    });
+    expect((await show(card.id)).customer_cards_count).toBe(2);
+  });
+
+  it('CARD-56 takes limits from 1 on', async () => {
+    for (const field of LIMITS) {
+      expect((await make({ [field]: 1 }))[field]).toBe(1);
+      for (const wrong of [0, -1, 1.5, 'x']) expectRefused(await post({ [field]: wrong }), field);
+    }
+  });
+});
+
+describe('the archive', () => {
+  it('CARD-51 takes a card in', async () => {
+    const { id } = await make();
+    const { status, body } = await store.post<CardJson>(`${cards}/${id}/archive`);
+    expect([status, body.id]).toEqual([200, id]);
+    expect(body.archived_at).toMatch(/^\d{4}-/);
+    expect(await show(id)).toEqual(body);
+  });
+
+  it('CARD-52 gives a card back', async () => {
+    const { id } = await make();
+    await store.post(`${cards}/${id}/archive`);
+    const { status, body } = await store.post<CardJson>(`${cards}/${id}/unarchive`);
+    expect([status, body.id, body.archived_at]).toEqual([200, id, null]);
+    expect(await show(id)).toEqual(body);
+  });
+
+  it('CARD-53 does not take a card in twice', async () => {
+    const { id } = await make();
+    const { body } = await store.post<CardJson>(`${cards}/${id}/archive`);
+    const again = await store.post<CardJson>(`${cards}/${id}/archive`);
+    expect([again.status, again.body]).toEqual([200, body]);
+  });
+
+  it('CARD-54 lets its cards be read and changed', async () => {
+    const { id } = await make();
+    const { body } = await store.post<CardJson>(`${cards}/${id}/archive`);
+    const { status, body: changed } = await patch(id, { name: 'Old' });
+    expect([status, changed.name, changed.archived_at]).toEqual([200, 'Old', body.archived_at]);
+    expect(await show(id)).toEqual(changed);
+  });
+
+  it('CARD-55 is all there is: cards are not deleted', async () => {
+    const { id } = await make();
+    expect([404, 405]).toContain((await store.delete(`${cards}/${id}`)).status);
+    expect((await show(id)).id).toBe(id);
+  });
+});

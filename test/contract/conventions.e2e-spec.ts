@@ -1,0 +1,519 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+let cards: string;
+let rewards: string;
+let customers: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  cards = `${store.store}/cards`;
+  rewards = `${store.store}/rewards`;
+  customers = `${store.store}/customers`;
+});
+
+let people = 0;
+const someone = () => ({ first_name: 'Anna', email: `someone${people++}@example.com` });
+
+/** What a body is wrapped in, how to send it, and a whole one without its wrapper. */
+async function writes(): Promise<
+  { wrapper: string; method: 'POST' | 'PATCH'; path: string; fields: object; done: number }[]
+> {
+  const { card } = await enrol(store);
+  return [
+    {
+      wrapper: 'reward',
+      method: 'POST',
+      path: rewards,
+      fields: { card_id: card.id, name: 'Cake', stamps_required: 3 },
+      done: 201,
+    },
+    { wrapper: 'customer', method: 'POST', path: customers, fields: someone(), done: 201 },
+    {
+      wrapper: 'location',
+      method: 'POST',
+      path: `${store.store}/locations`,
+      fields: { name: 'Main street', address: 'Main Street 1, Springfield' },
+      done: 201,
+    },
+    {
+      wrapper: 'poster',
+      method: 'POST',
+      path: `${store.store}/posters`,
+      fields: { card_id: card.id },
+      done: 201,
+    },
+    {
+      wrapper: 'account',
+      method: 'PATCH',
+      path: store.store,
+      fields: { store_name: 'Corner' },
+      done: 200,
+    },
+  ];
+}
+
+async function makeCard(card: object = {}): Promise<CardJson> {
+  const { status, body } = await store.post<CardJson>(cards, { card: { name: 'Coffee', ...card } });
+  expect(status).toBe(201);
+  return body;
+}
+
+describe('bodies', () => {
+  it('CONV-01 are wrapped in an object of the resource', async () => {
+    expect((await store.post(cards, { card: { name: 'Coffee' } })).status).toBe(201);
+    for (const { wrapper, method, path, fields, done } of await writes()) {
+      const { status } = await store.send(method, path, { [wrapper]: fields });
+      expect([wrapper, status]).toEqual([wrapper, done]);
+    }
+  });
+
+  it('CONV-02 of a card need their wrapper', async () => {
+    expectRefused(await store.post(cards, { name: 'Coffee' }), 'card');
+    const { id } = await makeCard();
+    expectRefused(await store.patch(`${cards}/${id}`, { name: 'Tea' }), 'card');
+  });
+
+  it('CONV-03 of the others may come bare', async () => {
+    for (const { wrapper, method, path, fields, done } of await writes()) {
+      const { status } = await store.send(method, path, fields);
+      expect([wrapper, status]).toEqual([wrapper, done]);
+    }
+  });
+
+  it('CONV-04 of the others are refused with neither wrapper nor field', async () => {
+    for (const { wrapper, method, path } of await writes()) {
+      expectRefused(await store.send(method, path, { unknown: 1 }), wrapper);
+      expectRefused(await store.send(method, path, {}), wrapper);
+    }
+  });
+
+  it('CONV-05 are refused when the wrapper is no object', async () => {
+    for (const value of ['x', 1, true, [], null]) {
+      expectRefused(await store.post(cards, { card: value }), 'card');
+    }
+    for (const { wrapper, method, path } of await writes()) {
+      expectRefused(await store.send(method, path, { [wrapper]: [1] }), wrapper);
+    }
+  });
+
+  it('CONV-06 of stamp, redeem and webhook subscriptions are not wrapped', async () => {
+    const { path, rewards: made } = await enrol(store, { rewards: [1] });
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect((await store.post(`${path}/redeem`, { reward_id: made[0]?.id })).status).toBe(200);
+    const hook = { events: ['*'], target_url: 'https://example.com/hooks' };
+    expect((await store.post(`${store.store}/webhook_subscriptions`, hook)).status).toBe(201);
+  });
+
+  it('CONV-07 may have keys that nobody knows', async () => {
+    const body = { card: { name: 'Coffee', flavour: 'dark' }, client: { version: 3 } };
+    expect((await store.post(cards, body)).status).toBe(201);
+    const { path } = await enrol(store);
+    expect((await store.post(`${path}/stamp`, { stamps: 1, sender: 'till' })).status).toBe(200);
+  });
+
+  it('CONV-08 may have keys that mean something to JavaScript', async () => {
+    const poison = '"__proto__":{"name":"x"},"constructor":{"prototype":{"name":"x"}}';
+    const made = await store.post<CardJson>(
+      cards,
+      `{"card":{"name":"Coffee",${poison}},${poison}}`,
+    );
+    expect([made.status, made.body.name]).toEqual([201, 'Coffee']);
+    expectRefused(await store.post(cards, `{"card":{${poison}}}`), 'name');
+  });
+
+  it('CONV-09 that are JSON but no object are refused', async () => {
+    for (const body of ['[]', '[{}]', '"text"', '1', 'null', 'true']) {
+      expectRefused(await store.post(cards, body), 'base');
+      expectRefused(await store.post(customers, body), 'base');
+    }
+  });
+
+  it('CONV-10 of actions may be missing, and so may their content type', async () => {
+    const { id } = await makeCard();
+    expect((await store.post(`${cards}/${id}/archive`)).status).toBe(200);
+  });
+
+  it('CONV-11 may be empty with a content type', async () => {
+    const { id } = await makeCard();
+    const json = { 'content-type': 'application/json' };
+    expect((await store.send('POST', `${cards}/${id}/archive`, '', json)).status).toBe(200);
+    expectRefused(await store.send('POST', cards, '', json), 'card');
+  });
+
+  it('CONV-12 may name a charset', async () => {
+    for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset=UTF-8']) {
+      const body = JSON.stringify({ card: { name: 'Café' } });
+      const answer = await store.send<CardJson>('POST', cards, body, { 'content-type': type });
+      expect([answer.status, answer.body.name]).toEqual([201, 'Café']);
+    }
+  });
+});
+
+describe('types', () => {
+  it('CONV-13 integers may be strings of digits', async () => {
+    const card = await makeCard({ stamps_required: '12', initial_stamps: '2' });
+    expect([card.stamps_required, card.initial_stamps]).toEqual([12, 2]);
+  });
+
+  it('CONV-14 integers may be nothing else', async () => {
+    for (const stamps_required of [2.5, '2.5', 'ten', '1e1', '0x5', '5 stamps', [5], {}, true]) {
+      const answer = await store.post(cards, { card: { name: 'Coffee', stamps_required } });
+      expectRefused(answer, 'stamps_required');
+    }
+  });
+
+  it('CONV-15 booleans may be true, false, 1, 0 or strings of the same', async () => {
+    for (const [given, meant] of [
+      [true, true],
+      [1, true],
+      ['1', true],
+      ['true', true],
+      [false, false],
+      [0, false],
+      ['0', false],
+      ['false', false],
+    ]) {
+      expect([given, (await makeCard({ show_member_field: given })).show_member_field]).toEqual([
+        given,
+        meant,
+      ]);
+    }
+  });
+
+  it('CONV-16 booleans may be nothing else', async () => {
+    for (const show_member_field of ['yes', 'on', 2, -1, [], {}, 'x']) {
+      const answer = await store.post(cards, { card: { name: 'Coffee', show_member_field } });
+      expectRefused(answer, 'show_member_field');
+    }
+  });
+
+  it('CONV-17 booleans are answered as such', async () => {
+    const card = await makeCard({ show_member_field: 0, show_stamps_to_reward_field: '1' });
+    expect([card.show_member_field, card.show_stamps_to_reward_field]).toEqual([false, true]);
+    const { customer } = await enrol(store);
+    expect([customer.marketing_consent, customer.sms_consent]).toEqual([false, false]);
+  });
+
+  it('CONV-18 ids and counts are answered as integers', async () => {
+    const { card, customer, customerCard, rewards: made } = await enrol(store, { rewards: [2] });
+    const { body: shown } = await store.get<CardJson>(`${cards}/${card.id}`);
+    for (const number of [
+      shown.id,
+      shown.rewards_count,
+      shown.customer_cards_count,
+      shown.stamps_required,
+      customer.id,
+      customer.account_id,
+      customer.stamp_count,
+      customerCard.id,
+      customerCard.card_id,
+      customerCard.stamps_count,
+      customerCard.progress_percentage,
+      made[0]?.id,
+      made[0]?.position,
+    ]) {
+      expect(Number.isInteger(number)).toBe(true);
+    }
+  });
+
+  it('CONV-19 names are trimmed', async () => {
+    expect((await makeCard({ name: ' \t Coffee card \n' })).name).toBe('Coffee card');
+    const made = await store.post<CreatedCustomerJson>(customers, {
+      customer: { ...someone(), first_name: ' Anna ', last_name: ' Schmidt ' },
+    });
+    expect([made.body.first_name, made.body.last_name]).toEqual(['Anna', 'Schmidt']);
+  });
+
+  it('CONV-20 names must not be blank', async () => {
+    for (const blank of ['', ' ', '\t\n', '\u00a0']) {
+      expectRefused(await store.post(cards, { card: { name: blank } }), 'name');
+      const customer = { ...someone(), first_name: blank };
+      expectRefused(await store.post(customers, { customer }), 'first_name');
+    }
+  });
+
+  it('CONV-21 names have at most 255 characters', async () => {
+    expect((await makeCard({ name: 'x'.repeat(255) })).name).toHaveLength(255);
+    expectRefused(await store.post(cards, { card: { name: 'x'.repeat(256) } }), 'name');
+  });
+
+  it('CONV-22 characters are code points', async () => {
+    expect((await makeCard({ name: '☕'.repeat(255) })).name).toBe('☕'.repeat(255));
+    expect((await makeCard({ name: '🎂'.repeat(255) })).name).toBe('🎂'.repeat(255));
+    expectRefused(await store.post(cards, { card: { name: '🎂'.repeat(256) } }), 'name');
+  });
+
+  it('CONV-23 an optional text that is blank is null', async () => {
+    for (const blank of ['', '  ']) {
+      expect((await makeCard({ header_text: blank })).header_text).toBeNull();
+    }
+    const { id } = await makeCard({ header_text: 'Hi' });
+    const { body } = await store.patch<CardJson>(`${cards}/${id}`, { card: { header_text: ' ' } });
+    expect(body.header_text).toBeNull();
+  });
+
+  it('CONV-24 a text holds no NUL', async () => {
+    expectRefused(await store.post(cards, { card: { name: 'a\0b' } }), 'name');
+    const header = { name: 'Coffee', header_text: 'a\0b' };
+    expectRefused(await store.post(cards, { card: header }), 'header_text');
+    const customer = { ...someone(), last_name: 'a\0b', metadata: { a: '\0' } };
+    expectRefused(await store.post(customers, { customer }), ['last_name', 'metadata']);
+  });
+
+  it('CONV-25 a text is a string', async () => {
+    for (const text of [7, true, [], {}, ['x'], { $ne: '' }]) {
+      expectRefused(await store.post(cards, { card: { name: text } }), 'name');
+      const header = { name: 'Coffee', header_text: text };
+      expectRefused(await store.post(cards, { card: header }), 'header_text');
+    }
+  });
+
+  it('CONV-26 null in a PATCH clears what is nullable', async () => {
+    const { id } = await makeCard({ header_text: 'Hi', strip_color: '#123' });
+    const { status, body } = await store.patch<CardJson>(`${cards}/${id}`, {
+      card: { header_text: null, strip_color: null },
+    });
+    expect([status, body.header_text, body.strip_color]).toEqual([200, null, null]);
+  });
+
+  it('CONV-27 null in a PATCH is refused for what is not', async () => {
+    const { id } = await makeCard();
+    for (const field of [
+      'name',
+      'card_color',
+      'stamp_icon',
+      'stamps_required',
+      'initial_stamps',
+      'show_member_field',
+      'auxiliary_fields',
+      'strip_type',
+      'strip_opacity',
+    ]) {
+      expectRefused(await store.patch(`${cards}/${id}`, { card: { [field]: null } }), field);
+    }
+  });
+
+  it('CONV-28 null in a POST means the default', async () => {
+    const plain = await makeCard();
+    const nulls = Object.fromEntries(
+      Object.keys(plain)
+        .filter((name) => name !== 'name')
+        .map((name) => [name, null]),
+    );
+    const { id, created_at, updated_at } = plain;
+    expect({ ...(await makeCard(nulls)), id, created_at, updated_at }).toEqual(plain);
+  });
+
+  it('CONV-29 times are ISO 8601 in UTC with milliseconds', async () => {
+    const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+    const {
+      card,
+      customer,
+      customerCard,
+      rewards: made,
+    } = await enrol(store, {
+      rewards: [1],
+      card: { expires_at: '2090-01-01T12:00+02:00' },
+    });
+    const { body: archived } = await store.post<CardJson>(`${cards}/${card.id}/archive`);
+    const { body: shop } = await store.get<{ created_at: string; updated_at: string }>(store.store);
+    for (const time of [
+      card.created_at,
+      card.updated_at,
+      card.expires_at,
+      archived.archived_at,
+      customer.created_at,
+      customer.updated_at,
+      customerCard.issued_at,
+      customerCard.created_at,
+      customerCard.updated_at,
+      made[0]?.created_at,
+      made[0]?.updated_at,
+      shop.created_at,
+      shop.updated_at,
+    ]) {
+      expect(time).toMatch(utc);
+    }
+  });
+});
+
+const RESOURCES = [
+  'cards',
+  'rewards',
+  'customers',
+  'webhook_subscriptions',
+  'locations',
+  'posters',
+];
+
+describe('paths and statuses', () => {
+  it('CONV-30 an id that is no integer is 404', async () => {
+    const ids = ['abc', '1.5', '1e3', "1'", '%27', '1%20', '+1', 'null', '0x1', '１'];
+    for (const resource of RESOURCES) {
+      for (const id of ids) {
+        const path = `${store.store}/${resource}/${id}`;
+        expectFailure(await store.get(path), 404, 'not_found');
+      }
+    }
+    for (const id of ids)
+      expectFailure(await store.get(`/api/v1/accounts/${id}`), 404, 'not_found');
+  });
+
+  it('CONV-31 an id that no record can have is 404', async () => {
+    const ids = ['0', '-1', '9223372036854775807', '9223372036854775808', '9'.repeat(40)];
+    for (const resource of RESOURCES) {
+      for (const id of ids) {
+        expectFailure(await store.get(`${store.store}/${resource}/${id}`), 404, 'not_found');
+      }
+    }
+    for (const id of ids) {
+      expectFailure(await store.get(`/api/v1/accounts/${id}`), 404, 'not_found');
+      expectFailure(await store.get(`/api/v1/accounts/${id}/cards`), 404, 'not_found');
+      const under = `${customers}/${id}/customer_cards`;
+      expectFailure(await store.get(under), 404, 'not_found');
+      expectFailure(await store.post(`${under}/${id}/stamp`, { stamps: 1 }), 404, 'not_found');
+    }
+  });
+
+  it('CONV-32 a create is answered 201', async () => {
+    for (const { wrapper, method, path, fields } of await writes()) {
+      if (method !== 'POST') continue;
+      expect((await store.post(path, { [wrapper]: fields })).status).toBe(201);
+    }
+  });
+
+  it('CONV-33 an action is answered 200', async () => {
+    const { path, card, rewards: made } = await enrol(store, { rewards: [1] });
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect((await store.post(`${path}/redeem`, { reward_id: made[0]?.id })).status).toBe(200);
+    expect((await store.post(`${cards}/${card.id}/archive`)).status).toBe(200);
+    expect((await store.post(`${cards}/${card.id}/unarchive`)).status).toBe(200);
+  });
+
+  it('CONV-34 a DELETE is answered 204 without a body', async () => {
+    const { rewards: made } = await enrol(store, { rewards: [1] });
+    const hook = { events: ['*'], target_url: 'https://example.com/hooks' };
+    const { body } = await store.post<{ id: number }>(`${store.store}/webhook_subscriptions`, hook);
+    const paths = [`rewards/${made[0]?.id}`, `webhook_subscriptions/${body.id}`];
+    for (const path of paths) {
+      const { status, text } = await store.delete(`${store.store}/${path}`);
+      expect([status, text]).toEqual([204, '']);
+    }
+  });
+});
+
+const OVERSIZED = 'x'.repeat(2 * 1024 * 1024);
+const UNREADABLE: [string, string, number][] = [
+  ['text/plain', 'x', 415],
+  ['application/json', '{"card":', 400],
+  ['application/json', OVERSIZED, 413],
+];
+
+describe('the order of checks', () => {
+  it('CONV-35 the token comes before anything of the body', async () => {
+    for (const [type, body] of UNREADABLE) {
+      const headers = { 'content-type': type };
+      const answer = await service.anonymous.send('POST', cards, body, headers);
+      expectFailure(answer, 401, 'unauthorized');
+    }
+  });
+
+  it('CONV-36 the store comes before anything of the body', async () => {
+    const { store: other } = await service.newStore();
+    for (const path of [`${other}/cards`, '/api/v1/accounts/987654321/cards']) {
+      for (const [type, body] of UNREADABLE) {
+        const answer = await store.send('POST', path, body, { 'content-type': type });
+        expectFailure(answer, 404, 'not_found');
+      }
+    }
+  });
+
+  it('CONV-37 media type, size and JSON come before the record', async () => {
+    const { path } = await enrol(store);
+    for (const missing of [`${cards}/999999999`, `${rewards}/999999999`]) {
+      for (const [type, body, status] of UNREADABLE) {
+        const answer = await store.send('PATCH', missing, body, { 'content-type': type });
+        expect([missing, answer.status]).toEqual([missing, status]);
+      }
+    }
+    const missing = path.replace(/\d+$/, '999999999');
+    expect((await store.post(`${missing}/stamp`, '{"stamps":')).status).toBe(400);
+  });
+
+  it('CONV-38 the record comes before the fields', async () => {
+    const { path, customer } = await enrol(store);
+    for (const missing of [`${cards}/999999999`, `${rewards}/999999999`]) {
+      for (const body of [{ card: { name: 7 }, reward: { name: 7 } }, {}, []]) {
+        expectFailure(await store.patch(missing, body), 404, 'not_found');
+      }
+    }
+    const card = `${customers}/${customer.id}/customer_cards/999999999`;
+    for (const missing of [card, path.replace(/\/customers\/\d+/, '/customers/999999999')]) {
+      expectFailure(await store.post(`${missing}/stamp`, { stamps: 'x' }), 404, 'not_found');
+      expectFailure(await store.post(`${missing}/redeem`, {}), 404, 'not_found');
+    }
+  });
+
+  it('CONV-39 no value of a field is ever our failure', async () => {
+    const { card, path } = await enrol(store);
+    const hostile: unknown[] = [
+      null,
+      true,
+      -1,
+      1e308,
+      '',
+      '\0',
+      '\ud800',
+      "'; drop table es.events; --",
+      'x'.repeat(70_000),
+      [],
+      [[[[]]]],
+      {},
+      { $ne: 1 },
+      nested(500),
+    ];
+    const { body: reward } = await store.post<RewardJson>(rewards, {
+      reward: { card_id: card.id, name: 'Cake', stamps_required: 1 },
+    });
+    const targets: [string, string, string | undefined, string[]][] = [
+      ['POST', cards, 'card', Object.keys(card)],
+      ['PATCH', `${cards}/${card.id}`, 'card', Object.keys(card)],
+      ['POST', rewards, 'reward', Object.keys(reward)],
+      ['POST', customers, 'customer', ['first_name', 'email', 'phone', 'birthday', 'metadata']],
+      ['POST', customers, 'customer', ['external_references', 'sms_consent', 'last_name']],
+      ['POST', `${path}/stamp`, undefined, ['stamps', 'note', 'occurred_at', 'external_ref']],
+      ['POST', `${path}/redeem`, undefined, ['reward_id', 'staff_ref', 'location_id', 'source']],
+    ];
+    const faults: string[] = [];
+    for (const [method, target, wrapper, fields] of targets) {
+      for (const field of fields) {
+        const answers = hostile.map(async (value) => {
+          const inner = { name: 'n', first_name: 'f', email: 'e@x.example', [field]: value };
+          const body = wrapper === undefined ? inner : { [wrapper]: inner };
+          const { status } = await store.send(method, target, body);
+          if (status >= 500) faults.push(`${method} ${target} ${field} ${status}`);
+        });
+        await Promise.all(answers);
+      }
+    }
+    expect(faults).toEqual([]);
+  });
+});
+
+function nested(levels: number): unknown {
+  let value: unknown = {};
+  for (let i = 0; i < levels; i++) value = { a: value };
+  return value;
+}

@@ -1,0 +1,312 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { connect } from 'node:net';
+import pg from 'pg';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { Client, type Answer } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const PUBLIC_URL = 'https://cards.example';
+const MIB = 1024 * 1024;
+
+const service = useService({ PUBLIC_URL });
+const breaking = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+/** One failure of each kind that a caller can bring about. */
+async function failures(): Promise<[number, Answer<Failure>][]> {
+  const cards = `${store.store}/cards`;
+  const text = { 'content-type': 'text/plain' };
+  return [
+    [400, await store.post(cards, '{"card":')],
+    [401, await service.anonymous.get(cards)],
+    [404, await store.get(`${cards}/999999999`)],
+    [404, await store.get('/api/v1/nothing')],
+    [413, await store.post(cards, 'x'.repeat(MIB + 1))],
+    [415, await store.send('POST', cards, 'x', text)],
+    [422, await store.post(cards, { card: {} })],
+  ];
+}
+
+describe('failures', () => {
+  it('ERR-01 are JSON with a sentence, never HTML', async () => {
+    for (const [status, answer] of await failures()) {
+      expect(answer.status).toBe(status);
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(answer.body.error).toMatch(/^[A-Za-z].* /);
+    }
+    const outside = await new Client(service.running.baseUrl, 0, null).get<Failure>('/nowhere');
+    expect([outside.status, typeof outside.body.error]).toEqual([404, 'string']);
+  });
+
+  it('ERR-02 have a code', async () => {
+    const codes = (await failures()).map(([, { body }]) => body.code);
+    expect(codes).toEqual([
+      'malformed_json',
+      'unauthorized',
+      'not_found',
+      'not_found',
+      'payload_too_large',
+      'unsupported_media_type',
+      'validation_failed',
+    ]);
+  });
+
+  it('ERR-03 have the id of their request', async () => {
+    for (const [, { body, headers }] of await failures()) {
+      expect(body.request_id).toMatch(/^[\da-f-]{36}$/);
+      expect(body.request_id).toBe(headers.get('x-request-id'));
+    }
+  });
+
+  it('ERR-04 have a link to documentation that answers', async () => {
+    const links = new Set((await failures()).map(([, { body }]) => body.documentation_url));
+    expect(links.size).toBeGreaterThan(0);
+    for (const link of links) {
+      expect(link.startsWith(`${PUBLIC_URL}/`)).toBe(true);
+      const page = await service.anonymous.get(link.slice(PUBLIC_URL.length));
+      expect(page.status).toBe(200);
+    }
+  });
+
+  it('ERR-05 name fields and messages on 422', async () => {
+    const { body } = await store.post<Failure>(`${store.store}/cards`, { card: { name: ' ' } });
+    expect(body.errors).toEqual({ name: [expect.stringMatching(/\w/)] });
+  });
+
+  it('ERR-06 name fields without their wrapper', async () => {
+    const customer = { first_name: 'Anna', email: 'nowhere' };
+    expectRefused(await store.post(`${store.store}/customers`, { customer }), 'email');
+    expectRefused(await store.post(`${store.store}/cards`, { card: {} }), 'name');
+    expectRefused(await store.post(`${store.store}/rewards`, { reward: {} }), [
+      'card_id',
+      'name',
+      'stamps_required',
+    ]);
+  });
+
+  it('ERR-07 name base for a fault of the whole record', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [5] });
+    const redeem = { reward_id: rewards[0]?.id };
+    expectRefused(await store.post(`${path}/redeem`, redeem), 'base', 'insufficient_stamps');
+  });
+
+  it('ERR-08 name all faulty fields at once', async () => {
+    const card = { stamps_required: 0, initial_stamps: 'x', text_color: 7, strip_type: 'x' };
+    expectRefused(await store.post(`${store.store}/cards`, { card }), [
+      'name',
+      'stamps_required',
+      'initial_stamps',
+      'text_color',
+      'strip_type',
+    ]);
+  });
+
+  it('ERR-09 are validation_failed for a field that is missing, out of range or of the wrong type', async () => {
+    for (const name of [undefined, 'x'.repeat(256), 7, [], {}, true]) {
+      expectRefused(await store.post(`${store.store}/cards`, { card: { name } }), 'name');
+    }
+  });
+
+  it('ERR-10 are not_found for a record that does not exist', async () => {
+    for (const path of ['cards/999999999', 'rewards/999999999', 'customers/999999999']) {
+      expectFailure(await store.get(`${store.store}/${path}`), 404, 'not_found');
+    }
+  });
+
+  it('ERR-11 are not_found for a path that does not exist', async () => {
+    for (const path of ['/api/v1/x', '/api/v2/accounts', `${store.store}/x`, '/x', '/api']) {
+      expectFailure(await store.get(path), 404, 'not_found');
+    }
+  });
+
+  it('ERR-12 are 404 or 405 for a method that a path does not have', async () => {
+    for (const [method, path] of [
+      ['PUT', '/api/v1/accounts'],
+      ['DELETE', store.store],
+      ['PATCH', `${store.store}/cards`],
+      ['PUT', `${store.store}/customers/1`],
+    ] as const) {
+      expect([404, 405]).toContain((await store.send(method, path)).status);
+    }
+  });
+
+  it('ERR-13 are 404 for a path that cannot be decoded', async () => {
+    for (const path of [`${store.store}/%E0%A4%A`, `${store.store}/cards/%`]) {
+      expectFailure(await store.get(path), 404, 'not_found');
+    }
+  });
+
+  it('ERR-14 are 400 for a body that is not valid JSON', async () => {
+    for (const body of ['{"card":', 'hello', "{'card':1}", '{"card":1}}', '{"a":1,}', '\u0000']) {
+      const answer = await store.post<Failure>(`${store.store}/cards`, body);
+      expectFailure(answer, 400, 'malformed_json');
+      expect(answer.body.resolution).toMatch(/\w/);
+    }
+  });
+
+  it('ERR-15 are 413 for a body over 1 MiB', async () => {
+    const answer = await store.post<Failure>(`${store.store}/cards`, sized(MIB + 1));
+    expectFailure(answer, 413, 'payload_too_large');
+    expect(answer.body.resolution).toMatch(/\w/);
+  });
+
+  it('ERR-16 do not come for a body of exactly 1 MiB', async () => {
+    expect((await store.post(`${store.store}/cards`, sized(MIB))).status).toBe(201);
+  });
+
+  it('ERR-17 are 415 for another media type', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'text/json', 'x']) {
+      const answer = await store.send<Failure>('POST', `${store.store}/cards`, '{}', {
+        'content-type': type,
+      });
+      expectFailure(answer, 415, 'unsupported_media_type');
+      expect(answer.body.resolution).toMatch(/application\/json/);
+    }
+  });
+
+  it('ERR-18 are 422 for what is already taken', async () => {
+    const { customer, customerCard } = await enrol(store);
+    const again = { first_name: 'Bea', email: customer.email };
+    expectRefused(await store.post(`${store.store}/customers`, { customer: again }), 'email');
+    const cards = `${store.store}/customers/${customer.id}/customer_cards`;
+    expectRefused(await store.post(cards, { card_id: customerCard.card_id }), 'card_id');
+  });
+
+  it('ERR-19 are 422 for a lost race', async () => {
+    const customer = { first_name: 'Bea', email: 'race@example.com' };
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => store.post(`${store.store}/customers`, { customer })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)]);
+    for (const answer of answers) if (answer.status === 422) expectRefused(answer, 'email');
+  });
+
+  it('ERR-20 are 503 while the database is away, and nothing was written', async () => {
+    const shop = await breaking.newStore();
+    const { path } = await enrol(shop);
+    await allowConnections(false);
+    try {
+      const answers: Answer<Failure>[] = [];
+      await eventually(
+        async () => {
+          const answer = await shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer);
+          if (answer) answers.push(answer);
+          return answers.filter(({ status }) => status === 503).length;
+        },
+        (refused) => refused >= 3,
+      );
+      const refused = answers.filter(({ status }) => status >= 500);
+      for (const answer of refused) {
+        expectFailure(answer, 503, 'unavailable');
+        expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      }
+      await allowConnections(true);
+      await eventually(
+        () => shop.get(path),
+        ({ status }) => status === 200,
+      );
+      const ids = await writtenBy(refused);
+      expect(ids).toEqual([]);
+    } finally {
+      await allowConnections(true);
+    }
+  });
+
+  it('ERR-21 are never a 5xx for something that was written', async () => {
+    const shop = await breaking.newStore();
+    const { path } = await enrol(shop);
+    const answers: Answer<Failure>[] = [];
+    for (let round = 0; round < 5; round++) {
+      const stamping = Array.from({ length: 20 }, () =>
+        shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
+      );
+      await breakConnections();
+      for (const answer of await Promise.all(stamping)) if (answer) answers.push(answer);
+    }
+    const { body } = await eventually(
+      () => shop.get<CustomerCardDetailJson>(path),
+      ({ status }) => status === 200,
+    );
+    const done = answers.filter(({ status }) => status === 200).length;
+    const unanswered = 100 - answers.length;
+    expect(body.stamps_count).toBeGreaterThanOrEqual(done);
+    expect(body.stamps_count).toBeLessThanOrEqual(done + unanswered);
+    expect(await writtenBy(answers.filter(({ status }) => status >= 500))).toEqual([]);
+  });
+
+  it('ERR-22 answer what is no HTTP with JSON too', async () => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const { port } = new URL(service.running.baseUrl);
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write('hello there\r\n\r\n'));
+      let text = '';
+      socket.on('data', (chunk) => (text += String(chunk)));
+      socket.on('close', () => resolve(text));
+      socket.on('error', reject);
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    const body = JSON.parse(answer.slice(answer.indexOf('{'))) as Failure;
+    expect([typeof body.error, typeof body.code]).toEqual(['string', 'string']);
+  });
+});
+
+/** A card in a body of this many bytes, most of it in a key that nobody reads. */
+function sized(bytes: number): string {
+  const body = (filler: string) => JSON.stringify({ card: { name: 'Coffee' }, filler });
+  return body('x'.repeat(bytes - body('').length));
+}
+
+/** The service closed the connection: it cannot know, or the request never came through. */
+function noAnswer(error: unknown): undefined {
+  if (!(error instanceof TypeError)) throw error;
+}
+
+async function asAdmin(statement: string, values: unknown[]): Promise<void> {
+  const url = new URL(breaking.running.database.url);
+  url.pathname = '/postgres';
+  const client = new pg.Client(url.href);
+  await client.connect();
+  try {
+    await client.query(statement, values);
+  } finally {
+    await client.end();
+  }
+}
+
+const databaseName = () => new URL(breaking.running.database.url).pathname.slice(1);
+
+async function allowConnections(allowed: boolean): Promise<void> {
+  await asAdmin('update pg_database set datallowconn = $2 where datname = $1', [
+    databaseName(),
+    allowed,
+  ]);
+  if (!allowed) await breakConnections();
+}
+
+/** All but the one that the test itself holds. */
+function breakConnections(): Promise<void> {
+  return asAdmin(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = $1 and application_name like 'inkpad %'`,
+    [databaseName()],
+  );
+}
+
+/** Request ids of these answers that stand in the history. */
+async function writtenBy(answers: Answer<Failure>[]): Promise<string[]> {
+  const ids = new Set(answers.map(({ body }) => body.request_id));
+  return (await breaking.running.history())
+    .map(({ meta }) => meta.requestId)
+    .filter((id) => ids.has(id));
+}

@@ -1,0 +1,238 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import type { CardJson } from '#cards/card.dto.js';
+import { AddMember } from '#identity/identity.commands.js';
+import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { cli, type Answer } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+type Record = { id: number };
+
+const service = useService();
+let store: ContractClient;
+/** The path of every list that is an array, each with at least five elements. */
+let lists: string[];
+
+beforeAll(async () => {
+  store = await service.newStore();
+  const first = await enrol(store, { rewards: [3, 1] });
+  const { card, customer } = first;
+  for (let i = 0; i < 4; i++) {
+    const { body: next } = await store.post<CardJson>(`${store.store}/cards`, {
+      card: { name: `Card ${i}` },
+    });
+    await store.post(`${store.store}/customers/${customer.id}/customer_cards`, {
+      card_id: next.id,
+    });
+    for (const card_id of [next.id, card.id]) {
+      const reward = { card_id, name: `Reward ${i}`, stamps_required: 5 - i, position: 2 };
+      await store.post(`${store.store}/rewards`, { reward });
+    }
+  }
+  for (let i = 0; i < 5; i++) {
+    const location = { name: `Shop ${i}`, address: `Main Street ${i}` };
+    await store.post(`${store.store}/locations`, { location });
+    await store.post(`${store.store}/posters`, { poster: { card_id: card.id } });
+    const hook = { events: ['*'], target_url: `https://example.com/${i}` };
+    await store.post(`${store.store}/webhook_subscriptions`, hook);
+  }
+  const bus = service.running.app.get(CommandBus);
+  for (let i = 0; i < 4; i++) {
+    const { accountId } = await service.newStore();
+    await bus.execute(new AddMember(cli, accountId, store.email));
+  }
+  await eventually(
+    async () => (await store.get<Record[]>('/api/v1/accounts')).body.length,
+    (stores) => stores === 5,
+  );
+  lists = [
+    '/api/v1/accounts',
+    `${store.store}/cards`,
+    `${store.store}/rewards`,
+    `${store.store}/locations`,
+    `${store.store}/posters`,
+    `${store.store}/webhook_subscriptions`,
+    `${store.store}/customers/${customer.id}/customer_cards`,
+  ];
+});
+
+const idsOf = ({ body }: Answer<Record[]>) => body.map(({ id }) => id);
+
+/** The path and query of the next page, or null. */
+function nextOf({ headers }: Answer<unknown>): string | null {
+  const links = (headers.get('link') ?? '').split(/,\s*(?=<)/);
+  const next = links.find((link) => /;\s*rel="next"/.test(link));
+  if (next === undefined) return null;
+  const target = /^<([^>]+)>/.exec(next)?.[1];
+  const { pathname, search } = new URL(target ?? '', 'https://cards.example');
+  return pathname + search;
+}
+
+async function pages(first: string): Promise<number[][]> {
+  const found: number[][] = [];
+  for (let path: string | null = first; path !== null;) {
+    const page: Answer<Record[]> = await store.get<Record[]>(path);
+    expect(page.status).toBe(200);
+    found.push(idsOf(page));
+    expect(found.length).toBeLessThan(50);
+    path = nextOf(page);
+  }
+  return found;
+}
+
+describe('lists', () => {
+  it('LIST-01 are bare arrays', async () => {
+    for (const list of lists) {
+      const { status, body } = await store.get<Record[]>(list);
+      expect([list, status, Array.isArray(body)]).toEqual([list, 200, true]);
+      expect(body.length).toBeGreaterThanOrEqual(5);
+    }
+  });
+
+  it('LIST-02 are empty arrays when there is nothing', async () => {
+    const empty = await service.newStore();
+    const customer = { first_name: 'Anna', email: 'anna@example.com' };
+    const { body } = await empty.post<Record>(`${empty.store}/customers`, { customer });
+    const under = ['cards', 'rewards', 'locations', 'posters', 'webhook_subscriptions'];
+    for (const list of [...under, `customers/${body.id}/customer_cards`]) {
+      const answer = await empty.get(`${empty.store}/${list}`);
+      expect([list, answer.status, answer.text]).toEqual([list, 200, '[]']);
+    }
+  });
+
+  it('LIST-03 are whole when no page is asked for', async () => {
+    const big = await service.newStore();
+    for (let i = 0; i < 300; i += 50) {
+      const made = Array.from({ length: 50 }, () =>
+        big.post(`${big.store}/cards`, { card: { name: 'Coffee' } }),
+      );
+      await Promise.all(made);
+    }
+    const whole = await big.get<Record[]>(`${big.store}/cards`);
+    expect([whole.body.length, whole.headers.get('link')]).toEqual([300, null]);
+    const most = await big.get<Record[]>(`${big.store}/cards?limit=250`);
+    expect(most.body).toEqual(whole.body.slice(0, 250));
+  });
+
+  it('LIST-04 have at most as many elements as limit says', async () => {
+    for (const list of lists) {
+      const whole = idsOf(await store.get<Record[]>(list));
+      for (const limit of [1, 2, 250]) {
+        const page = await store.get<Record[]>(`${list}?limit=${limit}`);
+        expect([list, idsOf(page)]).toEqual([list, whole.slice(0, limit)]);
+      }
+    }
+  });
+
+  it('LIST-05 refuse a limit that is none', async () => {
+    for (const list of lists) {
+      for (const limit of ['0', '-1', '251', '1.5', 'x', '99999999999999999999']) {
+        expectRefused(await store.get(`${list}?limit=${limit}`), 'limit');
+      }
+    }
+  });
+
+  it('LIST-06 say in Link where they go on', async () => {
+    for (const list of lists) {
+      const next = nextOf(await store.get(`${list}?limit=2`));
+      expect(next).toContain(`${list}?`);
+      expect(next).toContain('cursor=');
+    }
+  });
+
+  it('LIST-07 say nothing there on the last page', async () => {
+    for (const list of lists) {
+      const whole = idsOf(await store.get<Record[]>(list));
+      const all = await store.get(`${list}?limit=${whole.length}`);
+      expect([list, all.headers.get('link')]).toEqual([list, null]);
+      expect(nextOf(await store.get(`${list}?limit=${whole.length - 1}`))).not.toBeNull();
+    }
+  });
+
+  it('LIST-08 give every element once, in the same order, page by page', async () => {
+    for (const list of lists) {
+      const whole = idsOf(await store.get<Record[]>(list));
+      for (const limit of [1, 2, 3]) {
+        const found = await pages(`${list}?limit=${limit}`);
+        expect([list, found.flat()]).toEqual([list, whole]);
+        expect(found).toHaveLength(Math.ceil(whole.length / limit));
+      }
+    }
+  });
+
+  it('LIST-09 keep their filters from page to page', async () => {
+    const rewards = `${store.store}/rewards`;
+    const { body } = await store.get<{ id: number; card_id: number }[]>(rewards);
+    const card = body[0]?.card_id;
+    const wanted = body.filter((reward) => reward.card_id === card).map(({ id }) => id);
+    expect(wanted.length).toBeLessThan(body.length);
+    expect((await pages(`${rewards}?card_id=${card}&limit=2`)).flat()).toEqual(wanted);
+    const archived = await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Old' } });
+    await store.post(`${store.store}/cards/${archived.body.id}/archive`);
+    const all = idsOf(await store.get<Record[]>(`${store.store}/cards?scope=all`));
+    expect(all).toContain(archived.body.id);
+    expect((await pages(`${store.store}/cards?scope=all&limit=2`)).flat()).toEqual(all);
+  });
+
+  it('LIST-10 keep their limit from page to page', async () => {
+    for (const list of lists) {
+      const sizes = (await pages(`${list}?limit=2`)).map(({ length }) => length);
+      expect(sizes.slice(0, -1).every((size) => size === 2)).toBe(true);
+      expect(sizes.length).toBeGreaterThan(2);
+    }
+  });
+
+  it('LIST-11 refuse a cursor that is none of theirs', async () => {
+    for (const list of lists) {
+      const cursor = new URL(
+        nextOf(await store.get(`${list}?limit=2`)) ?? '',
+        'https://cards.example',
+      ).searchParams.get('cursor');
+      expect(cursor).not.toBeNull();
+      const foreign = [
+        'x',
+        '1',
+        '%00',
+        '%F0%9F%8E%82',
+        `${cursor}!`,
+        'bnVsbA',
+        'W10',
+        'eyJhIjoxfQ',
+      ];
+      for (const wrong of foreign) {
+        expectRefused(await store.get(`${list}?limit=2&cursor=${wrong}`), 'cursor');
+      }
+    }
+  });
+
+  it('LIST-12 neither hide nor repeat an element when others come and go', async () => {
+    const own = await service.newStore();
+    const { card, rewards } = await enrol(own, { rewards: [1, 2, 3, 4, 5, 6] });
+    const ids = rewards.map(({ id }) => id);
+    const list = `${own.store}/rewards`;
+    const first = await own.get<Record[]>(`${list}?limit=2`);
+    expect(idsOf(first)).toEqual(ids.slice(0, 2));
+    await own.delete(`${list}/${ids[0]}`);
+    await own.delete(`${list}/${ids[1]}`);
+    await own.post(list, {
+      reward: { card_id: card.id, name: 'In front', stamps_required: 1, position: 0 },
+    });
+    const second = await own.get<Record[]>(nextOf(first) ?? '');
+    expect(idsOf(second)).toEqual(ids.slice(2, 4));
+    const late = await own.post<Record>(list, {
+      reward: { card_id: card.id, name: 'Behind', stamps_required: 9 },
+    });
+    const third = await own.get<Record[]>(nextOf(second) ?? '');
+    const fourth = await own.get<Record[]>(nextOf(third) ?? '');
+    expect(idsOf(third)).toEqual(ids.slice(4, 6));
+    expect([idsOf(fourth), nextOf(fourth)]).toEqual([[late.body.id], null]);
+  });
+
+  it('LIST-13 do not mind a parameter that nobody knows', async () => {
+    for (const list of lists) {
+      const whole = idsOf(await store.get<Record[]>(list));
+      expect(idsOf(await store.get<Record[]>(`${list}?colour=red&_=1`))).toEqual(whole);
+    }
+  });
+});

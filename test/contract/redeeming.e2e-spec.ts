@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { SentEvents, sentSoFar } from '../support/sent-events.js';
+import { enrol } from '../support/story.js';
+
+const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+let store: ContractClient;
+let sent: SentEvents;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  sent = await SentEvents.start(service.running);
+});
+afterAll(() => sent.stop());
+
+const PAST = '2020-01-01T00:00:00Z';
+
+const redeem = (path: string, body: object) => store.post<RedemptionJson>(`${path}/redeem`, body);
+const stamp = (path: string, stamps: number) => store.post(`${path}/stamp`, { stamps });
+const balance = async (path: string) =>
+  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+
+/** A card with rewards, the first of which is meant, and stamps on it. */
+async function holding(stamps: number, rewards: number[]) {
+  const enrolled = await enrol(store, { rewards });
+  if (stamps > 0) await stamp(enrolled.path, stamps);
+  const reward_id = enrolled.rewards[0]?.id;
+  const reward = `${store.store}/rewards/${reward_id}`;
+  return { ...enrolled, reward_id, reward };
+}
+
+describe('redeeming', () => {
+  it('REDEEM-01 answers with the redemption', async () => {
+    const { path, reward_id } = await holding(3, [3]);
+    const { status, body } = await redeem(path, { reward_id });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      success: true,
+      redemption: {
+        id: expect.any(Number),
+        reward_id,
+        reward_name: 'Reward at 3',
+        stamps_spent: 3,
+        stamps_remaining: 0,
+        redeemed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      },
+    });
+  });
+
+  it('REDEEM-02 takes off what the reward costs', async () => {
+    const { path, reward_id } = await holding(12, [5]);
+    expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(5);
+    expect(await balance(path)).toBe(7);
+  });
+
+  it('REDEEM-03 says what is left, and every read agrees', async () => {
+    const { path, reward_id } = await holding(10, [3]);
+    for (const left of [7, 4, 1]) {
+      const { body } = await redeem(path, { reward_id });
+      expect([body.redemption.stamps_remaining, await balance(path)]).toEqual([left, left]);
+    }
+  });
+
+  it('REDEEM-04 needs a reward', async () => {
+    const { path } = await holding(3, [3]);
+    expectRefused(await store.post(`${path}/redeem`), 'reward_id');
+    for (const reward_id of [undefined, null, 'x', 1.5, []]) {
+      expectRefused(await redeem(path, { reward_id }), 'reward_id');
+    }
+  });
+
+  it('REDEEM-05 does not find a reward that is not there', async () => {
+    const { path } = await holding(30, [3]);
+    const foreign = await enrol(await service.newStore(), { rewards: [1] });
+    for (const reward_id of [999_999_999, foreign.rewards[0]?.id]) {
+      expectFailure(await redeem(path, { reward_id }), 404, 'not_found');
+    }
+  });
+
+  it('REDEEM-06 does not find a reward of another card', async () => {
+    const { path } = await holding(30, [3]);
+    const other = await holding(0, [1]);
+    expectFailure(await redeem(path, { reward_id: other.reward_id }), 404, 'not_found');
+    expect(await balance(path)).toBe(30);
+  });
+
+  it('REDEEM-07 does not find a deleted reward', async () => {
+    const { path, reward_id, reward } = await holding(30, [3]);
+    await store.delete(reward);
+    expectFailure(await redeem(path, { reward_id }), 404, 'not_found');
+  });
+
+  it('REDEEM-08 refuses an inactive reward', async () => {
+    const { path, reward_id, reward } = await holding(3, [3]);
+    await store.patch(reward, { reward: { active: false } });
+    expectRefused(await redeem(path, { reward_id }), 'base', 'reward_inactive');
+    await store.patch(reward, { reward: { active: true } });
+    expect((await redeem(path, { reward_id })).status).toBe(200);
+  });
+
+  it('REDEEM-09 says inactive before too few stamps', async () => {
+    const { path, reward_id, reward } = await holding(0, [3]);
+    await store.patch(reward, { reward: { active: false } });
+    expectRefused(await redeem(path, { reward_id }), 'base', 'reward_inactive');
+  });
+
+  it('REDEEM-10 refuses too few stamps', async () => {
+    const { path, reward_id } = await holding(2, [3]);
+    expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('REDEEM-11 lets one of fifty at the same time win', async () => {
+    const { path, reward_id } = await holding(9, [5]);
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => redeem(path, { reward_id })),
+    );
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused).toHaveLength(49);
+    for (const answer of refused) expectRefused(answer, 'base', 'insufficient_stamps');
+    expect(await balance(path)).toBe(4);
+  });
+
+  it('REDEEM-12 is over when the card has expired', async () => {
+    const { path, reward_id, card } = await holding(3, [3]);
+    await store.patch(`${store.store}/cards/${card.id}`, { card: { expires_at: PAST } });
+    expectRefused(await redeem(path, { reward_id }), 'base', 'card_expired');
+    expect(await balance(path)).toBe(3);
+  });
+
+  it('REDEEM-13 goes on when the card is archived', async () => {
+    const { path, reward_id, card } = await holding(3, [3]);
+    await store.post(`${store.store}/cards/${card.id}/archive`);
+    expect((await redeem(path, { reward_id })).status).toBe(200);
+  });
+
+  it('REDEEM-14 goes again with new stamps', async () => {
+    const { path, reward_id } = await holding(3, [3]);
+    expect((await redeem(path, { reward_id })).status).toBe(200);
+    expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
+    await stamp(path, 3);
+    expect((await redeem(path, { reward_id })).status).toBe(200);
+  });
+
+  it('REDEEM-15 checks the optional fields as stamping does', async () => {
+    const { path, reward_id } = await holding(100, [3]);
+    for (const [field, wrong] of [
+      ['skip_notifications', 'later'],
+      ['location_id', 999_999_999],
+      ['staff_ref', 'x'.repeat(256)],
+      ['external_ref', 'x'.repeat(256)],
+      ['occurred_at', 'yesterday'],
+      ['occurred_at', PAST],
+      ['occurred_at', new Date(Date.now() + 360_000).toISOString()],
+      ['note', 'x'.repeat(501)],
+      ['source', 'app_scan'],
+    ] as const) {
+      expectRefused(await redeem(path, { reward_id, [field]: wrong }), field);
+    }
+    expect(await balance(path)).toBe(100);
+    const fit = {
+      skip_notifications: true,
+      staff_ref: 'till 2',
+      external_ref: `fit ${path}`,
+      occurred_at: new Date().toISOString(),
+      note: 'with oat milk',
+      source: 'pos',
+    };
+    const { status, body } = await redeem(path, { reward_id, ...fit });
+    expect([status, body.redemption.redeemed_at]).toEqual([200, fit.occurred_at]);
+  });
+});
+
+describe('redeeming with a receipt number', () => {
+  it('REDEEM-16 counts once and repeats the first result', async () => {
+    const { path, reward_id } = await holding(10, [3]);
+    const body = { reward_id, external_ref: `once ${path}` };
+    const first = await redeem(path, body);
+    await stamp(path, 5);
+    const again = await redeem(path, body);
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    expect(await balance(path)).toBe(12);
+    const atOnce = { reward_id, external_ref: `race ${path}` };
+    const answers = await Promise.all(Array.from({ length: 10 }, () => redeem(path, atOnce)));
+    for (const answer of answers) expect(answer.body).toEqual(answers[0]?.body);
+    expect(await balance(path)).toBe(9);
+  });
+
+  it('REDEEM-17 refuses the number for another reward or card', async () => {
+    const { path, reward_id, rewards } = await holding(10, [3, 4]);
+    const external_ref = `other ${path}`;
+    await redeem(path, { reward_id, external_ref });
+    const other = await redeem(path, { reward_id: rewards[1]?.id, external_ref });
+    expectRefused(other, 'external_ref');
+    const elsewhere = await holding(10, [3]);
+    const onAnother = await redeem(elsewhere.path, {
+      reward_id: elsewhere.reward_id,
+      external_ref,
+    });
+    expectRefused(onAnother, 'external_ref');
+    expect([await balance(path), await balance(elsewhere.path)]).toEqual([7, 10]);
+  });
+
+  it('REDEEM-18 does not use the number up when it is refused', async () => {
+    const { path, reward_id } = await holding(0, [3]);
+    const body = { reward_id, external_ref: `refused ${path}` };
+    expectRefused(await redeem(path, body), 'base', 'insufficient_stamps');
+    await stamp(path, 3);
+    expect((await redeem(path, body)).status).toBe(200);
+  });
+
+  it('REDEEM-19 repeats before any other rule', async () => {
+    const { path, reward_id, reward, card } = await holding(3, [3]);
+    const body = { reward_id, external_ref: `rules ${path}` };
+    const first = await redeem(path, body);
+    await store.patch(reward, { reward: { active: false } });
+    expect((await redeem(path, body)).body).toEqual(first.body);
+    await store.patch(`${store.store}/cards/${card.id}`, { card: { expires_at: PAST } });
+    expect((await redeem(path, body)).body).toEqual(first.body);
+  });
+
+  it('REDEEM-20 matters only for a card that is there', async () => {
+    const { path, reward_id } = await holding(3, [3]);
+    const stranger = await service.newStore();
+    expectFailure(await redeem(`${path}999`, { reward_id }), 404, 'not_found');
+    expectFailure(await stranger.post(`${path}/redeem`, { reward_id }), 404, 'not_found');
+    const misplaced = path.replace(store.store, stranger.store);
+    expectFailure(await stranger.post(`${misplaced}/redeem`, { reward_id }), 404, 'not_found');
+    expect(await balance(path)).toBe(3);
+  });
+});
+
+describe('a redemption', () => {
+  it('REDEEM-21 sends reward.redeemed and nothing else', async () => {
+    const own = await service.newStore();
+    const { path, rewards, customerCard } = await enrol(own, { rewards: [3] });
+    await own.post(`${path}/stamp`, { stamps: 10 });
+    const receiver = await sent.subscribe(own);
+    const reward_id = rewards[0]?.id;
+    const { body } = await own.post<RedemptionJson>(`${path}/redeem`, { reward_id });
+    await own.post(`${path}/redeem`, { reward_id });
+    const all = await sentSoFar(own, path, receiver);
+    expect(all.map(({ type }) => type)).toEqual(['reward.redeemed', 'reward.redeemed']);
+    expect(all[0]?.data).toMatchObject({
+      ...body.redemption,
+      customer_card_id: customerCard.id,
+    });
+  });
+});

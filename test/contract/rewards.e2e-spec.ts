@@ -1,0 +1,302 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+let rewards: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  rewards = `${store.store}/rewards`;
+});
+
+async function makeCard(client: ContractClient = store): Promise<CardJson> {
+  const made = await client.post<CardJson>(`${client.store}/cards`, { card: { name: 'Coffee' } });
+  return made.body;
+}
+
+async function make(reward: object, client: ContractClient = store): Promise<RewardJson> {
+  const { status, body } = await client.post<RewardJson>(`${client.store}/rewards`, {
+    reward: { name: 'Cake', stamps_required: 5, ...reward },
+  });
+  expect(status).toBe(201);
+  return body;
+}
+
+const post = (reward: object) => store.post<RewardJson>(rewards, { reward });
+const patch = (id: number, reward: object) =>
+  store.patch<RewardJson>(`${rewards}/${id}`, { reward });
+const show = async (id: number) => (await store.get<RewardJson>(`${rewards}/${id}`)).body;
+
+describe('making a reward', () => {
+  it('REWARD-01 needs a card, a name and stamps', async () => {
+    const { id } = await makeCard();
+    const { status, body } = await post({ card_id: id, name: 'Cake', stamps_required: 5 });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({
+      account_id: store.accountId,
+      card_id: id,
+      name: 'Cake',
+      description: null,
+      stamps_required: 5,
+      position: 1,
+      active: true,
+    });
+    expect(await show(body.id)).toEqual(body);
+  });
+
+  it('REWARD-02 answers exactly the fields of the document', async () => {
+    const reward = await make({ card_id: (await makeCard()).id });
+    expect(Object.keys(await show(reward.id)).sort()).toEqual([
+      'account_id',
+      'active',
+      'card_id',
+      'created_at',
+      'description',
+      'id',
+      'name',
+      'position',
+      'stamps_required',
+      'updated_at',
+    ]);
+  });
+
+  it('REWARD-03 refuses what is missing', async () => {
+    const whole = { card_id: (await makeCard()).id, name: 'Cake', stamps_required: 5 };
+    for (const field of Object.keys(whole)) {
+      expectRefused(await post({ ...whole, [field]: undefined }), field);
+      expectRefused(await post({ ...whole, [field]: null }), field);
+    }
+  });
+
+  it('REWARD-04 does not find a card that is not there', async () => {
+    const { id } = await makeCard(await service.newStore());
+    for (const card_id of [999_999_999, id]) {
+      const answer = await post({ card_id, name: 'Cake', stamps_required: 5 });
+      expectFailure(answer, 404, 'not_found');
+    }
+  });
+
+  it('REWARD-05 works on an archived card', async () => {
+    const { id } = await makeCard();
+    await store.post(`${store.store}/cards/${id}/archive`);
+    expect((await make({ card_id: id })).card_id).toBe(id);
+  });
+
+  it('REWARD-06 takes any number of stamps from 1 on', async () => {
+    const { id: card_id, stamps_required: full } = await makeCard();
+    for (const stamps_required of [1, full + 1, 1000]) {
+      expect((await make({ card_id, stamps_required })).stamps_required).toBe(stamps_required);
+    }
+    for (const stamps_required of [0, -1, 1.5, 'x']) {
+      expectRefused(await post({ card_id, name: 'Cake', stamps_required }), 'stamps_required');
+    }
+  });
+
+  it('REWARD-07 puts it behind the last of its card', async () => {
+    const [one, two] = [await makeCard(), await makeCard()];
+    expect((await make({ card_id: one.id })).position).toBe(1);
+    expect((await make({ card_id: one.id })).position).toBe(2);
+    expect((await make({ card_id: one.id, position: 7 })).position).toBe(7);
+    expect((await make({ card_id: one.id })).position).toBe(8);
+    expect((await make({ card_id: two.id })).position).toBe(1);
+  });
+
+  it('REWARD-08 takes any position from 0 on', async () => {
+    const { id: card_id } = await makeCard();
+    expect((await make({ card_id, position: 0 })).position).toBe(0);
+    for (const position of [-1, 0.5, 'first']) {
+      const answer = await post({ card_id, name: 'Cake', stamps_required: 5, position });
+      expectRefused(answer, 'position');
+    }
+  });
+});
+
+describe('listing rewards', () => {
+  /** Rewards on two cards, made in another order than they are listed in. */
+  async function several() {
+    const own = await service.newStore();
+    const [one, two] = [await makeCard(own), await makeCard(own)];
+    const made = async (
+      name: string,
+      card: CardJson,
+      position: number,
+      stamps: number,
+      rest = {},
+    ) => make({ name, card_id: card.id, position, stamps_required: stamps, ...rest }, own);
+    await made('f', two, 1, 1);
+    await made('d', one, 2, 5);
+    await made('e', one, 2, 5, { active: false });
+    await made('c', one, 2, 3);
+    await made('b', one, 1, 9, { active: false });
+    await made('a', one, 0, 20);
+    const list = async (query = '') =>
+      (await own.get<RewardJson[]>(`${own.store}/rewards${query}`)).body
+        .map(({ name }) => name)
+        .join('');
+    return { own, one, two, list };
+  }
+
+  it('REWARD-09 goes by card, position, stamps and id', async () => {
+    const { list } = await several();
+    expect(await list()).toBe('abcdef');
+  });
+
+  it('REWARD-10 shows what the reward itself shows', async () => {
+    const { own } = await several();
+    const { body } = await own.get<RewardJson[]>(`${own.store}/rewards`);
+    for (const reward of body) {
+      expect((await own.get(`${own.store}/rewards/${reward.id}`)).body).toEqual(reward);
+    }
+  });
+
+  it('REWARD-11 shows those of one card on demand', async () => {
+    const { one, two, list } = await several();
+    expect(await list(`?card_id=${one.id}`)).toBe('abcde');
+    expect(await list(`?card_id=${two.id}`)).toBe('f');
+    expect(await list('?card_id=999999999')).toBe('');
+    const elsewhere = await enrol(store, { rewards: [1] });
+    expect(await list(`?card_id=${elsewhere.card.id}`)).toBe('');
+  });
+
+  it('REWARD-12 refuses a card that is no number', async () => {
+    for (const card of ['x', '1.5', '1,2']) {
+      expectRefused(await store.get(`${rewards}?card_id=${card}`), 'card_id');
+    }
+  });
+
+  it('REWARD-13 shows inactive ones on demand', async () => {
+    const { list } = await several();
+    for (const value of ['false', '0']) expect(await list(`?active=${value}`)).toBe('be');
+  });
+
+  it('REWARD-14 shows active ones on demand', async () => {
+    const { list, one } = await several();
+    for (const value of ['true', '1', 'yes', 'x'])
+      expect(await list(`?active=${value}`)).toBe('acdf');
+    expect(await list(`?active=true&card_id=${one.id}`)).toBe('acd');
+  });
+
+  it('REWARD-15 shows both for a blank', async () => {
+    const { list } = await several();
+    for (const query of ['?active=', '?active=%20', '?active'])
+      expect(await list(query)).toBe('abcdef');
+  });
+});
+
+describe('a reward', () => {
+  it('REWARD-16 of another store is not there', async () => {
+    const other = await service.newStore();
+    const reward = await make({ card_id: (await makeCard(other)).id }, other);
+    const path = `${rewards}/${reward.id}`;
+    expectFailure(await store.get(path), 404, 'not_found');
+    expectFailure(await store.patch(path, { reward: { name: 'Mine' } }), 404, 'not_found');
+    expectFailure(await store.delete(path), 404, 'not_found');
+    expect((await other.get(`${other.store}/rewards/${reward.id}`)).body).toEqual(reward);
+  });
+
+  it('REWARD-17 takes every written field', async () => {
+    const { id: card_id } = await makeCard();
+    const written = {
+      name: 'Tart',
+      description: 'With cream',
+      stamps_required: 4,
+      position: 3,
+      active: false,
+    };
+    const created = await make({ card_id, ...written });
+    expect(created).toMatchObject(written);
+    const { id } = await make({ card_id });
+    const { status, body } = await patch(id, written);
+    expect(status).toBe(200);
+    expect(body).toMatchObject(written);
+    expect(await show(id)).toEqual(body);
+  });
+
+  it('REWARD-18 changes only what is named', async () => {
+    const { id } = await make({ card_id: (await makeCard()).id, description: 'With cream' });
+    for (const change of [{ name: 'Tart' }, { stamps_required: 2 }, { active: false }]) {
+      const before = await show(id);
+      const { body } = await patch(id, change);
+      expect({ ...body, updated_at: '' }).toEqual({ ...before, ...change, updated_at: '' });
+    }
+  });
+
+  it('REWARD-19 stays on its card', async () => {
+    const [one, two] = [await makeCard(), await makeCard()];
+    const { id } = await make({ card_id: one.id });
+    for (const card_id of [two.id, 999_999_999, 'x', null]) {
+      const { status, body } = await patch(id, { card_id, name: 'Tart' });
+      expect([status, body.card_id, body.name]).toEqual([200, one.id, 'Tart']);
+    }
+  });
+
+  it('REWARD-20 can lose its description and nothing else', async () => {
+    const { id } = await make({ card_id: (await makeCard()).id, description: 'With cream' });
+    const { status, body } = await patch(id, { description: null });
+    expect([status, body.description]).toEqual([200, null]);
+    for (const field of ['name', 'stamps_required', 'position', 'active']) {
+      expectRefused(await patch(id, { [field]: null }), field);
+    }
+  });
+
+  it('REWARD-21 stays as it is when a change is refused', async () => {
+    const reward = await make({ card_id: (await makeCard()).id });
+    expectRefused(await patch(reward.id, { name: 'Tart', position: -1 }), 'position');
+    expect(await show(reward.id)).toEqual(reward);
+  });
+
+  it('REWARD-22 says when it was changed', async () => {
+    const reward = await make({ card_id: (await makeCard()).id });
+    const { body } = await patch(reward.id, { name: 'Tart' });
+    expect(body.created_at).toBe(reward.created_at);
+    expect(body.updated_at > reward.updated_at).toBe(true);
+  });
+
+  it('REWARD-23 is gone when it is deleted', async () => {
+    const { id: card_id } = await makeCard();
+    const [gone, kept] = [await make({ card_id }), await make({ card_id })];
+    const path = `${rewards}/${gone.id}`;
+    expect((await store.delete(path)).status).toBe(204);
+    expectFailure(await store.get(path), 404, 'not_found');
+    expectFailure(await store.patch(path, { reward: { name: 'Back' } }), 404, 'not_found');
+    expectFailure(await store.delete(path), 404, 'not_found');
+    const { body } = await store.get<RewardJson[]>(`${rewards}?card_id=${card_id}`);
+    expect(body.map(({ id }) => id)).toEqual([kept.id]);
+  });
+
+  it('REWARD-24 cannot be deleted once it was redeemed', async () => {
+    const { path, rewards: made } = await enrol(store, { rewards: [1] });
+    const id = made[0]?.id;
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.post(`${path}/redeem`, { reward_id: id });
+    const refused = await store.delete<Failure>(`${rewards}/${id}`);
+    expectRefused(refused, 'base');
+    expect(refused.body.resolution).toMatch(/active.*false/);
+    expect((await store.get(`${rewards}/${id}`)).status).toBe(200);
+  });
+
+  it('REWARD-25 leaves its name to what was redeemed', async () => {
+    const { path, rewards: made } = await enrol(store, { rewards: [2] });
+    const id = made[0]?.id ?? 0;
+    await store.post(`${path}/stamp`, { stamps: 2 });
+    const redeem = { reward_id: id, external_ref: `name ${path}` };
+    const { body } = await store.post<RedemptionJson>(`${path}/redeem`, redeem);
+    expect(body.redemption.reward_name).toBe('Reward at 2');
+    await patch(id, { name: 'Renamed' });
+    expect((await store.post<RedemptionJson>(`${path}/redeem`, redeem)).body).toEqual(body);
+    await store.post(`${path}/stamp`, { stamps: 2 });
+    const shown = await store.get<CustomerCardDetailJson>(path);
+    expect(shown.body.available_rewards[0]?.name).toBe('Renamed');
+  });
+});

@@ -1,0 +1,417 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { atTime } from '../support/clock.js';
+import { SentEvents, sentSoFar } from '../support/sent-events.js';
+import { enrol } from '../support/story.js';
+
+const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+let store: ContractClient;
+let sent: SentEvents;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  sent = await SentEvents.start(service.running);
+});
+afterAll(() => sent.stop());
+
+const PAST = '2020-01-01T00:00:00Z';
+const MINUTE = 60_000;
+
+const stamp = (path: string, body: object) =>
+  store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1, ...body });
+const balance = async (path: string) =>
+  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+const changeCard = (id: number, card: object) =>
+  store.patch<CardJson>(`${store.store}/cards/${id}`, { card });
+const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString();
+const expectLimited = (answer: Awaited<ReturnType<typeof stamp>>) =>
+  expectRefused(answer, 'base', 'stamp_limit_reached');
+
+describe('stamping', () => {
+  it('STAMP-01 adds the stamps and answers with the card', async () => {
+    const { path, customerCard } = await enrol(store, { card: { stamps_required: 5 } });
+    const { status, body } = await stamp(path, { stamps: 2 });
+    expect(status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(Object.keys(customerCard).sort());
+    expect(body).toMatchObject({ id: customerCard.id, stamps_count: 2, stamps_remaining: 3 });
+    expect((await stamp(path, { stamps: 3 })).body.stamps_count).toBe(5);
+  });
+
+  it('STAMP-02 is seen by every later read', async () => {
+    const { path, customer } = await enrol(store, { rewards: [2] });
+    for (let i = 1; i <= 10; i++) {
+      const { body } = await stamp(path, {});
+      expect((await store.get(path)).body).toEqual(body);
+      const list = await store.get<{ stamps_count: number }[]>(
+        path.slice(0, path.lastIndexOf('/')),
+      );
+      expect(list.body[0]?.stamps_count).toBe(i);
+      const owner = await store.get<{ stamp_count: number }>(
+        `${store.store}/customers/${customer.id}`,
+      );
+      expect(owner.body.stamp_count).toBe(i);
+    }
+  });
+
+  it('STAMP-03 needs a number', async () => {
+    const { path } = await enrol(store);
+    expectRefused(await store.post(`${path}/stamp`, {}), 'stamps');
+    expectRefused(await store.post(`${path}/stamp`), 'stamps');
+    expectRefused(await stamp(path, { stamps: null }), 'stamps');
+  });
+
+  it('STAMP-04 adds 1 to 100', async () => {
+    const { path } = await enrol(store);
+    expect((await stamp(path, { stamps: 1 })).body.stamps_count).toBe(1);
+    expect((await stamp(path, { stamps: 100 })).body.stamps_count).toBe(101);
+  });
+
+  it('STAMP-05 adds nothing else', async () => {
+    const { path } = await enrol(store);
+    for (const stamps of [0, -1, 101, 1.5, 'many', [1], {}, true, 1e20]) {
+      expectRefused(await stamp(path, { stamps }), 'stamps');
+    }
+    expect(await balance(path)).toBe(0);
+  });
+
+  it('STAMP-06 is over when the card has expired', async () => {
+    const { path, card } = await enrol(store);
+    await changeCard(card.id, { expires_at: PAST });
+    expectRefused(await stamp(path, {}), 'base', 'card_expired');
+    expect(await balance(path)).toBe(0);
+  });
+
+  it('STAMP-07 goes on when the card is archived', async () => {
+    const { path, card } = await enrol(store);
+    await store.post(`${store.store}/cards/${card.id}/archive`);
+    expect((await stamp(path, {})).body.stamps_count).toBe(1);
+  });
+
+  it('STAMP-08 counts every one of many at the same time', async () => {
+    const { path } = await enrol(store);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => stamp(path, {})));
+    const balances = answers.map(({ body }) => body.stamps_count).sort((a, b) => a - b);
+    expect(balances).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
+    expect(await balance(path)).toBe(50);
+  });
+
+  it('STAMP-09 adds the same without a notification', async () => {
+    const { path } = await enrol(store);
+    for (const [i, skip_notifications] of [true, false, '1', 0, null].entries()) {
+      const { status, body } = await stamp(path, { skip_notifications });
+      expect([status, body.stamps_count]).toEqual([200, i + 1]);
+    }
+  });
+
+  it('STAMP-10 refuses another wish about notifications', async () => {
+    const { path } = await enrol(store);
+    for (const skip_notifications of ['later', 2, []]) {
+      expectRefused(await stamp(path, { skip_notifications }), 'skip_notifications');
+    }
+  });
+
+  it('STAMP-11 takes a location of the store', async () => {
+    const { path } = await enrol(store);
+    const location = { name: 'Main street', address: 'Main Street 1' };
+    const { body } = await store.post<{ id: number }>(`${store.store}/locations`, { location });
+    expect((await stamp(path, { location_id: body.id })).status).toBe(200);
+    expect((await stamp(path, { location_id: null })).status).toBe(200);
+  });
+
+  it('STAMP-12 refuses a location of nobody or somebody else', async () => {
+    const { path } = await enrol(store);
+    const other = await service.newStore();
+    const location = { name: 'Main street', address: 'Main Street 1' };
+    const { body } = await other.post<{ id: number }>(`${other.store}/locations`, { location });
+    for (const location_id of [999_999_999, body.id, 0, 'x']) {
+      expectRefused(await stamp(path, { location_id }), 'location_id');
+    }
+    expect(body.id).toBeGreaterThan(0);
+  });
+
+  it('STAMP-13 takes a staff reference of up to 255', async () => {
+    const { path } = await enrol(store);
+    expect((await stamp(path, { staff_ref: 'x'.repeat(255) })).status).toBe(200);
+    expectRefused(await stamp(path, { staff_ref: 'x'.repeat(256) }), 'staff_ref');
+  });
+
+  it('STAMP-14 takes a receipt number of up to 255', async () => {
+    const { path } = await enrol(store);
+    const receipt = path.padEnd(255, 'x');
+    expect((await stamp(path, { external_ref: receipt })).status).toBe(200);
+    expectRefused(await stamp(path, { external_ref: `${receipt}x` }), 'external_ref');
+  });
+
+  it('STAMP-15 takes a note of up to 500', async () => {
+    const { path } = await enrol(store);
+    expect((await stamp(path, { note: '🎂'.repeat(500) })).status).toBe(200);
+    expectRefused(await stamp(path, { note: 'x'.repeat(501) }), 'note');
+  });
+});
+
+describe('stamping with a receipt number', () => {
+  it('STAMP-16 counts once and repeats the first result', async () => {
+    const { path } = await enrol(store, { rewards: [2] });
+    const body = { stamps: 2, external_ref: `once ${path}` };
+    const first = await stamp(path, body);
+    await stamp(path, { stamps: 5 });
+    const again = await stamp(path, body);
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    expect(await balance(path)).toBe(7);
+  });
+
+  it('STAMP-17 refuses the number for another count', async () => {
+    const { path } = await enrol(store);
+    const external_ref = `count ${path}`;
+    await stamp(path, { stamps: 2, external_ref });
+    expectRefused(await stamp(path, { stamps: 3, external_ref }), 'external_ref');
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('STAMP-18 refuses the number for another card', async () => {
+    const [one, two] = [await enrol(store), await enrol(store)];
+    const external_ref = `card ${one.path}`;
+    await stamp(one.path, { external_ref });
+    expectRefused(await stamp(two.path, { external_ref }), 'external_ref');
+    expect(await balance(two.path)).toBe(0);
+  });
+
+  it('STAMP-19 repeats before any other rule', async () => {
+    const { path, card } = await enrol(store, { card: { max_stamps_per_day: 1 } });
+    const body = { external_ref: `rules ${path}` };
+    const first = await stamp(path, body);
+    expectLimited(await stamp(path, {}));
+    const { body: again } = await stamp(path, body);
+    expect(again.stamps_count).toBe(first.body.stamps_count);
+    await changeCard(card.id, { expires_at: PAST });
+    expect((await stamp(path, body)).status).toBe(200);
+    expectRefused(await stamp(path, { ...body, stamps: 2 }), 'external_ref');
+  });
+
+  it('STAMP-20 does not use the number up when it is refused', async () => {
+    const { path, card } = await enrol(store, { card: { max_stamps_per_request: 1 } });
+    const body = { stamps: 2, external_ref: `refused ${path}` };
+    expectLimited(await stamp(path, body));
+    await changeCard(card.id, { max_stamps_per_request: null });
+    expect((await stamp(path, body)).body.stamps_count).toBe(2);
+  });
+
+  it('STAMP-21 leaves the number to redeeming', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [1] });
+    const external_ref = `both ${path}`;
+    await stamp(path, { external_ref });
+    const redeem = { reward_id: rewards[0]?.id, external_ref };
+    expect((await store.post(`${path}/redeem`, redeem)).status).toBe(200);
+  });
+
+  it('STAMP-22 leaves the number to other stores', async () => {
+    const other = await service.newStore();
+    const [here, there] = [await enrol(store), await enrol(other)];
+    const external_ref = `stores ${here.path}`;
+    await stamp(here.path, { external_ref });
+    const { body } = await other.post<CustomerCardDetailJson>(`${there.path}/stamp`, {
+      stamps: 3,
+      external_ref,
+    });
+    expect(body.stamps_count).toBe(3);
+  });
+
+  it('STAMP-23 counts one of many at the same time', async () => {
+    const { path } = await enrol(store);
+    const body = { external_ref: `race ${path}` };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => stamp(path, body)));
+    for (const answer of answers) {
+      expect([answer.status, answer.body]).toEqual([200, answers[0]?.body]);
+    }
+    expect(await balance(path)).toBe(1);
+  });
+});
+
+describe('when and where from', () => {
+  it('STAMP-24 may be five minutes ahead', async () => {
+    const { path } = await enrol(store);
+    expect((await stamp(path, { occurred_at: fromNow(4 * MINUTE) })).status).toBe(200);
+    expectRefused(await stamp(path, { occurred_at: fromNow(6 * MINUTE) }), 'occurred_at');
+  });
+
+  it('STAMP-25 is not before the card was issued', async () => {
+    const { path, customerCard } = await enrol(store);
+    const { issued_at } = customerCard;
+    expect((await stamp(path, { occurred_at: issued_at })).status).toBe(200);
+    const before = new Date(Date.parse(issued_at) - 1).toISOString();
+    expectRefused(await stamp(path, { occurred_at: before }), 'occurred_at');
+  });
+
+  it('STAMP-26 is at a time', async () => {
+    const { path } = await enrol(store);
+    for (const occurred_at of ['yesterday', 7, {}, '2026-02-30T00:00:00Z']) {
+      expectRefused(await stamp(path, { occurred_at }), 'occurred_at');
+    }
+  });
+
+  it('STAMP-27 comes from api or pos', async () => {
+    const { path } = await enrol(store);
+    for (const source of ['api', 'pos', null]) {
+      expect((await stamp(path, { source })).status).toBe(200);
+    }
+    for (const source of ['app_scan', 'adjustment', 'API', 7]) {
+      expectRefused(await stamp(path, { source }), 'source');
+    }
+  });
+});
+
+describe('limits of a card', () => {
+  it('STAMP-28 hold at once', async () => {
+    const { path } = await enrol(store, { card: { max_stamps_per_request: 2 } });
+    expectLimited(await stamp(path, { stamps: 3 }));
+    expect((await stamp(path, { stamps: 2 })).body.stamps_count).toBe(2);
+  });
+
+  it('STAMP-29 hold for a day', async () => {
+    const { path } = await enrol(store, { card: { max_stamps_per_day: 3 } });
+    await stamp(path, { stamps: 2 });
+    expectLimited(await stamp(path, { stamps: 2 }));
+    expect((await stamp(path, { stamps: 1 })).body.stamps_count).toBe(3);
+    expectLimited(await stamp(path, { stamps: 1 }));
+  });
+
+  it('STAMP-30 take the day of the store', async () => {
+    // Midnight of 2 March is at 10:00 UTC on 1 March in Kiritimati, and at 05:00 UTC on 2 March in New York.
+    for (const [timeZone, evening, night] of [
+      ['Pacific/Kiritimati', '2040-03-01T09:58:00Z', '2040-03-01T10:01:00Z'],
+      ['America/New_York', '2040-03-02T04:58:00Z', '2040-03-02T05:01:00Z'],
+      ['UTC', '2040-03-01T23:58:00Z', '2040-03-02T00:01:00Z'],
+    ] as const) {
+      const own = await service.newStore({ timeZone });
+      const once = (path: string) => own.post(`${path}/stamp`, { stamps: 1 });
+      const path = await atTime(evening, async () => {
+        const enrolled = await enrol(own, { card: { max_stamps_per_day: 1 } });
+        expect((await once(enrolled.path)).status).toBe(200);
+        expectRefused(await once(enrolled.path), 'base', 'stamp_limit_reached');
+        return enrolled.path;
+      });
+      await atTime(night, async () => {
+        expect([timeZone, (await once(path)).status]).toEqual([timeZone, 200]);
+        expectRefused(await once(path), 'base', 'stamp_limit_reached');
+      });
+    }
+    const own = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const { path } = await atTime('2040-03-01T23:58:00Z', async () => {
+      const enrolled = await enrol(own, { card: { max_stamps_per_day: 1 } });
+      expect((await own.post(`${enrolled.path}/stamp`, { stamps: 1 })).status).toBe(200);
+      return enrolled;
+    });
+    await atTime('2040-03-02T00:01:00Z', async () => {
+      const sameDay = await own.post(`${path}/stamp`, { stamps: 1 });
+      expectRefused(sameDay, 'base', 'stamp_limit_reached');
+    });
+  });
+
+  it('STAMP-31 hold apart', async () => {
+    const { path } = await enrol(store, { card: { min_seconds_between_stamps: 3600 } });
+    await stamp(path, {});
+    expectLimited(await stamp(path, {}));
+    const { path: other } = await enrol(store, { card: { min_seconds_between_stamps: 60 } });
+    await stamp(other, {});
+    expect((await stamp(other, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
+  });
+
+  it('STAMP-32 go by when it happened', async () => {
+    const { path } = await enrol(store, { card: { min_seconds_between_stamps: 120 } });
+    await stamp(path, { occurred_at: fromNow(4 * MINUTE) });
+    expectLimited(await stamp(path, { occurred_at: fromNow(3 * MINUTE) }));
+    expect((await stamp(path, {})).status).toBe(200);
+    expectLimited(await stamp(path, {}));
+  });
+
+  it('STAMP-33 leave welcome stamps out', async () => {
+    const { path } = await enrol(store, {
+      card: { initial_stamps: 5, max_stamps_per_day: 2, min_seconds_between_stamps: 3600 },
+    });
+    expect((await stamp(path, { stamps: 2 })).body.stamps_count).toBe(7);
+  });
+
+  it('STAMP-34 matter only for a card that is there', async () => {
+    const { path } = await enrol(store);
+    const stranger = await service.newStore();
+    expectFailure(await stamp(`${path}999`, {}), 404, 'not_found');
+    expectFailure(await stranger.post(`${path}/stamp`, { stamps: 1 }), 404, 'not_found');
+    const misplaced = path.replace(store.store, stranger.store);
+    expectFailure(await stranger.post(`${misplaced}/stamp`, { stamps: 1 }), 404, 'not_found');
+    expect(await balance(path)).toBe(0);
+  });
+});
+
+describe('a stamping', () => {
+  it('STAMP-35 sends stamp.earned once', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, customerCard } = await enrol(own);
+    await own.post(`${path}/stamp`, { stamps: 3, source: 'pos' });
+    await own.post(`${path}/stamp`, { stamps: 2, skip_notifications: true });
+    await own.post(`${path}/stamp`, { stamps: 0 });
+    const earned = (await sentSoFar(own, path, receiver)).filter(
+      ({ type }) => type === 'stamp.earned',
+    );
+    expect(
+      earned.map(({ data }) => [data['stamps'], data['stamps_count'], data['source']]),
+    ).toEqual([
+      [3, 3, 'pos'],
+      [2, 5, 'api'],
+    ]);
+    expect(earned[0]?.data['customer_card_id']).toBe(customerCard.id);
+  });
+
+  it('STAMP-36 sends reward.unlocked after it for each reward within reach', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, rewards } = await enrol(own, { rewards: [2, 3, 4, 9] });
+    const [, three] = rewards;
+    const reward = { active: false };
+    await own.patch(`${own.store}/rewards/${three?.id}`, { reward });
+    await own.post(`${path}/stamp`, { stamps: 1 });
+    await own.post(`${path}/stamp`, { stamps: 4 });
+    const told = (await sentSoFar(own, path, receiver))
+      .filter(({ type }) => type === 'stamp.earned' || type === 'reward.unlocked')
+      .map(({ type, data }) =>
+        type === 'stamp.earned'
+          ? data['stamps']
+          : (data['reward'] as { stamps_required: number }).stamps_required,
+      );
+    expect(told).toEqual([1, 4, 2, 4]);
+  });
+
+  it('STAMP-37 sends each crossing once, until a redemption goes below it', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, rewards } = await enrol(own, { rewards: [2, 5] });
+    const redeem = () => own.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    const stampThat = (stamps: number) => own.post(`${path}/stamp`, { stamps });
+    await stampThat(6);
+    await stampThat(1);
+    expect((await redeem()).status).toBe(200);
+    await stampThat(1);
+    for (let i = 0; i < 3; i++) expect((await redeem()).status).toBe(200);
+    await stampThat(3);
+    await stampThat(3);
+    const unlocked = (await sentSoFar(own, path, receiver))
+      .filter(({ type }) => type === 'reward.unlocked')
+      .map(({ data }) => [
+        (data['reward'] as { stamps_required: number }).stamps_required,
+        data['stamps_count'],
+      ]);
+    expect(unlocked).toEqual([
+      [2, 6],
+      [5, 6],
+      [2, 3],
+      [5, 6],
+    ]);
+  });
+});

@@ -1,0 +1,258 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { CreateAccount } from '#accounts/account.commands.js';
+import type { AccountJson } from '#accounts/account.dto.js';
+import { AddMember } from '#identity/identity.commands.js';
+import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { cli } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const FIELDS = [
+  'cards_count',
+  'created_at',
+  'customers_count',
+  'display_store_name',
+  'id',
+  'locale',
+  'locations_count',
+  'name',
+  'personal',
+  'posters_count',
+  'store_name',
+  'time_zone',
+  'updated_at',
+];
+
+const show = async (client: ContractClient) => (await client.get<AccountJson>(client.store)).body;
+const change = (client: ContractClient, account: object) =>
+  client.patch<AccountJson>(client.store, { account });
+
+async function join(client: ContractClient, accountId: number): Promise<void> {
+  const bus = service.running.app.get(CommandBus);
+  await bus.execute(new AddMember(cli, accountId, client.email));
+  await eventually(
+    async () => (await client.get(`/api/v1/accounts/${accountId}`)).status,
+    (status) => status === 200,
+  );
+}
+
+describe('stores', () => {
+  it('STORE-01 are listed as far as the token reaches', async () => {
+    const mine = await service.newStore();
+    const second = await service.newStore();
+    await service.newStore();
+    await join(mine, second.accountId);
+    const { body } = await mine.get<AccountJson[]>('/api/v1/accounts');
+    expect(body.map(({ id }) => id)).toEqual([mine.accountId, second.accountId]);
+  });
+
+  it('STORE-02 are listed in the order of ids', async () => {
+    const older = await service.newStore();
+    const mine = await service.newStore();
+    const newer = await service.newStore();
+    for (const { accountId } of [newer, older]) await join(mine, accountId);
+    const { body } = await mine.get<AccountJson[]>('/api/v1/accounts');
+    expect(body.map(({ id }) => id)).toEqual([older.accountId, mine.accountId, newer.accountId]);
+  });
+
+  it('STORE-03 have exactly the fields of the document', async () => {
+    const shop = await show(store);
+    expect(Object.keys(shop).sort()).toEqual(FIELDS);
+    expect(shop).toMatchObject({
+      id: store.accountId,
+      name: 'Corner Café',
+      display_store_name: 'Corner Café',
+      store_name: null,
+      personal: false,
+    });
+  });
+
+  it('STORE-04 are the same in the list', async () => {
+    const { body } = await store.get<AccountJson[]>('/api/v1/accounts');
+    expect(body).toEqual([await show(store)]);
+  });
+
+  it('STORE-05 say whether they are personal', async () => {
+    const { id } = await service.running.app.get(CommandBus).execute(
+      new CreateAccount(cli, {
+        name: 'Me',
+        storeName: null,
+        personal: true,
+        timeZone: 'UTC',
+        locale: 'en',
+      }),
+    );
+    const mine = await service.newStore();
+    await join(mine, id);
+    const { body } = await mine.get<AccountJson[]>('/api/v1/accounts');
+    expect(body.map(({ personal }) => personal).sort()).toEqual([false, true]);
+  });
+
+  it('STORE-06 count their cards', async () => {
+    const own = await service.newStore();
+    expect((await show(own)).cards_count).toBe(0);
+    for (let i = 0; i < 3; i++) await own.post(`${own.store}/cards`, { card: { name: 'Coffee' } });
+    expect((await show(own)).cards_count).toBe(3);
+  });
+
+  it('STORE-07 count their customers', async () => {
+    const own = await service.newStore();
+    expect((await show(own)).customers_count).toBe(0);
+    await enrol(own);
+    await enrol(own);
+    expect((await show(own)).customers_count).toBe(2);
+  });
+
+  it('STORE-08 count their locations', async () => {
+    const own = await service.newStore();
+    const path = `${own.store}/locations`;
+    const location = { name: 'Main street', address: 'Main Street 1' };
+    const { body } = await own.post<{ id: number }>(path, { location });
+    await own.post(path, { location });
+    expect((await show(own)).locations_count).toBe(2);
+    await own.delete(`${path}/${body.id}`);
+    expect((await show(own)).locations_count).toBe(1);
+  });
+
+  it('STORE-09 count their posters', async () => {
+    const own = await service.newStore();
+    const { card } = await enrol(own);
+    const path = `${own.store}/posters`;
+    const { body } = await own.post<{ id: number }>(path, { poster: { card_id: card.id } });
+    await own.post(path, { poster: { card_id: card.id } });
+    expect((await show(own)).posters_count).toBe(2);
+    await own.delete(`${path}/${body.id}`);
+    expect((await show(own)).posters_count).toBe(1);
+  });
+
+  it('STORE-10 change their name', async () => {
+    const own = await service.newStore();
+    const { status, body } = await change(own, { name: ' Bakery ' });
+    expect([status, body.name, body.display_store_name]).toEqual([200, 'Bakery', 'Bakery']);
+    expect(await show(own)).toEqual(body);
+  });
+
+  it('STORE-11 refuse a name that is none', async () => {
+    for (const name of ['', ' ', null, 'x'.repeat(256), 7]) {
+      expectRefused(await change(store, { name }), 'name');
+    }
+    const own = await service.newStore();
+    expect((await change(own, { name: 'x'.repeat(255) })).status).toBe(200);
+  });
+
+  it('STORE-12 change their public name', async () => {
+    const own = await service.newStore();
+    const { body } = await change(own, { store_name: 'The Corner' });
+    expect(body).toMatchObject({
+      name: 'Corner Café',
+      store_name: 'The Corner',
+      display_store_name: 'The Corner',
+    });
+    expect(await show(own)).toEqual(body);
+  });
+
+  it('STORE-13 fall back to their name without a public one', async () => {
+    const own = await service.newStore();
+    for (const store_name of [null, '', '  ']) {
+      await change(own, { store_name: 'The Corner' });
+      const { status, body } = await change(own, { store_name });
+      expect([status, body.store_name, body.display_store_name]).toEqual([
+        200,
+        null,
+        'Corner Café',
+      ]);
+    }
+  });
+
+  it('STORE-14 refuse a public name that is too long', async () => {
+    expectRefused(await change(store, { store_name: 'x'.repeat(256) }), 'store_name');
+    const own = await service.newStore();
+    expect((await change(own, { store_name: 'x'.repeat(255) })).status).toBe(200);
+  });
+
+  it('STORE-15 change only what is named', async () => {
+    const own = await service.newStore();
+    await change(own, { store_name: 'The Corner', time_zone: 'Europe/Paris', locale: 'fr' });
+    const before = await show(own);
+    const { body } = await change(own, { name: 'Bakery' });
+    expect({ ...body, updated_at: '' }).toEqual({ ...before, name: 'Bakery', updated_at: '' });
+  });
+
+  it('STORE-16 ignore what is not written', async () => {
+    const own = await service.newStore();
+    const before = await show(own);
+    const { status, body } = await change(own, {
+      name: before.name,
+      id: 1,
+      personal: true,
+      cards_count: 9,
+      display_store_name: 'x',
+      created_at: '2020-01-01T00:00:00Z',
+    });
+    expect([status, { ...body, updated_at: '' }]).toEqual([200, { ...before, updated_at: '' }]);
+  });
+
+  it('STORE-17 take any time zone that there is', async () => {
+    const own = await service.newStore();
+    expect((await show(own)).time_zone).toBe('UTC');
+    for (const time_zone of ['Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Asia/Kathmandu']) {
+      const { status, body } = await change(own, { time_zone });
+      expect([status, body.time_zone]).toEqual([200, time_zone]);
+    }
+  });
+
+  it('STORE-18 refuse a time zone that there is not', async () => {
+    for (const time_zone of ['Mars/Olympus', 'Berlin', '', 7, '+99:00']) {
+      expectRefused(await change(store, { time_zone }), 'time_zone');
+    }
+  });
+
+  it('STORE-19 take a language tag', async () => {
+    const own = await service.newStore();
+    expect((await show(own)).locale).toBe('en');
+    for (const locale of ['de', 'pt-BR']) {
+      const { status, body } = await change(own, { locale });
+      expect([status, body.locale]).toEqual([200, locale]);
+    }
+  });
+
+  it('STORE-20 refuse what is no language tag', async () => {
+    for (const locale of ['', 'no such language', 'x'.repeat(300), 7]) {
+      expectRefused(await change(store, { locale }), 'locale');
+    }
+  });
+
+  it('STORE-21 keep time zone and locale from null', async () => {
+    expectRefused(await change(store, { time_zone: null }), 'time_zone');
+    expectRefused(await change(store, { locale: null }), 'locale');
+  });
+
+  it('STORE-22 say when they were changed', async () => {
+    const own = await service.newStore();
+    const before = await show(own);
+    const { body } = await change(own, { name: 'Bakery' });
+    expect(body.created_at).toBe(before.created_at);
+    expect(body.updated_at > before.updated_at).toBe(true);
+  });
+
+  it('STORE-23 are neither made nor deleted over the API', async () => {
+    const { status } = await store.post('/api/v1/accounts', { account: { name: 'New' } });
+    expect([404, 405]).toContain(status);
+    expect([404, 405]).toContain((await store.delete(store.store)).status);
+    expect((await show(store)).id).toBe(store.accountId);
+  });
+
+  it('STORE-24 stay as they are when a change is refused', async () => {
+    const before = await show(store);
+    expectRefused(await change(store, { name: 'Bakery', time_zone: 'x' }), 'time_zone');
+    expect(await show(store)).toEqual(before);
+  });
+});

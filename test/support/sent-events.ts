@@ -1,0 +1,58 @@
+import { testEnvironment } from './database.js';
+import { eventually } from './eventually.js';
+import { startProgram, type Program } from './program.js';
+import { Receiver } from './receiver.js';
+import type { Client, Service } from './service.js';
+
+export type Sent = { type: string; data: Record<string, unknown> };
+
+/** A dispatcher beside the service under test, and receivers of everything that it sends. */
+export class SentEvents {
+  private readonly receivers: Receiver[] = [];
+
+  private constructor(private readonly dispatcher: Program) {}
+
+  /** @param service must allow insecure targets */
+  static async start(service: Service): Promise<SentEvents> {
+    const environment = { ...service.environment, LOG_LEVEL: 'info' };
+    const dispatcher = startProgram(
+      'dist/apps/dispatcher/src/main.js',
+      testEnvironment(service.database.url, environment),
+    );
+    await eventually(dispatcher.output, (text) => text.includes('started'));
+    return new SentEvents(dispatcher);
+  }
+
+  async subscribe(store: Client): Promise<Receiver> {
+    const receiver = await Receiver.start();
+    this.receivers.push(receiver);
+    const hook = { events: ['*'], target_url: receiver.url };
+    const { status, text } = await store.post(`${store.store}/webhook_subscriptions`, hook);
+    if (status !== 201) throw new Error(text);
+    return receiver;
+  }
+
+  async stop(): Promise<void> {
+    await this.dispatcher.kill('SIGTERM');
+    await Promise.all(this.receivers.map((receiver) => receiver.stop()));
+  }
+}
+
+/**
+ * All that was sent about a customer so far: events of one customer go out in order, so when one more
+ * stamp has come, nothing before it is missing.
+ * @param path of a customer card that one more stamp does no harm to
+ */
+export async function sentSoFar(store: Client, path: string, receiver: Receiver): Promise<Sent[]> {
+  const external_ref = `last ${path} ${receiver.received.length}`;
+  const { status, text } = await store.post(`${path}/stamp`, { stamps: 1, external_ref });
+  if (status !== 200) throw new Error(text);
+  const sent = () =>
+    receiver.events.map(({ body }) => ({
+      type: String(body['type']),
+      data: body['data'] as Sent['data'],
+    }));
+  const isLast = ({ data }: Sent) => data['external_ref'] === external_ref;
+  const all = await eventually(sent, (events) => events.some(isLast));
+  return all.slice(0, all.findIndex(isLast));
+}
