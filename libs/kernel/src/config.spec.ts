@@ -15,6 +15,7 @@ describe('settings', () => {
       publicUrl: 'http://localhost:3000',
       rateLimitPerMinute: 300,
       trustProxyHops: 0,
+      webhookAllowedCidrs: [],
       webhookAllowInsecureTargets: false,
       databaseMigrationUrl: DATABASE_URL,
     });
@@ -24,6 +25,15 @@ describe('settings', () => {
     const bad = { DATABASE_URL: 'mysql://x', PORT: 'http', TRUST_PROXY_HOPS: '-1' };
     expect(() => readConfig(bad)).toThrow(/DATABASE_URL[^]*PORT|PORT[^]*DATABASE_URL/);
     expect(() => readConfig(bad)).toThrow(/TRUST_PROXY_HOPS/);
+  });
+
+  it('take ranges of addresses, and nothing that only looks like one', () => {
+    const read = (WEBHOOK_ALLOWED_CIDRS: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), WEBHOOK_ALLOWED_CIDRS }).webhookAllowedCidrs;
+    expect(read('10.1.0.0/16, fd12::/48').map(String)).toEqual(['10.1.0.0/16', 'fd12::/48']);
+    for (const wrong of ['10.1.0.0', '10/8', '10.0.0.0/33', '10.0.0.0/8,', 'shop.example/24']) {
+      expect(() => read(wrong)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must be ranges/);
+    }
   });
 
   it('find the database of a running service', () => {

@@ -1,6 +1,8 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
 const flag = z
@@ -14,6 +16,19 @@ const url = (...protocols: string[]) =>
     },
     `must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
   );
+
+/** A network: its address and how many bits of it count. */
+export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+const ranges = z.string().transform((text, context): AddressRange[] => {
+  const given = text.split(',').map((range) => range.trim());
+  if (given.every((range) => isIP(range.split('/')[0] ?? '') && ipaddr.isValidCIDR(range))) {
+    return given.map((range) => ipaddr.parseCIDR(range));
+  }
+  const message = 'must be ranges such as 10.1.0.0/16, with commas between';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
 
 const settings = z.object({
   NODE_ENV: z.string().default('development'),
@@ -36,6 +51,7 @@ const settings = z.object({
     .optional(),
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(1).default(300),
   TRUST_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  WEBHOOK_ALLOWED_CIDRS: ranges.default([]),
   WEBHOOK_ALLOW_INSECURE_TARGETS: flag.default(false),
   WEBHOOK_TIME_SCALE: z.coerce.number().min(1).default(1),
   LOG_LEVEL: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug']).default('info'),
@@ -64,6 +80,8 @@ export type Config = {
   masterKey: Buffer;
   rateLimitPerMinute: number;
   trustProxyHops: number;
+  /** What webhooks may reach beside the public internet. */
+  webhookAllowedCidrs: AddressRange[];
   webhookAllowInsecureTargets: boolean;
   webhookTimeScale: number;
   logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
@@ -102,6 +120,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     masterKey: masterKey(env.MASTER_KEY, production, dataDir),
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     trustProxyHops: env.TRUST_PROXY_HOPS,
+    webhookAllowedCidrs: env.WEBHOOK_ALLOWED_CIDRS,
     webhookAllowInsecureTargets: env.WEBHOOK_ALLOW_INSECURE_TARGETS,
     webhookTimeScale: env.WEBHOOK_TIME_SCALE,
     logLevel: env.LOG_LEVEL,

@@ -1,28 +1,145 @@
 import { Injectable } from '@nestjs/common';
-import { lookup } from 'node:dns/promises';
+import { LRUCache } from 'lru-cache';
+import { Resolver } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { messageOf } from '#kernel/errors.js';
+import { isLocalName, LOCAL_ADDRESSES } from './target-address.js';
 
-/** The system's own resolver, so that names are found here exactly as a connection would find them. */
+const HOSTS_FILE = '/etc/hosts';
+/** Before a server is asked again; the second wait is twice as long. */
+const TRY_MS = 1_500;
+const TRIES = 2;
+const WITHIN_MS = 5_000;
+const NAMES_KEPT = 10_000;
+const MOST_MS = 30_000;
+const FAILED_MS = 5_000;
+
+export type Address = { address: string; family: number };
+
+export type Found = {
+  /** At least one. */
+  addresses: Address[];
+  /** False when only one of IPv4 and IPv6 was answered: there may be more addresses than these. */
+  complete: boolean;
+};
+
+export class UnresolvedNameError extends Error {
+  readonly code = 'ENOTFOUND';
+}
+
+/**
+ * Names are asked by c-ares and not by the system's own look-up, which has four threads for the whole
+ * process: a few names whose servers do not answer would hold up all others. Like the system's, it reads
+ * the hosts file first; unlike it, it appends no search domains.
+ */
 @Injectable()
 export class NameLookup {
-  /** @throws when the name cannot be resolved */
-  async addressesOf(name: string): Promise<{ address: string; family: number }[]> {
-    return lookup(name, { all: true });
+  private readonly found = new LRUCache<string, Found | UnresolvedNameError>({
+    max: NAMES_KEPT,
+    ttl: FAILED_MS,
+    fetchMethod: async (name, _stale, { options }) => {
+      const { found, keepMs } = await this.ask(name);
+      // 0 would be for ever
+      options.ttl = Math.max(1, keepMs);
+      return found;
+    },
+  });
+
+  /** @throws UnresolvedNameError */
+  async addressesOf(name: string): Promise<Found> {
+    if (isLocalName(name)) return { addresses: LOCAL_ADDRESSES.map(addressOf), complete: true };
+    const found = await this.found.fetch(name.toLowerCase().replace(/\.$/, ''));
+    if (found === undefined || found instanceof UnresolvedNameError) {
+      throw found ?? new UnresolvedNameError(`${name} was not looked up`);
+    }
+    return found;
   }
 
-  /** Nothing when the name does not resolve in time. */
+  /** Nothing when it is not certain in time where the name leads. */
   async addressesWithin(name: string, milliseconds: number): Promise<string[]> {
     let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<[]>((resolve) => {
-      timer = setTimeout(() => resolve([]), milliseconds);
+    const tooLate = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), milliseconds);
     });
     try {
       const found = await Promise.race([this.addressesOf(name), tooLate]);
-      return found.map(({ address }) => address);
-    } catch {
+      return found?.complete ? found.addresses.map(({ address }) => address) : [];
+    } catch (error) {
+      if (!(error instanceof UnresolvedNameError)) throw error;
       // A name that does not resolve is accepted (contract section 9): it may do so later.
       return [];
     } finally {
       clearTimeout(timer);
     }
   }
+
+  /** A new one for each name: it follows changes of resolv.conf, and giving up on one leaves others alone. */
+  protected resolver(): Resolver {
+    return new Resolver({ timeout: TRY_MS, tries: TRIES });
+  }
+
+  private async ask(name: string): Promise<{ found: Found | UnresolvedNameError; keepMs: number }> {
+    const listed = addressesInHosts(await hostsFile(), name);
+    if (listed.length > 0) return { found: { addresses: listed, complete: true }, keepMs: MOST_MS };
+    const resolver = this.resolver();
+    const timer = setTimeout(() => resolver.cancel(), WITHIN_MS);
+    try {
+      const answers = await Promise.allSettled([
+        resolver.resolve4(name, { ttl: true }),
+        resolver.resolve6(name, { ttl: true }),
+      ]);
+      const records = answers.flatMap((answer) =>
+        answer.status === 'fulfilled' ? answer.value : [],
+      );
+      const faults = answers.flatMap((answer) =>
+        answer.status === 'rejected' && !saysThereIsNone(answer.reason) ? [answer.reason] : [],
+      );
+      if (records.length === 0) {
+        const why = faults.length > 0 ? messageOf(faults[0]) : 'there is no such name';
+        return { found: new UnresolvedNameError(`${name}: ${why}`), keepMs: FAILED_MS };
+      }
+      const complete = faults.length === 0;
+      return {
+        found: { addresses: records.map(({ address }) => addressOf(address)), complete },
+        keepMs: Math.min(complete ? MOST_MS : FAILED_MS, ...records.map(({ ttl }) => ttl * 1000)),
+      };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** What a hosts file (hosts(5)) says about a name. */
+export function addressesInHosts(file: string, name: string): Address[] {
+  return file.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/);
+    return isIP(address) !== 0 && names.includes(name) ? [addressOf(address)] : [];
+  });
+}
+
+function addressOf(address: string): Address {
+  return { address, family: isIP(address) };
+}
+
+async function hostsFile(): Promise<string> {
+  try {
+    return await readFile(HOSTS_FILE, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return '';
+    throw error;
+  }
+}
+
+function saysThereIsNone(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'ENODATA' || code === 'ENOTFOUND';
+}
+
+/** By its shape, and its cause's where it has none; of several, the first one's stands for all. */
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  if ('errors' in error && Array.isArray(error.errors)) return codeOf(error.errors[0]);
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  return 'cause' in error ? codeOf(error.cause) : undefined;
 }

@@ -1,7 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { isBlockedAddress, isLocalName, literalAddress, targetUrlFault } from './target-address.js';
+import ipaddr from 'ipaddr.js';
+import {
+  isBlockedAddress,
+  isBlockedHost,
+  isLocalName,
+  literalAddress,
+  PUBLIC_ONLY,
+  targetUrlFault,
+} from './target-address.js';
 
-const strict = (url: string) => targetUrlFault(url, false);
+const strict = (url: string) => targetUrlFault(url, PUBLIC_ONLY);
+const DEVELOPMENT = { ...PUBLIC_ONLY, webhookAllowInsecureTargets: true };
+const allowing = (...ranges: string[]) => ({
+  ...PUBLIC_ONLY,
+  webhookAllowedCidrs: ranges.map((range) => ipaddr.parseCIDR(range)),
+});
 
 describe('targetUrlFault', () => {
   it.each([
@@ -27,11 +40,25 @@ describe('targetUrlFault', () => {
     'https://012.0.0.1/',
     'https://167772161/',
     'https://100.64.0.1/',
+    'https://100.100.100.200/',
     'https://100.127.255.255/',
     'https://169.254.169.254/latest/meta-data/',
     'https://2852039166/',
     'https://0xA9FEA9FE/',
     'https://0xa9.0xfe.0xa9.0xfe/',
+    'https://0251.0376.0251.0376/',
+    'https://0XA9.254.0251.254/',
+    'https://169.254.43518/',
+    'https://169.16689662/',
+    'https://169.254.169.254.:8443/',
+    'https://169。254．169｡254/',
+    'https://１６９.２５４.１６９.２５４/',
+    'https://0xa9fe\ta9fe/',
+    'https:\\\\169.254.169.254\\',
+    'https:169.254.169.254',
+    'https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/',
+    'https://ｌｏｃａｌｈｏｓｔ/',
+    'https://local\u00adhost/',
     'https://172.16.0.1/',
     'https://172.31.255.255/',
     'https://192.0.0.8/',
@@ -54,6 +81,15 @@ describe('targetUrlFault', () => {
     'https://[::ffff:7f00:1]/',
     'https://[0:0:0:0:0:ffff:a9fe:a9fe]/',
     'https://[::ffff:10.0.0.1]/',
+    'https://[::FFFF:A00:1]/',
+    'https://[::ffff:0:127.0.0.1]/',
+    'https://[::a9fe:a9fe]/',
+    'https://[::ffff:100.100.100.200]/',
+    'https://[64:ff9b:1:a9fe:a9:fe00::]/',
+    'https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/',
+    'https://[2001:10::1]/',
+    'https://[2001:20::1]/',
+    'https://[fe80::5efe:7f00:1]/',
     'https://[::127.0.0.1]/',
     'https://[64:ff9b::7f00:1]/',
     'https://[64:ff9b::169.254.169.254]/',
@@ -91,6 +127,14 @@ describe('targetUrlFault', () => {
     'https://[::ffff:8.8.8.8]/',
     'https://localhost.example.com/',
     'https://bücher.example/',
+    'https://xn--bcher-kva.example/',
+    'https://example.com./',
+    'https://127.0.0.1.example.com/',
+    'https://10.0.0.1.nip.example/',
+    'https://printer.local/',
+    'https://hooks.internal/',
+    'https://intranet/',
+    'https://metadata.google.internal/',
   ])('accepts %s', (url) => {
     expect(strict(url)).toBeUndefined();
   });
@@ -101,6 +145,13 @@ describe('targetUrlFault', () => {
     ['javascript:alert(1)', 'must start with https://'],
     ['https://user:secret@example.com/', 'must not contain credentials'],
     ['https://user@example.com/', 'must not contain credentials'],
+    ['https://example.com@169.254.169.254/', 'must not contain credentials'],
+    ['https://169.254.169.254%2f@example.com/', 'must not contain credentials'],
+    ['https://[fe80::1%eth0]/', 'must be a URL such as https://example.com/hooks'],
+    ['https://[::ffff:127.1]/', 'must be a URL such as https://example.com/hooks'],
+    ['https://0x1ffffffff/', 'must be a URL such as https://example.com/hooks'],
+    ['https://127.0.0.1%00.example.com/', 'must be a URL such as https://example.com/hooks'],
+    ['https://999999999999/', 'must be a URL such as https://example.com/hooks'],
     ['example.com', 'must be a URL such as https://example.com/hooks'],
     ['https://', 'must be a URL such as https://example.com/hooks'],
     ['https://[fe80::1%25eth0]/', 'must be a URL such as https://example.com/hooks'],
@@ -118,18 +169,51 @@ describe('targetUrlFault', () => {
       'http://10.1.2.3/',
       'http://[fd12::1]/',
     ]) {
-      expect(targetUrlFault(url, true)).toBeUndefined();
+      expect(targetUrlFault(url, DEVELOPMENT)).toBeUndefined();
     }
     for (const url of ['http://169.254.169.254/', 'http://[fd00:ec2::254]/', 'http://0.0.0.0/']) {
-      expect(targetUrlFault(url, true)).toBe('must be publicly reachable');
+      expect(targetUrlFault(url, DEVELOPMENT)).toBe('must be publicly reachable');
     }
+  });
+});
+
+describe('ranges that the operator allows', () => {
+  const rules = allowing('10.1.0.0/16', 'fd12::/48', '127.0.0.0/8');
+
+  it.each([
+    'https://10.1.2.3/',
+    'https://[::ffff:10.1.2.3]/',
+    'https://0x0a010203/',
+    'https://[fd12::5]/',
+    'https://localhost:8443/',
+    'https://8.8.8.8/',
+  ])('open %s', (url) => {
+    expect(targetUrlFault(url, rules)).toBeUndefined();
+  });
+
+  it.each([
+    ['https://10.2.0.1/', 'must be publicly reachable'],
+    ['https://192.168.1.1/', 'must be publicly reachable'],
+    ['https://169.254.169.254/', 'must be publicly reachable'],
+    ['https://[fd12:0:1::5]/', 'must be publicly reachable'],
+    ['https://[::1]/', 'must be publicly reachable'],
+    ['http://10.1.2.3/', 'must start with https://'],
+    ['https://a:b@10.1.2.3/', 'must not contain credentials'],
+  ])('leave %s closed', (url, fault) => {
+    expect(targetUrlFault(url, rules)).toBe(fault);
+  });
+
+  it('do not make http one that may be delivered to', () => {
+    expect(isBlockedHost('http:', '10.1.2.3', rules)).toBe(true);
+    expect(isBlockedHost('https:', '10.1.2.3', rules)).toBe(false);
+    expect(isBlockedHost('http:', 'example.com', DEVELOPMENT)).toBe(false);
   });
 });
 
 describe('isBlockedAddress', () => {
   it('blocks whatever is no address', () => {
     for (const text of ['', 'example.com', 'fe80::1%eth0', '1.2.3.4/8']) {
-      expect(isBlockedAddress(text, false)).toBe(true);
+      expect(isBlockedAddress(text, PUBLIC_ONLY)).toBe(true);
     }
   });
 });

@@ -1,4 +1,14 @@
 import ipaddr from 'ipaddr.js';
+import { isIP } from 'node:net';
+import type { Config } from '#kernel/config.js';
+
+/** What the operator allows beyond the public internet. One set of rules for writes and for deliveries. */
+export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
+
+export const PUBLIC_ONLY: TargetRules = {
+  webhookAllowInsecureTargets: false,
+  webhookAllowedCidrs: [],
+};
 
 /** Nothing but the public unicast space: registries of IANA, and transition forms that hide an IPv4. */
 const BLOCKED_V4 = [
@@ -38,18 +48,21 @@ const MAX_URL_LENGTH = 2048;
  * Whether a delivery must not connect to this address.
  * @param address as a resolver or a socket gives it; anything that is no address is blocked
  */
-export function isBlockedAddress(address: string, allowInsecure: boolean): boolean {
+export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   if (!ipaddr.isValid(address)) return true;
   // process() turns ::ffff:a.b.c.d into a.b.c.d, which is what the packet goes to
   const parsed = ipaddr.process(address);
+  const isAllowed = rules.webhookAllowedCidrs.some(
+    (range) => range[0].kind() === parsed.kind() && parsed.match(range),
+  );
+  if (isAllowed) return false;
+  const { webhookAllowInsecureTargets: near } = rules;
   if (parsed instanceof ipaddr.IPv4) {
-    if (allowInsecure && NEAR_V4.some((range) => parsed.match(range))) return false;
+    if (near && NEAR_V4.some((range) => parsed.match(range))) return false;
     return BLOCKED_V4.some((range) => parsed.match(range));
   }
   if (parsed instanceof ipaddr.IPv6) {
-    if (allowInsecure && NEAR_V6.some((range) => parsed.match(range))) {
-      return parsed.match(METADATA_V6);
-    }
+    if (near && NEAR_V6.some((range) => parsed.match(range))) return parsed.match(METADATA_V6);
     return !parsed.match(PUBLIC_V6) || BLOCKED_V6.some((range) => parsed.match(range));
   }
   return true;
@@ -58,7 +71,7 @@ export function isBlockedAddress(address: string, allowInsecure: boolean): boole
 /** The address that a host part is, where it is one and no name. URL has normalised every notation. */
 export function literalAddress(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
-  return ipaddr.isValid(bare) ? bare : undefined;
+  return isIP(bare) !== 0 || ipaddr.isValid(bare) ? bare : undefined;
 }
 
 /** Names that mean this machine whatever a resolver says (RFC 6761). */
@@ -66,24 +79,38 @@ export function isLocalName(hostname: string): boolean {
   return /(^|\.)localhost\.?$/i.test(hostname);
 }
 
+export const LOCAL_ADDRESSES = ['127.0.0.1', '::1'];
+
+/** Where a host part leads, as far as that is certain without a resolver. */
+function knownAddresses(hostname: string): string[] | undefined {
+  if (isLocalName(hostname)) return LOCAL_ADDRESSES;
+  const literal = literalAddress(hostname);
+  return literal === undefined ? undefined : [literal];
+}
+
+/**
+ * Whether nothing may be sent to this URL, as far as it can be told without a resolver. What it does not
+ * catch is judged when the name has been resolved, by `isBlockedAddress`.
+ */
+export function isBlockedHost(protocol: string, hostname: string, rules: TargetRules): boolean {
+  if (protocol !== 'https:' && !rules.webhookAllowInsecureTargets) return true;
+  const known = knownAddresses(hostname);
+  return known !== undefined && known.every((address) => isBlockedAddress(address, rules));
+}
+
 /**
  * What is wrong with a target URL, as far as it can be told without a resolver (contract section 9).
  * Never names an address: the answer must not be of use to somebody who maps our network.
  */
-export function targetUrlFault(text: string, allowInsecure: boolean): string | undefined {
+export function targetUrlFault(text: string, rules: TargetRules): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (!URL.canParse(text)) return 'must be a URL such as https://example.com/hooks';
-  const url = new URL(text);
-  if (url.protocol !== 'https:' && !(allowInsecure && url.protocol === 'http:')) {
+  const { protocol, username, password, hostname } = new URL(text);
+  if (protocol !== 'https:' && !(rules.webhookAllowInsecureTargets && protocol === 'http:')) {
     return 'must start with https://';
   }
-  if (url.username !== '' || url.password !== '') return 'must not contain credentials';
-  const literal = literalAddress(url.hostname);
-  const blocked =
-    literal === undefined
-      ? isLocalName(url.hostname) && !allowInsecure
-      : isBlockedAddress(literal, allowInsecure);
-  return blocked ? NOT_PUBLIC : undefined;
+  if (username !== '' || password !== '') return 'must not contain credentials';
+  return isBlockedHost(protocol, hostname, rules) ? NOT_PUBLIC : undefined;
 }
 
 export const NOT_PUBLIC = 'must be publicly reachable';

@@ -86,6 +86,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     secret: string;
   }> {
     await this.refuseUnreachable(attributes.targetUrl);
+    // Taken before the insert, because the sealed secret names the subscription that it belongs to.
     const id = await nextId(this.source, 'webhook_subscriptions_id');
     const secret = signingSecret(randomBytes(SECRET_BYTES));
     const values = [
@@ -111,15 +112,13 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     return { subscription: subscriptionOf(row), secret };
   }
 
-  /** Taken before the insert, because the sealed secret names the subscription that it belongs to. */
   /** A name that leads nowhere but into our own network (contract section 9). */
   private async refuseUnreachable(targetUrl: string): Promise<void> {
     const { hostname } = new URL(targetUrl);
     if (literalAddress(hostname) !== undefined) return;
     const found = await this.names.addressesWithin(hostname, NAME_LOOKUP_MS);
     if (found.length === 0) return;
-    const { webhookAllowInsecureTargets } = this.config;
-    if (found.every((address) => isBlockedAddress(address, webhookAllowInsecureTargets))) {
+    if (found.every((address) => isBlockedAddress(address, this.config))) {
       throw new RejectedError({ target_url: [NOT_PUBLIC] });
     }
   }

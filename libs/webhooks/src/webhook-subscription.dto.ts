@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boolean, oneOf, optional, orDefault, text } from '#http/fields.js';
-import { targetUrlFault } from './target-address.js';
+import { targetUrlFault, type TargetRules } from './target-address.js';
 import {
   EVERY_EVENT,
   PUBLIC_EVENTS,
@@ -38,15 +38,14 @@ function eventsFault(value: unknown): string | undefined {
   return undefined;
 }
 
-/** @param allowInsecure development only: http and targets on this machine or network */
-export function createWebhookSubscriptionDto(allowInsecure: boolean) {
+export function createWebhookSubscriptionDto(rules: TargetRules) {
   return z
     .object({
       events: optional(events),
       event: optional(oneOf(SUBSCRIBABLE)).describe('The same as events with one entry'),
       target_url: text({ max: 2048, format: 'uri' })
         .superRefine((url, context) => {
-          const fault = targetUrlFault(url, allowInsecure);
+          const fault = targetUrlFault(url, rules);
           if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
         })
         .describe('Publicly reachable https URL'),

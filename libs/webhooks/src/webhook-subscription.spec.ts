@@ -4,10 +4,11 @@ import {
   createWebhookSubscriptionDto,
   subscriptionAttributes,
 } from './webhook-subscription.dto.js';
+import { PUBLIC_ONLY } from './target-address.js';
 import { onlyEvent, wants } from './webhook-subscription.js';
 import { openSecret, sealSecret, signingSecret } from './webhook-secret.js';
 
-const dto = createWebhookSubscriptionDto(false);
+const dto = createWebhookSubscriptionDto(PUBLIC_ONLY);
 const URL_OF_OURS = 'https://example.com/hooks';
 
 function read(body: object) {

@@ -7,6 +7,7 @@ import { CONFIG } from '#database/database.module.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { PUBLIC_ONLY } from './target-address.js';
 import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
@@ -32,7 +33,7 @@ export class WebhookSubscriptionsController {
     private readonly subscriptions: WebhookSubscriptionsService,
     @Inject(CONFIG) config: Config,
   ) {
-    this.createDto = createWebhookSubscriptionDto(config.webhookAllowInsecureTargets);
+    this.createDto = createWebhookSubscriptionDto(config);
   }
 
   @Get()
@@ -76,7 +77,7 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Have events sent to a URL, from now on',
     path: ['account_id'],
-    body: createWebhookSubscriptionDto(false),
+    body: createWebhookSubscriptionDto(PUBLIC_ONLY),
     status: 201,
     answer: webhookSubscriptionSecretAnswer,
     errors: [404, 422],

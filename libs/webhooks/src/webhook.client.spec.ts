@@ -1,75 +1,110 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createHmac } from 'node:crypto';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setImmediate as immediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { readConfig } from '#kernel/config.js';
-import { NameLookup } from './name-lookup.client.js';
-import { WebhookClient } from './webhook.client.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { NameServer, type Zone } from '../../../test/support/name-server.js';
+import { addressesInHosts, NameLookup } from './name-lookup.client.js';
+import { inTurns, WebhookClient, type Attempt } from './webhook.client.js';
 
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
-const METADATA = { address: '169.254.169.254', family: 4 };
-const LOOPBACK = { address: '127.0.0.1', family: 4 };
-
-class Names extends NameLookup {
-  asked = 0;
-
-  constructor(private readonly found: { address: string; family: number }[]) {
-    super();
-  }
-
-  override async addressesOf(): Promise<{ address: string; family: number }[]> {
-    this.asked++;
-    return this.found;
-  }
-}
+const OLD_SECRET = `whsec_${Buffer.alloc(32, 6).toString('base64')}`;
+const METADATA = '169.254.169.254';
+const LOOPBACK = '127.0.0.1';
+const CLOSED = 'The connection was closed before an answer came';
 
 let server: http.Server;
 let port: number;
-let requests: { headers: http.IncomingHttpHeaders; body: string }[];
+let requests: { headers: http.IncomingHttpHeaders; body: string; from: string }[];
+let connections: number;
 let respond: (response: http.ServerResponse) => void;
-const clients: WebhookClient[] = [];
+const cleanUps: (() => Promise<void>)[] = [];
 
 beforeEach(async () => {
   requests = [];
+  connections = 0;
   respond = (response) => response.end('thanks');
   server = http.createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      requests.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
+      const from = `${request.socket.localAddress}`;
+      requests.push({ headers: request.headers, body: Buffer.concat(chunks).toString(), from });
       respond(response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.on('connection', () => connections++);
+  // Every address of 127.0.0.0/8 leads here, so that names may lead to several.
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
   ({ port } = server.address() as AddressInfo);
 });
 
 afterEach(async () => {
-  await Promise.all(clients.splice(0).map((client) => client.onApplicationShutdown()));
+  jest.restoreAllMocks();
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });
 
-function send({
-  host = '127.0.0.1',
-  names = new Names([LOOPBACK]),
-  allowInsecure = true,
-}: { host?: string; names?: NameLookup; allowInsecure?: boolean } = {}) {
+function newClient(names = new NameLookup(), environment: NodeJS.ProcessEnv = {}): WebhookClient {
   const config = readConfig({
     DATABASE_URL: 'postgres://nowhere/none',
     MASTER_KEY: Buffer.alloc(32).toString('base64'),
-    WEBHOOK_ALLOW_INSECURE_TARGETS: String(allowInsecure),
+    WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+    ...environment,
   });
   const client = new WebhookClient(config, names);
-  clients.push(client);
-  const url = `http://${host}:${port}/hooks`;
+  cleanUps.push(() => client.onApplicationShutdown());
+  return client;
+}
+
+async function nameServer(zone: Zone): Promise<NameServer> {
+  const started = await NameServer.start(zone);
+  cleanUps.push(() => started.stop());
+  return started;
+}
+
+/** A server that answers whatever bytes it likes. */
+async function rawServer(serve: (socket: Socket, nth: number) => void): Promise<number> {
+  let nth = 0;
+  const sockets = new Set<Socket>();
+  const raw: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('data', () => serve(socket, ++nth));
+  });
+  await new Promise<void>((resolve) => raw.listen(0, LOOPBACK, resolve));
+  cleanUps.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => raw.close(resolve));
+  });
+  return (raw.address() as AddressInfo).port;
+}
+
+function send({
+  host = LOOPBACK,
+  at = port,
+  client = newClient(),
+  ...attempt
+}: { host?: string; at?: number; client?: WebhookClient } & Partial<Attempt> = {}) {
   return client.send({
-    url,
+    url: `http://${host}:${at}/hooks`,
     secret: SECRET,
     eventId: 'evt_1',
     type: 'stamp.earned',
     body: '{"é":1}',
+    ...attempt,
   });
+}
+
+/** The library counts a connection as idle a moment after the answer has ended. */
+async function settledSend(options: Parameters<typeof send>[0]): ReturnType<typeof send> {
+  const attempted = await send(options);
+  await immediate();
+  return attempted;
 }
 
 describe('an attempt', () => {
@@ -124,41 +159,333 @@ describe('an attempt', () => {
     });
   });
 
-  it('tells of a name that does not resolve', async () => {
-    class Nowhere extends NameLookup {
-      override addressesOf(): Promise<never> {
-        return Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' }));
-      }
+  it('is signed with both secrets while one replaces the other', async () => {
+    const { at } = await send({ previousSecret: OLD_SECRET });
+    const signed = `evt_1.${Math.floor(at.getTime() / 1000)}.{"é":1}`;
+    const signature = (byte: number) =>
+      `v1,${createHmac('sha256', Buffer.alloc(32, byte)).update(signed).digest('base64')}`;
+    expect(requests[0]?.headers['webhook-signature']).toBe(`${signature(5)} ${signature(6)}`);
+  });
+
+  it('carries nothing over from one answer to the next request', async () => {
+    respond = (response) => response.writeHead(200, { 'set-cookie': 'a=1; Path=/' }).end();
+    const client = newClient();
+    await send({ client });
+    await send({ client });
+    expect(requests[1]?.headers).not.toHaveProperty('cookie');
+    expect(requests[1]?.headers).not.toHaveProperty('accept-encoding');
+  });
+
+  it('leaves a compressed answer as it is', async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000));
+    respond = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
+    const { outcome, excerpt } = await send();
+    expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
+    expect(excerpt?.slice(0, 1)).toBe('\u001f');
+    expect(Buffer.byteLength(excerpt ?? '')).toBeLessThanOrEqual(1024);
+  });
+
+  it('goes the direct way, whatever proxies the environment names', async () => {
+    const before = process.env;
+    process.env = { ...before, HTTP_PROXY: 'http://127.0.0.1:1', http_proxy: 'http://127.0.0.1:1' };
+    try {
+      expect((await send()).outcome).toMatchObject({ kind: 'answered', status: 200 });
+    } finally {
+      process.env = before;
     }
-    expect((await send({ host: 'nowhere.example', names: new Nowhere() })).outcome).toEqual({
-      kind: 'failed',
-      error: 'The name of the URL could not be resolved',
+  });
+
+  it('cannot be made to send headers of somebody else', async () => {
+    const { outcome } = await send({ type: 'stamp.earned\r\nx-admin: 1' });
+    expect(outcome).toMatchObject({ kind: 'failed' });
+    expect(requests).toHaveLength(0);
+  });
+
+  it('tells nothing of the secret where that cannot be used', async () => {
+    const { outcome } = await send({ secret: 'whsec_not base64 at all' });
+    expect(outcome).toMatchObject({ kind: 'failed' });
+    expect(JSON.stringify(outcome)).not.toContain('not base64');
+  });
+
+  it.each([
+    ['an answer in many small pieces', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok', 200],
+    ['hints before the answer', 'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No\r\n\r\n', 204],
+    ['a status of its own', 'HTTP/1.1 299 Odd\r\ncontent-length: 0\r\n\r\n', 299],
+    ['a body that ends early', 'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nhalf', 200],
+  ])('takes %s', async (_what, answer, status) => {
+    const at = await rawServer((socket) => {
+      for (const letter of answer) socket.write(letter);
+      socket.end();
     });
+    expect((await send({ at })).outcome).toMatchObject({ kind: 'answered', status });
+  });
+
+  it.each([
+    ['no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', 'The answer was no valid HTTP'],
+    ['a broken head', 'HTTP/1.1 2x0 OK\r\n\r\n', 'The answer was no valid HTTP'],
+    ['half a head', 'HTTP/1.1 200 OK\r\ncontent-', CLOSED],
+    [
+      'another protocol',
+      'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n',
+      'The answer was no valid HTTP',
+    ],
+    [
+      'a head without end',
+      `HTTP/1.1 200 OK\r\n${'x-filler: y\r\n'.repeat(10_000)}`,
+      'The head of the answer was too large',
+    ],
+  ])('refuses %s', async (_what, answer, error) => {
+    const at = await rawServer((socket) => socket.end(answer));
+    expect((await send({ at })).outcome).toEqual({ kind: 'failed', error });
+  });
+
+  it('takes an answer that comes before the body was read', async () => {
+    server.removeAllListeners('request');
+    server.on('request', (_request, response: http.ServerResponse) =>
+      response.writeHead(413, { connection: 'close' }).end('too much'),
+    );
+    const { outcome } = await send({ body: 'x'.repeat(100_000) });
+    expect(outcome).toMatchObject({ kind: 'answered', status: 413 });
+  });
+
+  it('names no address where nobody listens', async () => {
+    const { outcome } = await send({ at: 1 });
+    expect(outcome).toEqual({ kind: 'failed', error: 'The connection was refused' });
+  });
+});
+
+describe('connections', () => {
+  it('are used again', async () => {
+    const client = newClient();
+    for (let i = 0; i < 3; i++) await settledSend({ client });
+    expect(requests).toHaveLength(3);
+    expect(connections).toBe(1);
+  });
+
+  it('that die as they are used again are replaced at once', async () => {
+    const at = await rawServer((socket, nth) => {
+      if (nth === 2) socket.destroy();
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+    });
+    const client = newClient();
+    await settledSend({ client, at });
+    expect((await send({ client, at })).outcome).toMatchObject({ status: 200 });
+  });
+
+  it('that die in the middle of an answer are not', async () => {
+    let asked = 0;
+    const at = await rawServer((socket, nth) => {
+      asked = nth;
+      if (nth === 2) socket.end('HTTP/1.1 2');
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+    });
+    const client = newClient();
+    await settledSend({ client, at });
+    expect((await send({ client, at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
+    expect(asked).toBe(2);
+  });
+
+  it('that were new are not: a receiver that closes each is asked once', async () => {
+    let asked = 0;
+    const at = await rawServer((socket, nth) => {
+      asked = nth;
+      socket.destroy();
+    });
+    expect((await send({ at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
+    expect(asked).toBe(1);
+  });
+
+  it('end after a minute, so that a name may move', async () => {
+    const names = await nameServer(({ nth }) => ({ addresses: [`127.0.0.${nth}`] }));
+    const client = newClient(names.lookup());
+    const again = () => settledSend({ client, host: 'moves.example' });
+    await again();
+    await again();
+    expect(requests.map(({ from }) => from)).toEqual(['127.0.0.1', '127.0.0.1']);
+    const now = Date.now();
+    jest.spyOn(Date, 'now').mockReturnValue(now + 61_000);
+    await again();
+    expect(requests.at(-1)?.from).toBe('127.0.0.2');
+  });
+});
+
+describe('names', () => {
+  it('are kept as long as DNS says', async () => {
+    const names = await nameServer(({ name }) => ({
+      addresses: [LOOPBACK],
+      ttl: name === 'lasting.example' ? 3600 : 0,
+    }));
+    const lookup = names.lookup();
+    for (const name of ['lasting.example', 'LASTING.example.', 'brief.example', 'brief.example']) {
+      expect(await lookup.addressesOf(name)).toEqual({
+        addresses: [{ address: LOOPBACK, family: 4 }],
+        complete: true,
+      });
+    }
+    expect(names.asked.filter((asked) => asked === 'A lasting.example')).toHaveLength(1);
+    await eventuallyAskedAgain(lookup, names);
+  });
+
+  it('are asked once for many at the same time', async () => {
+    const names = await nameServer(() => ({ addresses: [LOOPBACK] }));
+    const client = newClient(names.lookup());
+    const all = Array.from({ length: 20 }, () => send({ client, host: 'busy.example' }));
+    for (const { outcome } of await Promise.all(all))
+      expect(outcome).toMatchObject({ status: 200 });
+    expect(names.asked.filter((asked) => asked === 'A busy.example')).toHaveLength(1);
+  });
+
+  it.each(['nxdomain', 'servfail'] as const)(
+    'that end in %s are an ordinary failure',
+    async (fault) => {
+      const names = await nameServer(() => fault);
+      const { outcome } = await send({ host: 'no.example', client: newClient(names.lookup()) });
+      expect(outcome).toEqual({
+        kind: 'failed',
+        error: 'The name of the URL could not be resolved',
+      });
+    },
+  );
+
+  it('without any address are an ordinary failure', async () => {
+    const names = await nameServer(() => ({ addresses: [] }));
+    const { outcome } = await send({ host: 'empty.example', client: newClient(names.lookup()) });
+    expect(outcome).toMatchObject({ kind: 'failed' });
+  });
+
+  it('whose servers are silent hold up no other', async () => {
+    const names = await nameServer(({ name }) =>
+      name.startsWith('dead') ? 'silence' : { addresses: [LOOPBACK] },
+    );
+    const client = newClient(names.lookup());
+    const order: string[] = [];
+    const to = async (host: string) => {
+      const { outcome } = await send({ client, host });
+      order.push(`${host} ${outcome.kind}`);
+    };
+    const dead = Array.from({ length: 8 }, (_, i) => to(`dead${i}.example`));
+    await to('live.example');
+    expect(order).toEqual(['live.example answered']);
+    await Promise.all(dead);
+    expect(order).toContain('dead7.example failed');
+  });
+
+  it('are found in the hosts file', () => {
+    const file =
+      '127.0.0.1 localhost\n# 10.0.0.1 a.example\n10.0.0.2\tB.example a.example # a\nx a.example';
+    expect(addressesInHosts(file, 'a.example')).toEqual([{ address: '10.0.0.2', family: 4 }]);
+    expect(addressesInHosts(file, 'c.example')).toEqual([]);
   });
 });
 
 describe('addresses that must not be reached', () => {
-  it('refuses a literal, which no resolver ever sees', async () => {
-    const names = new Names([LOOPBACK]);
+  const strict = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'false' };
+
+  it('are refused as literals, which no resolver ever sees', async () => {
+    const names = await nameServer(() => ({ addresses: [LOOPBACK] }));
+    const client = newClient(names.lookup(), strict);
     for (const host of ['127.0.0.1', '2130706433', '0x7f.1', '[::ffff:7f00:1]', 'localhost']) {
-      expect((await send({ host, names, allowInsecure: false })).outcome).toEqual({
-        kind: 'blocked',
-      });
+      for (const protocol of ['http', 'https']) {
+        const { outcome } = await send({ client, url: `${protocol}://${host}:${port}/` });
+        expect(outcome).toEqual({ kind: 'blocked' });
+      }
     }
-    expect(names.asked).toBe(0);
-    expect(requests).toHaveLength(0);
+    expect(names.asked).toHaveLength(0);
+    expect(connections).toBe(0);
   });
 
-  it('refuses a name that leads to nothing else', async () => {
-    const names = new Names([METADATA, { address: '::ffff:169.254.169.254', family: 6 }]);
-    expect((await send({ host: 'evil.example', names })).outcome).toEqual({ kind: 'blocked' });
-    expect(requests).toHaveLength(0);
+  it('are refused where a name leads to nothing else', async () => {
+    const names = await nameServer(() => ({
+      addresses: [METADATA, `::ffff:${METADATA}`, 'fd00:ec2::254'],
+    }));
+    const client = newClient(names.lookup());
+    expect((await send({ client, host: 'evil.example' })).outcome).toEqual({ kind: 'blocked' });
+    expect(connections).toBe(0);
   });
 
-  it('connects to the allowed one where a name leads to both, asking once', async () => {
-    const names = new Names([METADATA, LOOPBACK]);
-    expect((await send({ host: 'mixed.example', names })).outcome).toMatchObject({ status: 200 });
-    expect(names.asked).toBe(1);
+  it('do not count where half of the answer is missing', async () => {
+    const names = await nameServer(({ type }) =>
+      type === 'A' ? { addresses: [METADATA] } : 'servfail',
+    );
+    const client = newClient(names.lookup());
+    expect((await send({ client, host: 'half.example' })).outcome).toMatchObject({
+      kind: 'failed',
+    });
+    expect(connections).toBe(0);
+  });
+
+  it('are left out where a name leads to others too', async () => {
+    const names = await nameServer(() => ({ addresses: [METADATA, LOOPBACK, 'fe80::1'] }));
+    const client = newClient(names.lookup());
+    const { outcome } = await send({ client, host: 'mixed.example' });
+    expect(outcome).toMatchObject({ status: 200 });
+    expect(names.asked.toSorted()).toEqual(['A mixed.example', 'AAAA mixed.example']);
     expect(requests[0]?.headers.host).toBe(`mixed.example:${port}`);
   });
+
+  it('are refused when a name leads to them only after it was checked', async () => {
+    const names = await nameServer(({ nth }) => ({
+      addresses: [nth === 1 ? '8.8.8.8' : LOOPBACK],
+    }));
+    const lookup = names.lookup();
+    expect(await lookup.addressesWithin('rebinds.example', 5_000)).toEqual(['8.8.8.8']);
+    const client = newClient(lookup, strict);
+    await expectBlocked(() => send({ client, url: `https://rebinds.example:${port}/` }));
+    expect(connections).toBe(0);
+  });
+
+  it('are reached over https where the operator allows them', async () => {
+    const names = await nameServer(() => ({ addresses: [LOOPBACK] }));
+    const environment = { ...strict, WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
+    const client = newClient(names.lookup(), environment);
+    const over = (protocol: string) => send({ client, url: `${protocol}://in.example:${port}/` });
+    expect((await over('https')).outcome).toEqual({
+      kind: 'failed',
+      error: 'The receiver does not speak TLS',
+    });
+    expect(connections).toBe(1);
+    expect((await over('http')).outcome).toEqual({ kind: 'blocked' });
+  });
 });
+
+describe('several addresses', () => {
+  it('are tried one after the other', async () => {
+    const at = await rawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+    // Nothing listens at the others.
+    const names = await nameServer(() => ({ addresses: ['127.0.0.2', '127.0.0.3', LOOPBACK] }));
+    const { outcome } = await send({ at, host: 'many.example', client: newClient(names.lookup()) });
+    expect(outcome).toMatchObject({ status: 204 });
+  });
+
+  it('of both families are tried by turns', () => {
+    const four = (n: number) => ({ address: `10.0.0.${n}`, family: 4 });
+    const six = { address: 'fd12::1', family: 6 };
+    expect(inTurns([four(1), four(2), four(3), six])).toEqual([four(1), six, four(2), four(3)]);
+    expect(inTurns([six])).toEqual([six]);
+    expect(inTurns([])).toEqual([]);
+  });
+
+  it('are not all tried', async () => {
+    const at = await rawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+    const broken = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
+    const names = await nameServer(() => ({ addresses: [...broken, LOOPBACK] }));
+    const { outcome } = await send({ at, host: 'many.example', client: newClient(names.lookup()) });
+    expect(outcome).toEqual({ kind: 'failed', error: 'The connection was refused' });
+  });
+});
+
+/** A name with a TTL of 0 is kept for a millisecond. */
+async function eventuallyAskedAgain(lookup: NameLookup, names: NameServer): Promise<void> {
+  await eventually(
+    async () => {
+      await lookup.addressesOf('brief.example');
+      return names.asked.filter((asked) => asked === 'A brief.example').length;
+    },
+    (count) => count > 1,
+  );
+}
+
+async function expectBlocked(attempt: () => ReturnType<typeof send>): Promise<void> {
+  const { outcome } = await eventually(attempt, ({ outcome: { kind } }) => kind === 'blocked');
+  expect(outcome).toEqual({ kind: 'blocked' });
+}

@@ -1,12 +1,13 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { LookupFunction } from 'node:net';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { LookupFunction, Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { Agent, buildConnector, errors, request, type Dispatcher } from 'undici';
+import { Agent, buildConnector, request, type DiagnosticsChannel, type Dispatcher } from 'undici';
 import type { Config } from '#kernel/config.js';
 import { VERSION } from '#kernel/version.js';
 import { CONFIG } from '#database/database.module.js';
-import { NameLookup } from './name-lookup.client.js';
-import { isBlockedAddress, isLocalName, literalAddress } from './target-address.js';
+import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
+import { isBlockedAddress, isBlockedHost } from './target-address.js';
 import type { Outcome } from './webhook-delivery.js';
 
 const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
@@ -16,10 +17,16 @@ const EXCERPT_LIMIT = 1024;
 const KEEP_ALIVE_MS = 10_000;
 /** A warm connection must not outlive a change of the name's addresses for long. */
 const CONNECTION_MS = 60_000;
+/** Of the addresses of one name: so many are tried, each for so long but the last, within the deadline. */
+const MOST_ADDRESSES = 4;
+const ADDRESS_MS = 2_000;
+const SEND_HEADERS = 'undici:client:sendHeaders';
 
 export type Attempt = {
   url: string;
   secret: string;
+  /** One that `secret` has replaced: for a while both sign, and a receiver may check either. */
+  previousSecret?: string;
   /** The public event's id; the same at every attempt. */
   eventId: string;
   type: string;
@@ -38,6 +45,9 @@ class BlockedAddressError extends Error {
   readonly code = 'BLOCKED_ADDRESS';
 }
 
+/** The connection that a request went out on, and how much it had brought until then. */
+type Sending = { socket: Socket; bytesRead: number; reused: boolean };
+
 /**
  * One signed attempt. The guard against our own network stands in the connector, because that is the
  * only place that sees the address really used: it judges literals, which no resolver ever sees, and
@@ -46,15 +56,24 @@ class BlockedAddressError extends Error {
 @Injectable()
 export class WebhookClient implements OnApplicationShutdown {
   private readonly agent: Agent;
-  private readonly allowInsecure: boolean;
+  private readonly sendings = new WeakMap<Buffer, Sending | undefined>();
+  private readonly used = new WeakSet<Socket>();
 
   constructor(
-    @Inject(CONFIG) config: Config,
+    @Inject(CONFIG) private readonly config: Config,
     private readonly names: NameLookup,
   ) {
-    this.allowInsecure = config.webhookAllowInsecureTargets;
+    const connect = buildConnector({
+      timeout: DEADLINE_MS,
+      lookup: this.lookup,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+      // Said here, so that no variable of the environment can turn it off.
+      rejectUnauthorized: true,
+      minVersion: 'TLSv1.2',
+    });
     this.agent = new Agent({
-      connect: this.guarded(buildConnector({ timeout: DEADLINE_MS, lookup: this.lookup })),
+      connect: this.guarded(connect),
       // Deadlines are our own: the ones of the library count from chunk to chunk.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -63,6 +82,7 @@ export class WebhookClient implements OnApplicationShutdown {
       clientTtl: CONNECTION_MS,
       pipelining: 1,
     });
+    subscribe(SEND_HEADERS, this.onSend);
   }
 
   /** Never throws: whatever goes wrong is the outcome. */
@@ -100,66 +120,92 @@ export class WebhookClient implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
+    unsubscribe(SEND_HEADERS, this.onSend);
     await this.agent.destroy();
   }
 
   private async post(
-    { url, secret, eventId, type, body }: Attempt,
+    { url, secret, previousSecret, eventId, type, body }: Attempt,
     at: Date,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
+    const secrets = previousSecret === undefined ? [secret] : [secret, previousSecret];
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': USER_AGENT,
+      'webhook-id': eventId,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': secrets.map((one) => new Webhook(one).sign(eventId, at, body)).join(' '),
+      'service-event': type,
+    };
+    const bytes = Buffer.from(body);
+    this.sendings.set(bytes, undefined);
     const send = () =>
-      request(url, {
-        dispatcher: this.agent,
-        method: 'POST',
-        signal,
-        headers: {
-          'content-type': 'application/json',
-          'user-agent': USER_AGENT,
-          'webhook-id': eventId,
-          'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-          'webhook-signature': new Webhook(secret).sign(eventId, at, body),
-          'service-event': type,
-        },
-        body,
-      });
+      request(url, { dispatcher: this.agent, method: 'POST', signal, headers, body: bytes });
     try {
       return await send();
     } catch (error) {
-      // The receiver closed an idle connection just as it was used again: it has seen nothing of this.
-      if (isStaleConnection(error) && !signal.aborted) return send();
+      // Receivers close idle connections, and one may do so just as it is used again. Nothing was
+      // answered, so it is sent once more; had it been taken in all the same, its id tells.
+      if (this.diedIdle(bytes) && !signal.aborted) return send();
       throw error;
     }
   }
 
+  /** The library tells on which connection a request goes out nowhere else. */
+  private readonly onSend = (message: unknown): void => {
+    const { request: sent, socket } = message as DiagnosticsChannel.ClientSendHeadersMessage & {
+      request: { body?: unknown };
+      socket: Socket;
+    };
+    if (!(sent.body instanceof Buffer) || !this.sendings.has(sent.body)) return;
+    const reused = this.used.has(socket);
+    this.sendings.set(sent.body, { socket, bytesRead: socket.bytesRead, reused });
+    this.used.add(socket);
+  };
+
+  /** Whether a connection that had served before ended without a byte of an answer. */
+  private diedIdle(bytes: Buffer): boolean {
+    const sending = this.sendings.get(bytes);
+    return (
+      sending !== undefined && sending.reused && sending.socket.bytesRead === sending.bytesRead
+    );
+  }
+
   private guarded(connect: buildConnector.connector): buildConnector.connector {
     return (options, callback) => {
-      const { hostname, protocol } = options;
-      const literal = literalAddress(hostname);
-      const refused =
-        literal === undefined
-          ? (isLocalName(hostname) || protocol !== 'https:') && !this.allowInsecure
-          : isBlockedAddress(literal, this.allowInsecure);
-      if (refused) callback(new BlockedAddressError(), null);
-      else connect(options, callback);
+      if (isBlockedHost(options.protocol, options.hostname, this.config)) {
+        callback(new BlockedAddressError(), null);
+      } else connect(options, callback);
     };
   }
 
   /** What is handed on is exactly what is connected to, so a second look-up cannot differ. */
   private readonly lookup: LookupFunction = (name, options, callback) => {
     this.names.addressesOf(name).then(
-      (found) => {
-        const allowed = found.filter(
-          ({ address }) => !isBlockedAddress(address, this.allowInsecure),
+      ({ addresses, complete }) => {
+        const allowed = inTurns(
+          addresses.filter(({ address }) => !isBlockedAddress(address, this.config)),
         );
         const [first] = allowed;
-        if (!first) callback(new BlockedAddressError(), '');
-        else if (options.all) callback(null, allowed);
+        if (!first) {
+          const fault = complete ? new BlockedAddressError() : new UnresolvedNameError(name);
+          callback(fault, '');
+        } else if (options.all) callback(null, allowed);
         else callback(null, first.address, first.family);
       },
       (error: Error) => callback(error, ''),
     );
   };
+}
+
+/** The first few, IPv4 and IPv6 by turns, so that neither being broken here decides. */
+export function inTurns(addresses: Address[]): Address[] {
+  const [four, six] = [4, 6].map((family) => addresses.filter((one) => one.family === family));
+  return addresses
+    .flatMap((_, i) => [four?.[i], six?.[i]])
+    .filter((address) => address !== undefined)
+    .slice(0, MOST_ADDRESSES);
 }
 
 /** Up to 64 KiB are read, so that the connection can be used again; the rest is cut off. */
@@ -187,13 +233,8 @@ function asText(bytes: Buffer): string {
   return cut(Buffer.from(text));
 }
 
-function isStaleConnection(error: unknown): boolean {
-  return error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
-}
-
 const WORDS: Record<string, string> = {
   ENOTFOUND: 'The name of the URL could not be resolved',
-  EAI_AGAIN: 'The name of the URL could not be resolved',
   ECONNREFUSED: 'The connection was refused',
   ECONNRESET: 'The connection was closed before an answer came',
   EPIPE: 'The connection was closed before an answer came',
@@ -206,22 +247,29 @@ const WORDS: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'The TLS certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'The TLS certificate is self-signed',
   CERT_HAS_EXPIRED: 'The TLS certificate has expired',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'The receiver speaks no TLS that is safe',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'The receiver speaks no TLS that is safe',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'The receiver does not speak TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'The receiver does not speak TLS',
   ERR_TLS_CERT_ALTNAME_INVALID: 'The TLS certificate is for another name',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'The TLS certificate could not be verified',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'The TLS certificate could not be verified',
 };
 
+/** What the library calls answers that it cannot follow, besides the codes of its parser. */
+const NO_HTTP = new Set(['bad response', 'bad upgrade']);
+
 /** Plain words; the library's own messages name addresses. */
 function wordsFor(error: unknown): string {
+  if (isNoHttp(error)) return 'The answer was no valid HTTP';
   const code = codeOf(error);
   if (code === undefined) return 'The request failed';
-  if (code.startsWith('HPE_')) return 'The answer was no valid HTTP';
   return WORDS[code] ?? `The request failed (${code})`;
 }
 
-function codeOf(error: unknown): string | undefined {
-  // Several addresses were tried: the first one's fault stands for all.
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  if (!(error instanceof Error)) return undefined;
-  return 'code' in error && typeof error.code === 'string' ? error.code : codeOf(error.cause);
+function isNoHttp(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code?.startsWith('HPE_') || code === 'ERR_ASSERTION') return true;
+  if (!(error instanceof Error)) return false;
+  return error.name === 'HTTPParserError' || NO_HTTP.has(error.message);
 }

@@ -33,8 +33,9 @@ const utcTime = (date) =>
 /**
  * A certificate for `localhost` and 127.0.0.1 that is its own authority, made when it is needed: no private
  * key lies in the repository.
+ * @param {Date} until
  */
-export function selfSigned() {
+export function selfSigned(until = new Date(Date.now() + 365 * DAY)) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = der(SEQUENCE, identifier(ECDSA_WITH_SHA256));
   const name = der(
@@ -57,7 +58,7 @@ export function selfSigned() {
     der(INTEGER, Buffer.from([0x01]), randomBytes(8)),
     algorithm,
     name,
-    der(SEQUENCE, utcTime(new Date(Date.now() - DAY)), utcTime(new Date(Date.now() + 365 * DAY))),
+    der(SEQUENCE, utcTime(new Date(until.getTime() - 366 * DAY)), utcTime(until)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, extensions),

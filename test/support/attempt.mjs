@@ -1,0 +1,15 @@
+import { readConfig } from '#kernel/config.js';
+import { NameLookup } from '#webhooks/name-lookup.client.js';
+import { WebhookClient } from '#webhooks/webhook.client.js';
+
+/** One attempt in a process of its own, because Node.js reads NODE_EXTRA_CA_CERTS only at its start. */
+const client = new WebhookClient(readConfig(process.env), new NameLookup());
+const { outcome } = await client.send({
+  url: process.argv[2],
+  secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
+  eventId: 'evt_1',
+  type: 'stamp.earned',
+  body: '{}',
+});
+console.log(JSON.stringify(outcome));
+await client.onApplicationShutdown();
