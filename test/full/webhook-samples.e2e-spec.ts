@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { startProgram, type Program } from '../support/program.js';
+import { Receiver, type Received } from '../support/receiver.js';
+import { startService, type Client, type Service } from '../support/service.js';
+
+/** The samples of docs/webhooks.md, run as they stand there, on what the dispatcher really sends. */
+
+const SLOW = 120_000;
+const DOCS = readFileSync('docs/webhooks.md', 'utf8');
+
+type Language = {
+  /** What the sample is called in a fenced block. */
+  fence: string;
+  file: string;
+  /** The Debian package that has the program. */
+  debian: string;
+  /** A program that calls the sample, and exits 0 when it says yes and 1 when it says no. */
+  driver: { file: string; text: string };
+  prepare?: string[];
+  command: string[];
+};
+
+const LANGUAGES: Record<string, Language> = {
+  'Node.js': {
+    fence: 'js',
+    file: 'verify.mjs',
+    debian: 'nodejs',
+    driver: {
+      file: 'main.mjs',
+      text: `
+        import { readFileSync } from 'node:fs';
+        import { verify } from './verify.mjs';
+        const { SECRET, ID, TIMESTAMP, SIGNATURES } = process.env;
+        process.exit(verify(SECRET, ID, TIMESTAMP, SIGNATURES, readFileSync('body')) ? 0 : 1);`,
+    },
+    command: [process.execPath, 'main.mjs'],
+  },
+  Python: {
+    fence: 'python',
+    file: 'verify.py',
+    debian: 'python3',
+    driver: {
+      file: 'main.py',
+      text: [
+        'import os, sys',
+        'from verify import verify',
+        "given = [os.environ[name] for name in ('SECRET', 'ID', 'TIMESTAMP', 'SIGNATURES')]",
+        "sys.exit(0 if verify(*given, open('body', 'rb').read()) else 1)",
+      ].join('\n'),
+    },
+    command: ['python3', 'main.py'],
+  },
+  PHP: {
+    fence: 'php',
+    file: 'verify.php',
+    debian: 'php-cli',
+    driver: {
+      file: 'main.php',
+      text: `<?php
+        require 'verify.php';
+        $given = array_map('getenv', ['SECRET', 'ID', 'TIMESTAMP', 'SIGNATURES']);
+        exit(verify(...$given, body: file_get_contents('body')) ? 0 : 1);`,
+    },
+    command: ['php', 'main.php'],
+  },
+  Ruby: {
+    fence: 'ruby',
+    file: 'verify.rb',
+    debian: 'ruby',
+    driver: {
+      file: 'main.rb',
+      text: `
+        require_relative 'verify'
+        given = %w[SECRET ID TIMESTAMP SIGNATURES].map { |name| ENV.fetch(name) }
+        exit verify(*given, File.binread('body'))`,
+    },
+    command: ['ruby', 'main.rb'],
+  },
+  Go: {
+    fence: 'go',
+    file: 'verify.go',
+    debian: 'golang-go',
+    driver: {
+      file: 'main.go',
+      text: `package main
+        import "os"
+        func main() {
+          body, err := os.ReadFile("body")
+          if err != nil { os.Exit(2) }
+          get := os.Getenv
+          if !verify(get("SECRET"), get("ID"), get("TIMESTAMP"), get("SIGNATURES"), body) { os.Exit(1) }
+        }`,
+    },
+    prepare: ['go', 'build', '-o', 'main', 'main.go', 'verify.go'],
+    command: ['./main'],
+  },
+  Perl: {
+    fence: 'perl',
+    file: 'verify.pl',
+    debian: 'perl',
+    driver: {
+      file: 'main.pl',
+      text: `
+        require './verify.pl';
+        open my $file, '<:raw', 'body' or exit 2;
+        my $body = do { local $/; <$file> };
+        exit(verify(@ENV{qw(SECRET ID TIMESTAMP SIGNATURES)}, $body) ? 0 : 1);`,
+    },
+    command: ['perl', 'main.pl'],
+  },
+  'the shell': {
+    fence: 'sh',
+    file: 'verify.sh',
+    debian: 'openssl',
+    driver: {
+      file: 'main.sh',
+      text: `
+        . ./verify.sh
+        is_signed "$SECRET" "$ID" "$TIMESTAMP" "$SIGNATURES" body`,
+    },
+    command: ['sh', 'main.sh'],
+  },
+};
+
+type Delivery = { id: string; timestamp: string; signatures: string; body: Buffer };
+
+let service: Service;
+let dispatcher: Program;
+let receivers: Receiver[];
+let secret: string;
+let received: Received[];
+let flat: Received;
+const folders: string[] = [];
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  dispatcher = startProgram('dist/apps/dispatcher/src/main.js', {
+    ...testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'info' }),
+  });
+  receivers = [await Receiver.start(), await Receiver.start()];
+  const [enveloped, flattened] = receivers as [Receiver, Receiver];
+  const store = await service.newStore();
+  secret = await subscribe(store, enveloped, { events: ['*'] });
+  await subscribe(store, flattened, { event: 'customer.created', payload_format: 'flat' });
+  await play(store);
+  await eventually(
+    () => [enveloped.events.length, flattened.events.length],
+    ([all = 0, one = 0]) => all >= 5 && one >= 1,
+  );
+  received = enveloped.events;
+  [flat] = flattened.events as [Received];
+}, SLOW);
+
+afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
+  await Promise.all(receivers.map((receiver) => receiver.stop()));
+  await service.stop();
+  for (const folder of folders) rmSync(folder, { recursive: true });
+}, SLOW);
+
+async function subscribe(store: Client, { url }: Receiver, body: object): Promise<string> {
+  const path = `${store.store}/webhook_subscriptions`;
+  const answer = await store.post<{ secret: string }>(path, { target_url: url, ...body });
+  expect(answer.status).toBe(201);
+  return answer.body.secret;
+}
+
+async function play(store: Client): Promise<void> {
+  const card = await store.post<{ id: number }>(`${store.store}/cards`, {
+    card: { name: 'Café crème ☕', stamps_required: 2 },
+  });
+  const reward = await store.post<{ id: number }>(`${store.store}/rewards`, {
+    reward: { card_id: card.body.id, name: 'Törtchen', stamps_required: 2 },
+  });
+  const customer = await store.post<{ id: number; customer_card: { id: number } }>(
+    `${store.store}/customers`,
+    { customer: { first_name: 'Zoë “Z” 李', email: 'zoe@example.com' }, card_id: card.body.id },
+  );
+  const { id, customer_card: held } = customer.body;
+  const path = `${store.store}/customers/${id}/customer_cards/${held.id}`;
+  expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
+  expect((await store.post(`${path}/redeem`, { reward_id: reward.body.id })).status).toBe(200);
+}
+
+function deliveryOf({ headers, text }: Received): Delivery {
+  return {
+    id: String(headers['webhook-id']),
+    timestamp: String(headers['webhook-timestamp']),
+    signatures: String(headers['webhook-signature']),
+    body: Buffer.from(text),
+  };
+}
+
+/** The one block of that language. */
+function sample(fence: string): string {
+  const verification = DOCS.slice(DOCS.indexOf('\n## Verify the signature'));
+  const [, code] = new RegExp(`^\`\`\`${fence}\n([^]*?)^\`\`\``, 'm').exec(verification) ?? [];
+  if (code === undefined) throw new Error(`docs/webhooks.md has no sample in ${fence}`);
+  return code;
+}
+
+function prepare(language: Language): (delivery: Delivery, with_?: string) => boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'inkpad-sample-'));
+  folders.push(folder);
+  writeFileSync(join(folder, language.file), sample(language.fence));
+  writeFileSync(join(folder, language.driver.file), language.driver.text);
+  const run = (command: string[], environment: NodeJS.ProcessEnv) => {
+    const [program = '', ...rest] = command;
+    const env = { PATH: process.env['PATH'], HOME: folder, ...environment };
+    const ran = spawnSync(program, rest, { cwd: folder, env, encoding: 'utf8' });
+    if (ran.error && 'code' in ran.error && ran.error.code === 'ENOENT') {
+      throw new Error(`${program} is missing: apt-get install ${language.debian}`);
+    }
+    return ran;
+  };
+  if (language.prepare) expect(run(language.prepare, {})).toMatchObject({ status: 0, stderr: '' });
+  return ({ id, timestamp, signatures, body }, withSecret = secret) => {
+    writeFileSync(join(folder, 'body'), body);
+    const given = { SECRET: withSecret, ID: id, TIMESTAMP: timestamp, SIGNATURES: signatures };
+    const { status, stderr } = run(language.command, given);
+    expect(stderr).toBe('');
+    expect([0, 1]).toContain(status);
+    return status === 0;
+  };
+}
+
+describe.each(Object.entries(LANGUAGES))('the sample for %s', (name, language) => {
+  let verify: ReturnType<typeof prepare>;
+
+  beforeAll(() => {
+    verify = prepare(language);
+  }, SLOW);
+
+  it('accepts what is delivered', () => {
+    expect(received.length).toBeGreaterThanOrEqual(5);
+    for (const one of received) expect(verify(deliveryOf(one))).toBe(true);
+  });
+
+  it('accepts either of two signatures', () => {
+    const [one] = received.map(deliveryOf) as [Delivery];
+    const other = `v1,${Buffer.alloc(32, 1).toString('base64')}`;
+    for (const signatures of [`${other} ${one.signatures}`, `${one.signatures} ${other}`]) {
+      expect(verify({ ...one, signatures })).toBe(true);
+    }
+  });
+
+  it('refuses what was changed, or signed by somebody else', () => {
+    const [one] = received.map(deliveryOf) as [Delivery];
+    const otherSecret = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
+    expect(verify({ ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) })).toBe(false);
+    expect(verify({ ...one, id: `${one.id}0` })).toBe(false);
+    expect(verify({ ...one, timestamp: String(Number(one.timestamp) + 1) })).toBe(false);
+    expect(verify({ ...one, signatures: one.signatures.replace('v1,', 'v1a,') })).toBe(false);
+    expect(verify({ ...one, signatures: '' })).toBe(false);
+    expect(verify(one, otherSecret)).toBe(false);
+    expect(verify(deliveryOf(flat))).toBe(false);
+  });
+
+  it('knows a recording by its age', () => {
+    const [one] = received.map(deliveryOf) as [Delivery];
+    const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+    const signedAt = (timestamp: string): Delivery => ({
+      ...one,
+      timestamp,
+      signatures: `v1,${createHmac('sha256', key).update(`${one.id}.${timestamp}.`).update(one.body).digest('base64')}`,
+    });
+    const now = Math.floor(Date.now() / 1000);
+    // The shell's is for those that were kept.
+    const old = name === 'the shell';
+    expect(verify(signedAt(String(now)))).toBe(true);
+    expect(verify(signedAt(String(now - 330)))).toBe(old);
+    expect(verify(signedAt(String(now + 330)))).toBe(old);
+    expect(verify(signedAt('soon'))).toBe(old);
+  });
+});
+
+describe('the examples', () => {
+  const examples = [...DOCS.matchAll(/^```json\n([^]*?)^```/gm)]
+    .map(([, text = '']) => JSON.parse(text) as Record<string, unknown>)
+    .filter((example) => 'type' in example);
+
+  it('show every kind of event that was sent', () => {
+    const shown = examples.map(({ type }) => type);
+    expect(shown).toEqual(expect.arrayContaining(received.map(({ body }) => body['type'])));
+  });
+
+  it('name no field that is not sent', () => {
+    for (const example of examples) {
+      const sent = received.find(({ body }) => body['type'] === example['type']);
+      expect(pathsOf(sent?.body)).toEqual(expect.arrayContaining(pathsOf(example)));
+    }
+  });
+});
+
+function pathsOf(value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [path];
+  return Object.entries(value).flatMap(([key, inner]) => pathsOf(inner, `${path}.${key}`));
+}
