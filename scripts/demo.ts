@@ -1,9 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { localService, type LocalService } from './local-service.js';
 
 /**
  * Plays the main story against a running `npm start`: a shop makes a card and a reward, enrols a
@@ -16,14 +15,11 @@ const WAIT_MS = 20_000;
 type Envelope = { id: string; type: string; timestamp: string; account_id: number; data: object };
 type Received = { headers: IncomingHttpHeaders; body: string };
 
-const localFile = join(resolve(process.env['DATA_DIR'] || '.data'), 'local.json');
-let service: { base_url: string; api_token: string; account_id: number };
+let service: LocalService;
 try {
-  service = z
-    .object({ base_url: z.string(), api_token: z.string(), account_id: z.number() })
-    .parse(JSON.parse(readFileSync(localFile, 'utf8')));
-} catch {
-  console.error(`No running service found (${localFile}). Run npm start first, then this again.`);
+  service = localService();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error));
   process.exit(1);
 }
 

@@ -4,12 +4,18 @@ import { once } from 'node:events';
 export type Program = {
   /** What it has written so far. */
   output: () => string;
+  /** Null when a signal ended it. */
+  exitCode: Promise<number | null>;
   kill: (signal: NodeJS.Signals) => Promise<void>;
 };
 
 /** A built program as a process of its own, for tests that kill it. */
-export function startProgram(file: string, environment: NodeJS.ProcessEnv): Program {
-  const child: ChildProcess = spawn(process.execPath, [file], {
+export function startProgram(
+  file: string,
+  environment: NodeJS.ProcessEnv,
+  parameters: string[] = [],
+): Program {
+  const child: ChildProcess = spawn(process.execPath, [file, ...parameters], {
     env: { PATH: process.env['PATH'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -19,6 +25,7 @@ export function startProgram(file: string, environment: NodeJS.ProcessEnv): Prog
   const gone = once(child, 'exit');
   return {
     output: () => output,
+    exitCode: gone.then(([code]) => code as number | null),
     kill: async (signal) => {
       child.kill(signal);
       await gone;

@@ -1,0 +1,259 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { LRUCache } from 'lru-cache';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Webhook, WebhookVerificationError } from 'standardwebhooks';
+import { z } from 'zod';
+import { messageOf } from '#kernel/errors.js';
+import { localService } from './local-service.js';
+
+/**
+ * A receiver for developers: prints and verifies what it is sent, and can play one in trouble. Subscribes
+ * by itself and unsubscribes at the end, unless it is given the secret of a subscription that is there.
+ */
+
+const IDS_KEPT = 100_000;
+
+type Options = {
+  host: string;
+  port: number;
+  secret?: string;
+  url?: string;
+  token?: string;
+  account?: number;
+  targetUrl?: string;
+  events: string[];
+  status?: number;
+  fail?: number;
+  delay: number;
+  retryAfter?: number;
+  drop?: true;
+};
+
+type Subscription = { id: number; secret: string; remove: () => Promise<void> };
+
+const options = new Command('webhooks:listen')
+  .description('Prints and verifies the webhooks that it is sent. Ctrl-C ends it.')
+  .option('--host <address>', 'where it listens', '127.0.0.1')
+  .option('--port <n>', 'any free one by default', natural, 0)
+  .addOption(
+    new Option('--secret <whsec_…>', 'of a subscription that is there')
+      .env('WEBHOOK_SECRET')
+      .argParser(signingSecret),
+  )
+  .option('--url <url>', 'of the service, with --token and --account; else that of npm start')
+  .addOption(new Option('--token <ink_…>').env('INKPAD_TOKEN'))
+  .option('--account <id>', 'of the store', natural)
+  .option('--target-url <url>', 'as the service reaches this, where a tunnel stands between')
+  .option('--events <names>', 'with commas between', (names) => names.split(','), ['*'])
+  .option('--status <n>', 'what to answer; 204, or 500 for what is to fail', httpStatus)
+  .option('--fail <n>', 'fail the first n attempts of each event only', natural)
+  .option('--delay <ms>', 'before each answer', natural, 0)
+  .option('--retry-after <s>', 'header of answers that fail, which are 503 then', natural)
+  .option('--drop', 'close the connection instead of answering')
+  .parse()
+  .opts<Options>();
+
+/** How often each event came, and whether it was answered with a 2xx. */
+const seen = new LRUCache<string, { attempts: number; taken: boolean }>({ max: IDS_KEPT });
+const ending = new AbortController();
+/** Something may come before the answer that names the secret has been read. */
+let knowSecret: (secret: string) => void = () => undefined;
+const secretKnown = new Promise<string>((resolve) => {
+  knowSecret = resolve;
+});
+
+const server = createServer((request, response) => {
+  receive(request, response).catch((error: unknown) => {
+    if (!ending.signal.aborted) console.error(messageOf(error));
+    response.destroy();
+  });
+});
+
+try {
+  await listen();
+} catch (error) {
+  console.error(messageOf(error));
+  process.exitCode = 1;
+} finally {
+  ending.abort();
+  server.closeAllConnections();
+  server.close();
+}
+
+async function listen(): Promise<void> {
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const here = `http://${options.host}:${port}/`;
+  const stop = new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+  const { secret, targetUrl = here } = options;
+  const subscription = secret === undefined ? await subscribe(targetUrl) : undefined;
+  knowSecret(secret ?? subscription?.secret ?? '');
+  console.log(`Listening at ${here}${subscription ? ` for ${options.events.join(', ')}` : ''}`);
+  await stop;
+  await subscription?.remove();
+  console.log(subscription ? '\nUnsubscribed.' : '');
+}
+
+async function subscribe(target_url: string): Promise<Subscription> {
+  const { base_url, api_token, account_id } = service();
+  const path = `/api/v1/accounts/${account_id}/webhook_subscriptions`;
+  const call = async (method: string, rest: string, body?: object) => {
+    const response = await fetch(base_url + path + rest, {
+      method,
+      headers: {
+        authorization: `Bearer ${api_token}`,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    }).catch((cause: unknown) => {
+      throw new Error(`${method} ${path}${rest} got no answer from ${base_url}`, { cause });
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const body = { events: options.events, target_url, description: 'webhooks:listen' };
+  const made = await call('POST', '', body);
+  if (made.status !== 201) throw new Error(`It cannot subscribe: ${made.status} ${made.text}`);
+  const found = z.object({ id: z.number(), secret: z.string() }).parse(JSON.parse(made.text));
+  return {
+    ...found,
+    remove: async () => {
+      const { status, text } = await call('DELETE', `/${found.id}`);
+      // An answer of 410 has deleted it already.
+      if (status === 204 || status === 404) return;
+      throw new Error(`Subscription ${found.id} is still there: ${status} ${text}`);
+    },
+  };
+}
+
+function service() {
+  const { url, token, account } = options;
+  if (url === undefined && token === undefined && account === undefined) return localService();
+  if (url === undefined || token === undefined || account === undefined) {
+    throw new Error(
+      '--url, --token and --account are needed together (or --secret, or npm start).',
+    );
+  }
+  return { base_url: url.replace(/\/+$/, ''), api_token: token, account_id: account };
+}
+
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks).toString();
+  const id = request.headers['webhook-id'];
+  if (request.method !== 'POST' || typeof id !== 'string') {
+    console.log(`${time()}  ${request.method} ${request.url}: no webhook`);
+    response.writeHead(400).end();
+    return;
+  }
+  const fault = faultOf(await secretKnown, body, request.headers);
+  const known = seen.get(id);
+  const attempts = (known?.attempts ?? 0) + 1;
+  const isDuplicate = known?.taken === true;
+  const status = fault === undefined ? statusOf(attempts) : 401;
+  const isTaken = status !== undefined && status < 300;
+  seen.set(id, { attempts, taken: isDuplicate || isTaken });
+
+  const { type, data, changed } = contentOf(body, id, String(request.headers['service-event']));
+  const notes = [
+    fault ?? 'signature right',
+    ...(attempts > 1 ? [`attempt ${attempts}`] : []),
+    ...(isDuplicate ? ['DUPLICATE: it was answered with a 2xx before'] : []),
+    status === undefined ? 'dropped' : `answered ${status}`,
+  ];
+  console.log(`${time()}  ${type}  ${id}  ${notes.join(', ')}`);
+  console.log(indented(data));
+  if (changed !== undefined) console.log(`  previous_attributes\n${indented(changed)}`);
+
+  await wait(options.delay, undefined, { signal: ending.signal });
+  if (status === undefined) {
+    request.socket.destroy();
+    return;
+  }
+  const { retryAfter } = options;
+  const headers = isTaken || retryAfter === undefined ? {} : { 'retry-after': `${retryAfter}` };
+  response.writeHead(status, headers).end();
+}
+
+/** @returns nothing when the connection is to be dropped */
+function statusOf(attempt: number): number | undefined {
+  const { status, fail, retryAfter, drop } = options;
+  const isToFail = fail === undefined || attempt <= fail;
+  if (!isToFail) return 204;
+  if (drop) return undefined;
+  if (status !== undefined) return status;
+  if (retryAfter !== undefined) return 503;
+  return fail === undefined ? 204 : 500;
+}
+
+function faultOf(
+  secret: string,
+  body: string,
+  headers: IncomingMessage['headers'],
+): string | undefined {
+  try {
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'NO JSON';
+    if (error instanceof WebhookVerificationError) return `SIGNATURE WRONG: ${error.message}`;
+    throw error;
+  }
+}
+
+/** An envelope names its own id; anything else is what a flat subscription gets. */
+function contentOf(
+  body: string,
+  id: string,
+  header: string,
+): { type: string; data: unknown; changed?: unknown } {
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    return { type: header, data: body };
+  }
+  const envelope = z
+    .object({
+      id: z.literal(id),
+      type: z.string(),
+      data: z.unknown(),
+      previous_attributes: z.unknown(),
+    })
+    .partial({ previous_attributes: true })
+    .safeParse(json);
+  if (!envelope.success) return { type: `${header} (flat)`, data: json };
+  const { type, data, previous_attributes: changed } = envelope.data;
+  return { type, data, changed };
+}
+
+function indented(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
+  return text.replaceAll(/^/gm, '    ');
+}
+
+function time(): string {
+  return new Date().toTimeString().slice(0, 8);
+}
+
+function signingSecret(text: string): string {
+  if (/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(text)) return text;
+  throw new InvalidArgumentError('must be whsec_ and base64');
+}
+
+function natural(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number');
+  return Number(text);
+}
+
+function httpStatus(text: string): number {
+  const status = natural(text);
+  if (status < 200 || status > 599) throw new InvalidArgumentError('must be from 200 to 599');
+  return status;
+}
