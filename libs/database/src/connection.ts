@@ -29,17 +29,11 @@ export async function withConnection<R>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<R>,
 ): Promise<R> {
-  let client: pg.PoolClient;
-  try {
-    client = await pool.connect();
-  } catch (cause) {
-    throw new UnavailableError('The database cannot be reached', { cause });
-  }
   let broken: Error | undefined;
   const onError = (error: Error) => {
     broken = error;
   };
-  client.on('error', onError);
+  const client = await checkOut(pool, onError);
   try {
     return await work(client);
   } catch (error) {
@@ -49,6 +43,23 @@ export async function withConnection<R>(
     client.off('error', onError);
     client.release(broken);
   }
+}
+
+/**
+ * The listener is there before anything else can run: a server that ends a connection which it has just
+ * accepted says both in one piece, and a promise would be too late for the second.
+ */
+function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.PoolClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((cause, client) => {
+      if (!client) {
+        reject(new UnavailableError('The database cannot be reached', { cause }));
+        return;
+      }
+      client.on('error', onError);
+      resolve(client);
+    });
+  });
 }
 
 export function inTransaction<R>(
