@@ -13,7 +13,7 @@ export async function ask<R extends pg.QueryResultRow>(
   statement: Statement,
 ): Promise<R[]> {
   try {
-    return (await pool.query<R>(statement)).rows;
+    return await withConnection(pool, async (client) => (await client.query<R>(statement)).rows);
   } catch (cause) {
     if (!isConnectionLoss(cause)) throw cause;
     throw new UnavailableError('The database cannot be reached', { cause });
