@@ -3,10 +3,18 @@ import type { RowTable } from '#event-store/rows.js';
 import { accountRows } from '#accounts/account.entity.js';
 import { cardRows } from '#cards/card.entity.js';
 import { customerRows } from '#customers/customer.entity.js';
+import { locationRows } from '#locations/location.entity.js';
+import { posterRows } from '#posters/poster.entity.js';
 import { rewardRows } from '#rewards/reward.entity.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 
 /** Every event-sourced context's rows, for what looks at all of them. */
-export const rowTables = [accountRows, cardRows, rewardRows, customerRows, customerCardRows].map(
-  (rows) => rows as unknown as RowTable<{ accountId: number }, DomainEvent>,
-);
+export const rowTables = [
+  accountRows,
+  cardRows,
+  rewardRows,
+  customerRows,
+  customerCardRows,
+  locationRows,
+  posterRows,
+].map((rows) => rows as unknown as RowTable<{ accountId: number }, DomainEvent>);

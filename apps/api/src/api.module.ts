@@ -12,6 +12,8 @@ import { CardsModule } from '#cards/cards.module.js';
 import { RewardsModule } from '#rewards/rewards.module.js';
 import { StampingModule } from '#stamping/stamping.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
+import { LocationsModule } from '#locations/locations.module.js';
+import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { WebhooksModule } from '#webhooks/webhooks.module.js';
 
@@ -29,6 +31,8 @@ export class ApiModule {
         RewardsModule,
         StampingModule,
         CustomersModule,
+        LocationsModule,
+        PostersModule,
         WebhooksModule,
       ],
       controllers: [HealthController, StatusController],

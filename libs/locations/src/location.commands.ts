@@ -1,0 +1,95 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { nextId } from '#database/ids.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
+import { createLocation, deleteLocation, updateLocation } from './location.js';
+import { locationJson, type LocationJson } from './location.dto.js';
+import { locationRows } from './location.entity.js';
+import type { LocationAttributes } from './location.events.js';
+
+export class CreateLocation extends Command<LocationJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly attributes: LocationAttributes,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(CreateLocation)
+export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly source: DataSource,
+  ) {}
+
+  async execute({ context, attributes }: CreateLocation): Promise<LocationJson> {
+    const id = await nextId(this.source, 'locations_id');
+    return this.pipeline.handleCommand({
+      rows: locationRows,
+      id,
+      context,
+      given: async () => undefined,
+      decide: () => createLocation(id, context.accountId, attributes),
+      answer: ({ state }) => locationJson(state),
+    });
+  }
+}
+
+export class UpdateLocation extends Command<LocationJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly changes: Partial<LocationAttributes>,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UpdateLocation)
+export class UpdateLocationHandler implements ICommandHandler<UpdateLocation> {
+  constructor(private readonly pipeline: CommandPipeline) {}
+
+  async execute({ context, id, changes }: UpdateLocation): Promise<LocationJson> {
+    return this.pipeline.handleCommand({
+      rows: locationRows,
+      id,
+      context,
+      given: async () => undefined,
+      decide: (current) => updateLocation(current, changes),
+      answer: ({ state }) => locationJson(state),
+    });
+  }
+}
+
+export class DeleteLocation extends Command<void> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(DeleteLocation)
+export class DeleteLocationHandler implements ICommandHandler<DeleteLocation> {
+  constructor(private readonly pipeline: CommandPipeline) {}
+
+  async execute({ context, id }: DeleteLocation): Promise<void> {
+    await this.pipeline.handleCommand({
+      rows: locationRows,
+      id,
+      context,
+      given: async () => undefined,
+      decide: deleteLocation,
+      answer: () => undefined,
+    });
+  }
+}
+
+export const locationHandlers = [
+  CreateLocationHandler,
+  UpdateLocationHandler,
+  DeleteLocationHandler,
+];

@@ -1,0 +1,11 @@
+export type LocationAttributes = { name: string; address: string };
+
+export type LocationCreated = {
+  type: 'LocationCreated';
+  data: { id: number; accountId: number } & LocationAttributes;
+};
+/** A changed address makes what was known of the old one's coordinates void. */
+export type LocationUpdated = { type: 'LocationUpdated'; data: Partial<LocationAttributes> };
+export type LocationDeleted = { type: 'LocationDeleted'; data: Record<string, never> };
+
+export type LocationEvent = LocationCreated | LocationUpdated | LocationDeleted;

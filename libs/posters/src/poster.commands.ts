@@ -1,0 +1,116 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { randomInt } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { nextId } from '#database/ids.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { streamOf } from '#event-store/rows.js';
+import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
+import type { PosterJson } from './poster.dto.js';
+import { posterRows } from './poster.entity.js';
+import type { PosterAttributes } from './poster.events.js';
+import { PostersService } from './posters.service.js';
+
+const SLUG_ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** 107 bits: nobody meets a slug by trying. */
+const SLUG_LENGTH = 18;
+
+export class CreatePoster extends Command<PosterJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly cardId: number,
+    readonly attributes: NewPoster,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(CreatePoster)
+export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly posters: PostersService,
+    private readonly keys: PersonalKeys,
+    private readonly source: DataSource,
+  ) {}
+
+  async execute({ context, cardId, attributes }: CreatePoster): Promise<PosterJson> {
+    const { accountId } = context;
+    const id = await nextId(this.source, 'posters_id');
+    const slug = randomSlug();
+    return this.pipeline.handleCommand({
+      rows: posterRows,
+      id,
+      context,
+      given: () => this.posters.designOf(accountId, cardId),
+      decide: (_state, card) => ({
+        events: createPoster({ id, accountId, slug }, card, attributes),
+        claims: [this.keys.claim(accountId, 'poster_slug', slug, streamOf(poster, id))],
+      }),
+      answer: ({ state }) => this.posters.shown(state),
+    });
+  }
+}
+
+export class UpdatePoster extends Command<PosterJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly changes: Partial<PosterAttributes>,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UpdatePoster)
+export class UpdatePosterHandler implements ICommandHandler<UpdatePoster> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly posters: PostersService,
+  ) {}
+
+  async execute({ context, id, changes }: UpdatePoster): Promise<PosterJson> {
+    return this.pipeline.handleCommand({
+      rows: posterRows,
+      id,
+      context,
+      given: async () => undefined,
+      decide: (current) => updatePoster(current, changes),
+      answer: ({ state }) => this.posters.shown(state),
+    });
+  }
+}
+
+export class DeletePoster extends Command<void> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(DeletePoster)
+export class DeletePosterHandler implements ICommandHandler<DeletePoster> {
+  constructor(private readonly pipeline: CommandPipeline) {}
+
+  async execute({ context, id }: DeletePoster): Promise<void> {
+    await this.pipeline.handleCommand({
+      rows: posterRows,
+      id,
+      context,
+      given: async () => undefined,
+      decide: deletePoster,
+      answer: () => undefined,
+    });
+  }
+}
+
+export const posterHandlers = [CreatePosterHandler, UpdatePosterHandler, DeletePosterHandler];
+
+function randomSlug(): string {
+  return Array.from({ length: SLUG_LENGTH }, () =>
+    SLUG_ALPHABET.charAt(randomInt(SLUG_ALPHABET.length)),
+  ).join('');
+}

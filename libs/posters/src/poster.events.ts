@@ -1,0 +1,32 @@
+/** Everything about a poster that its shop may set. */
+export type PosterAttributes = {
+  title: string;
+  paperSize: 'a4' | 'a5' | 'a6' | 'letter';
+  primaryColor: string;
+  textColor: string;
+  secondaryColor: string;
+  /** Whether its signup URL is live. */
+  active: boolean;
+  /** Which contacts the signup form asks for. */
+  contactCollectionMode: 'email_and_phone' | 'email_only' | 'phone_only';
+  requireEmail: boolean;
+  requirePhone: boolean;
+  requireBirthday: boolean;
+  /** Years; null: anyone. */
+  minimumAge: number | null;
+};
+
+export type PosterCreated = {
+  type: 'PosterCreated';
+  data: {
+    id: number;
+    accountId: number;
+    cardId: number;
+    /** Names the poster in its public URLs, for ever. */
+    slug: string;
+  } & PosterAttributes;
+};
+export type PosterUpdated = { type: 'PosterUpdated'; data: Partial<PosterAttributes> };
+export type PosterDeleted = { type: 'PosterDeleted'; data: Record<string, never> };
+
+export type PosterEvent = PosterCreated | PosterUpdated | PosterDeleted;

@@ -1,0 +1,192 @@
+import { describe, expect, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
+import { given } from '../../../test/support/given.js';
+import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
+import { posterJson } from './poster.dto.js';
+import type { PosterAttributes, PosterEvent } from './poster.events.js';
+
+const ids = { id: 7, accountId: 1, slug: 'Slug' };
+const card = {
+  id: 2,
+  name: 'Coffee',
+  cardColor: '#111111',
+  textColor: '#222222',
+  stampBackgroundColor: '#333333',
+};
+const nothingSaid: NewPoster = {
+  title: null,
+  paperSize: 'a4',
+  primaryColor: null,
+  textColor: null,
+  secondaryColor: null,
+  active: true,
+  contactCollectionMode: 'email_and_phone',
+  requireEmail: null,
+  requirePhone: null,
+  requireBirthday: false,
+  minimumAge: null,
+};
+const attributes: PosterAttributes = {
+  title: 'Coffee',
+  paperSize: 'a4',
+  primaryColor: '#111111',
+  textColor: '#222222',
+  secondaryColor: '#333333',
+  active: true,
+  contactCollectionMode: 'email_and_phone',
+  requireEmail: true,
+  requirePhone: false,
+  requireBirthday: false,
+  minimumAge: null,
+};
+const created = (changes: Partial<PosterAttributes> = {}): PosterEvent => ({
+  type: 'PosterCreated',
+  data: { ...ids, cardId: 2, ...attributes, ...changes },
+});
+const deleted: PosterEvent = { type: 'PosterDeleted', data: {} };
+const emailOnly = {
+  contactCollectionMode: 'email_only',
+  requireEmail: true,
+  requirePhone: false,
+} as const;
+const phoneOnly = {
+  contactCollectionMode: 'phone_only',
+  requireEmail: false,
+  requirePhone: true,
+} as const;
+
+describe('a new poster', () => {
+  it('copies what the card lends', () => {
+    given(poster)
+      .when(() => createPoster(ids, card, nothingSaid))
+      .then(created());
+    given(poster)
+      .when(() => createPoster(ids, card, { ...nothingSaid, title: 'Join', textColor: '#FFFFFF' }))
+      .then(created({ title: 'Join', textColor: '#FFFFFF' }));
+  });
+
+  it.each([emailOnly, phoneOnly])('requires the only contact collected: %j', (settled) => {
+    const { contactCollectionMode } = settled;
+    given(poster)
+      .when(() => createPoster(ids, card, { ...nothingSaid, contactCollectionMode }))
+      .then(created(settled));
+    given(poster)
+      .when(() => createPoster(ids, card, { ...nothingSaid, ...settled }))
+      .then(created(settled));
+  });
+
+  it('may require neither of both contacts, or both', () => {
+    for (const required of [true, false]) {
+      const both = { requireEmail: required, requirePhone: required };
+      given(poster)
+        .when(() => createPoster(ids, card, { ...nothingSaid, ...both }))
+        .then(created(both));
+    }
+  });
+
+  it.each<[string[], Partial<NewPoster>]>([
+    [['require_phone'], { contactCollectionMode: 'email_only', requirePhone: true }],
+    [['require_email'], { contactCollectionMode: 'email_only', requireEmail: false }],
+    [['require_email'], { contactCollectionMode: 'phone_only', requireEmail: true }],
+    [['require_phone'], { contactCollectionMode: 'phone_only', requirePhone: false }],
+    [['minimum_age'], { minimumAge: 18 }],
+    [
+      ['require_email', 'require_phone', 'minimum_age'],
+      {
+        contactCollectionMode: 'phone_only',
+        requireEmail: true,
+        requirePhone: false,
+        minimumAge: 18,
+      },
+    ],
+  ])('is refused with contradictory %j: %j', (fields, contradiction) => {
+    given(poster)
+      .when(() => createPoster(ids, card, { ...nothingSaid, ...contradiction }))
+      .thenRejected({ fields });
+  });
+});
+
+describe('a poster', () => {
+  it('records only what changes', () => {
+    given(poster, created())
+      .when((state) => updatePoster(state, { title: 'Coffee', active: false }))
+      .then({ type: 'PosterUpdated', data: { active: false } });
+    given(poster, created())
+      .when((state) => updatePoster(state, attributes))
+      .then();
+    given(poster, created(phoneOnly))
+      .when((state) => updatePoster(state, { contactCollectionMode: 'phone_only' }))
+      .then();
+  });
+
+  it('requires what a changed mode still collects', () => {
+    given(poster, created({ requireEmail: false, requirePhone: true }))
+      .when((state) => updatePoster(state, { contactCollectionMode: 'email_only' }))
+      .then({ type: 'PosterUpdated', data: emailOnly });
+    given(poster, created(emailOnly))
+      .when((state) => updatePoster(state, { contactCollectionMode: 'phone_only' }))
+      .then({ type: 'PosterUpdated', data: phoneOnly });
+  });
+
+  it('keeps what was required when both contacts are collected again', () => {
+    const contactCollectionMode = 'email_and_phone';
+    given(poster, created(phoneOnly))
+      .when((state) => updatePoster(state, { contactCollectionMode }))
+      .then({ type: 'PosterUpdated', data: { contactCollectionMode } });
+    given(poster, created(phoneOnly))
+      .when((state) => updatePoster(state, { contactCollectionMode, requirePhone: false }))
+      .then({ type: 'PosterUpdated', data: { contactCollectionMode, requirePhone: false } });
+  });
+
+  it.each<[string, Partial<PosterAttributes>, Partial<PosterAttributes>]>([
+    ['require_phone', emailOnly, { requirePhone: true }],
+    ['require_email', emailOnly, { requireEmail: false }],
+    ['require_phone', {}, { contactCollectionMode: 'email_only', requirePhone: true }],
+    ['minimum_age', {}, { minimumAge: 16 }],
+    ['minimum_age', { requireBirthday: true, minimumAge: 16 }, { requireBirthday: false }],
+  ])('is judged by what comes out: %s of %j with %j', (field, before, changes) => {
+    given(poster, created(before))
+      .when((state) => updatePoster(state, changes))
+      .thenRejected({ fields: [field] });
+  });
+
+  it('takes a minimum age together with the birthday, and loses both together', () => {
+    const adult = { requireBirthday: true, minimumAge: 18 };
+    given(poster, created())
+      .when((state) => updatePoster(state, adult))
+      .then({ type: 'PosterUpdated', data: adult });
+    const anyone = { requireBirthday: false, minimumAge: null };
+    given(poster, created(adult))
+      .when((state) => updatePoster(state, anyone))
+      .then({ type: 'PosterUpdated', data: anyone });
+  });
+
+  it('is gone once deleted', () => {
+    given(poster, created())
+      .when((state) => deletePoster(state))
+      .then(deleted);
+    given(poster, created(), deleted)
+      .when((state) => deletePoster(state))
+      .thenThrows(NotFoundError);
+    given(poster, created(), deleted)
+      .when((state) => updatePoster(state, { title: 'Tea' }))
+      .thenThrows(NotFoundError);
+  });
+});
+
+describe('what a poster collects', () => {
+  it.each([
+    ['email_and_phone', true, true],
+    ['email_only', true, false],
+    ['phone_only', false, true],
+  ] as const)('follows from %s', (contactCollectionMode, collect_email, collect_phone) => {
+    const state = given(poster, created({ contactCollectionMode })).state();
+    expect(posterJson(state, 'https://cards.example')).toMatchObject({
+      collect_email,
+      collect_phone,
+      signup_url: 'https://cards.example/join/Slug',
+      qr_code_url: 'https://cards.example/join/Slug?src=qr',
+      display_url: 'https://cards.example/posters/Slug',
+    });
+  });
+});

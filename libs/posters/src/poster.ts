@@ -1,0 +1,146 @@
+import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import type { Card } from '#cards/card.js';
+import type { PosterAttributes, PosterCreated, PosterEvent } from './poster.events.js';
+
+/** An invitation to a card, to be printed or shown: its QR code leads to the card's signup form. */
+export type Poster = PosterCreated['data'] & {
+  deletedAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+};
+
+type Requirements = Pick<PosterAttributes, 'requireEmail' | 'requirePhone'>;
+
+/** What the card lends its posters. */
+export type CardDesign = Pick<
+  Card,
+  'id' | 'name' | 'cardColor' | 'textColor' | 'stampBackgroundColor'
+>;
+
+type Inherited =
+  'title' | 'primaryColor' | 'textColor' | 'secondaryColor' | 'requireEmail' | 'requirePhone';
+
+/** Null: as the card has it, or as the contact collection mode implies. */
+export type NewPoster = Omit<PosterAttributes, Inherited> & {
+  [name in Inherited]: PosterAttributes[name] | null;
+};
+
+export const poster: Aggregate<Poster, PosterEvent> = {
+  name: 'poster',
+  foldVersion: 1,
+  evolve(state, event) {
+    const at = event.meta.recordedAt;
+    switch (event.type) {
+      case 'PosterCreated':
+        return { ...event.data, deletedAt: null, createdAt: at, updatedAt: at };
+      case 'PosterUpdated':
+        return { ...existing(state), ...event.data, updatedAt: at };
+      case 'PosterDeleted':
+        return { ...existing(state), deletedAt: at, updatedAt: at };
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+/** What the card lends is copied: a poster that hangs on a wall does not change with its card. */
+export function createPoster(
+  ids: { id: number; accountId: number; slug: string },
+  card: CardDesign,
+  wanted: NewPoster,
+): PosterEvent[] {
+  const attributes: PosterAttributes = {
+    ...wanted,
+    title: wanted.title ?? card.name,
+    primaryColor: wanted.primaryColor ?? card.cardColor,
+    textColor: wanted.textColor ?? card.textColor,
+    secondaryColor: wanted.secondaryColor ?? card.stampBackgroundColor,
+    ...requirements(wanted, { requireEmail: true, requirePhone: false }),
+  };
+  check(attributes);
+  return [{ type: 'PosterCreated', data: { ...ids, cardId: card.id, ...attributes } }];
+}
+
+/**
+ * Only what really changes is recorded; nothing changed is no event. What is required follows a changed
+ * mode where the request does not name it.
+ */
+export function updatePoster(
+  state: Poster | undefined,
+  wanted: Partial<PosterAttributes>,
+): PosterEvent[] {
+  const current = found(state);
+  const { contactCollectionMode = current.contactCollectionMode } = wanted;
+  const resulting = {
+    ...wanted,
+    ...requirements({ ...wanted, contactCollectionMode }, current),
+  };
+  check({ ...current, ...resulting });
+  const changes = Object.entries(resulting).filter(
+    ([name, value]) => current[name as keyof PosterAttributes] !== value,
+  );
+  if (changes.length === 0) return [];
+  return [{ type: 'PosterUpdated', data: Object.fromEntries(changes) }];
+}
+
+/** The row stays: its signup URL has to say kindly that it is over. */
+export function deletePoster(state: Poster | undefined): PosterEvent[] {
+  found(state);
+  return [{ type: 'PosterDeleted', data: {} }];
+}
+
+export function collectsEmail(mode: PosterAttributes['contactCollectionMode']): boolean {
+  return mode !== 'phone_only';
+}
+
+export function collectsPhone(mode: PosterAttributes['contactCollectionMode']): boolean {
+  return mode !== 'email_only';
+}
+
+/** The only contact collected is required (contract section 8); of both, what is named or was so before. */
+function requirements(
+  {
+    contactCollectionMode: mode,
+    requireEmail,
+    requirePhone,
+  }: Pick<PosterAttributes, 'contactCollectionMode'> & {
+    [name in keyof Requirements]?: boolean | null;
+  },
+  before: Requirements,
+): Requirements {
+  const implied =
+    mode === 'email_and_phone'
+      ? before
+      : { requireEmail: collectsEmail(mode), requirePhone: collectsPhone(mode) };
+  return {
+    requireEmail: requireEmail ?? implied.requireEmail,
+    requirePhone: requirePhone ?? implied.requirePhone,
+  };
+}
+
+function check(attributes: PosterAttributes): void {
+  const { contactCollectionMode: mode, requireBirthday, minimumAge } = attributes;
+  const errors: FieldErrors = {};
+  if (mode !== 'email_and_phone') {
+    const fault = (collected: boolean) =>
+      collected
+        ? `must be true: with ${mode} nothing else is collected`
+        : `must be false: with ${mode} it is not collected`;
+    if (attributes.requireEmail !== collectsEmail(mode)) {
+      errors['require_email'] = [fault(collectsEmail(mode))];
+    }
+    if (attributes.requirePhone !== collectsPhone(mode)) {
+      errors['require_phone'] = [fault(collectsPhone(mode))];
+    }
+  }
+  if (minimumAge !== null && !requireBirthday) {
+    errors['minimum_age'] = ['needs require_birthday, or must be null'];
+  }
+  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+}
+
+function found(state: Poster | undefined): Poster {
+  if (!state || state.deletedAt !== null) throw new NotFoundError('Poster');
+  return state;
+}

@@ -1,0 +1,60 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+import type { Card } from '#cards/card.js';
+import type { CardDesign, Poster } from './poster.js';
+import { posterJson, type PosterJson } from './poster.dto.js';
+
+type PosterRow = { state: Poster };
+
+@Injectable()
+export class PostersService {
+  constructor(
+    private readonly source: DataSource,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async list(
+    accountId: number,
+    filter: { card_id: number | null; active: boolean | null },
+  ): Promise<PosterJson[]> {
+    const rows: PosterRow[] = await this.source.query(
+      `select state from posters
+       where account_id = $1 and state ->> 'deletedAt' is null
+         and ($2::bigint is null or card_id = $2)
+         and ($3::boolean is null or (state ->> 'active')::boolean = $3)
+       order by id`,
+      [accountId, filter.card_id, filter.active],
+    );
+    return rows.map(({ state }) => this.shown(state));
+  }
+
+  /** @throws NotFoundError */
+  async find(accountId: number, id: number): Promise<PosterJson> {
+    const [row]: PosterRow[] = await this.source.query(
+      `select state from posters
+       where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
+      [id, accountId],
+    );
+    if (!row) throw new NotFoundError('Poster');
+    return this.shown(row.state);
+  }
+
+  /** What a new poster copies. @throws NotFoundError when the store has no such card */
+  async designOf(accountId: number, cardId: number): Promise<CardDesign> {
+    const [row] = await ask<{ state: Card }>(poolOf(this.source), {
+      text: 'select state from cards where id = $1 and account_id = $2',
+      values: [cardId, accountId],
+    });
+    if (!row) throw new NotFoundError('Card');
+    return row.state;
+  }
+
+  shown(poster: Poster): PosterJson {
+    return posterJson(poster, this.config.publicUrl);
+  }
+}
