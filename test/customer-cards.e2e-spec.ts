@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import type { LocationJson } from '#locations/location.dto.js';
 import { startService, type Answer, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 
@@ -177,7 +178,7 @@ describe('stamping', () => {
     ['note', { stamps: 1, note: { $gt: '' } }],
     ['staff_ref', { stamps: 1, staff_ref: 'a\0b' }],
     ['external_ref', { stamps: 1, external_ref: 'x'.repeat(256) }],
-    ['location_id', { stamps: 1, location_id: 1 }],
+    ['location_id', { stamps: 1, location_id: 999_999 }],
     ['occurred_at', { stamps: 1, occurred_at: 'yesterday' }],
     ['occurred_at', { stamps: 1, occurred_at: '2019-01-01T00:00:00Z' }],
     ['source', { stamps: 1, source: 'app_scan' }],
@@ -236,6 +237,74 @@ describe('redeeming', () => {
     const foreign = await store.post(`${path}/redeem`, { reward_id: other.rewards[0]?.id });
     expect(foreign.status).toBe(404);
     expectRefused(await store.post(`${path}/redeem`, {}), 'validation_failed', 'reward_id');
+  });
+});
+
+describe('a location', () => {
+  const newLocation = async (at: Client) => {
+    const location = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
+    const { body } = await at.post<LocationJson>(`${at.store}/locations`, { location });
+    return { id: body.id, path: `${at.store}/locations/${body.id}` };
+  };
+
+  it('stands in the history of what was stamped and redeemed there', async () => {
+    const { path, rewards, customerCard } = await enrol(store, { rewards: [1] });
+    const { id, path: place } = await newLocation(store);
+    const stamped = await store.post(`${path}/stamp`, { stamps: 2, location_id: id });
+    const redeem = { reward_id: rewards[0]?.id, location_id: String(id) };
+    const redeemed = await store.post(`${path}/redeem`, redeem);
+    expect([stamped.status, redeemed.status]).toEqual([200, 200]);
+    await store.send('DELETE', place);
+    const history = await service.history();
+    const recorded = history.filter(({ stream }) => stream === `customer_card-${customerCard.id}`);
+    expect(recorded.map(({ type, data }) => [type, data['locationId']])).toEqual([
+      ['CustomerCardIssued', undefined],
+      ['StampsEarned', id],
+      ['RewardUnlocked', undefined],
+      ['RewardRedeemed', id],
+    ]);
+    const [named] = history.filter(({ stream }) => stream === `location-${id}`);
+    expect(named?.data).toMatchObject({ name: 'Old Town' });
+  });
+
+  it('must be one of the store that is not deleted', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [1] });
+    const other = await service.newStore();
+    const foreign = await newLocation(other);
+    const deleted = await newLocation(store);
+    await store.send('DELETE', deleted.path);
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    for (const location_id of [foreign.id, deleted.id, 999_999]) {
+      const stamp = await store.post(`${path}/stamp`, { stamps: 1, location_id });
+      expectRefused(stamp, 'validation_failed', 'location_id');
+      const redeem = { reward_id: rewards[0]?.id, location_id };
+      expectRefused(await store.post(`${path}/redeem`, redeem), 'validation_failed', 'location_id');
+    }
+    expect((await store.get<CustomerCardDetailJson>(path)).body.stamps_count).toBe(1);
+  });
+
+  it('is not asked for again when a receipt number is', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [1] });
+    const { id, path: place } = await newLocation(store);
+    const deed = { location_id: id, external_ref: `here ${path}` };
+    const stamp = { stamps: 3, ...deed };
+    const redeem = { reward_id: rewards[0]?.id, ...deed };
+    const stamped = await store.post(`${path}/stamp`, stamp);
+    const redeemed = await store.post(`${path}/redeem`, redeem);
+    await store.send('DELETE', place);
+    const again = await store.post(`${path}/stamp`, stamp);
+    expect([again.status, again.body]).toEqual([200, stamped.body]);
+    const redeemedAgain = await store.post(`${path}/redeem`, redeem);
+    expect([redeemedAgain.status, redeemedAgain.body]).toEqual([200, redeemed.body]);
+  });
+
+  it('that is unknown is said after a customer card that is', async () => {
+    const { customerCard } = await enrol(store);
+    const other = await enrol(store);
+    const wrong = `${store.store}/customers/${other.customer.id}/customer_cards/${customerCard.id}`;
+    const stamp = { stamps: 1, location_id: 999_999 };
+    expect((await store.post(`${wrong}/stamp`, stamp)).status).toBe(404);
+    expect((await store.post(`${other.path}999/stamp`, stamp)).status).toBe(404);
   });
 });
 

@@ -51,7 +51,6 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   ) {}
 
   execute({ context, path, deed }: StampCustomerCard): Promise<CustomerCardDetailJson> {
-    refuseUnknownLocation(deed);
     const claim = receiptClaim(this.keys, context, 'stamp', path, deed);
     return once(claim, {
       earlier: async (taken) => {
@@ -65,7 +64,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           id: path.id,
           context: { ...context, channel: deed.source },
           occurredAt: deed.occurredAt,
-          given: (loaded) => templateOf(this.templates, loaded),
+          given: (loaded) => surroundings(this.templates, loaded, path, deed),
           decide: (card, template, at) =>
             withClaim(stamp(card, template, { ...deed, customerId: path.customerId }, at), claim),
           answer: ({ state, given, now }) => this.shown(state, given, now),
@@ -99,7 +98,6 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
   ) {}
 
   execute({ context, path, deed }: RedeemReward): Promise<RedemptionJson> {
-    refuseUnknownLocation(deed);
     const claim = receiptClaim(this.keys, context, 'redeem', path, deed);
     return once(claim, {
       earlier: async (taken) => {
@@ -120,7 +118,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           id: path.id,
           context: { ...context, channel: source },
           occurredAt: deed.occurredAt,
-          given: (loaded) => templateOf(this.templates, loaded),
+          given: (loaded) => surroundings(this.templates, loaded, path, deed),
           decide: (card, template, at) =>
             withClaim(
               redeem(
@@ -183,19 +181,21 @@ function withClaim(
   return claim ? { events, claims: [claim] } : { events };
 }
 
-function templateOf(
+/** What a deed is judged by. That the path names no customer card is said before anything of its fields. */
+async function surroundings(
   templates: TemplatesService,
   loaded: Loaded<CustomerCard> | undefined,
+  { customerId }: CardPath,
+  { locationId }: Circumstances,
 ): Promise<Template> {
-  if (!loaded) throw new NotFoundError('Customer card');
-  return templates.at(loaded.state.cardId, loaded.joined);
-}
-
-/** Stores have no locations yet, so none can be known. */
-function refuseUnknownLocation({ locationId }: Circumstances): void {
-  if (locationId !== null) {
-    throw new RejectedError({ location_id: ['is no location of this store'] });
-  }
+  if (loaded?.state.customerId !== customerId) throw new NotFoundError('Customer card');
+  const { accountId, cardId } = loaded.state;
+  const [template, isKnown] = await Promise.all([
+    templates.at(cardId, loaded.joined),
+    locationId === null || templates.hasLocation(accountId, locationId),
+  ]);
+  if (!isKnown) throw new RejectedError({ location_id: ['is no location of this store'] });
+  return template;
 }
 
 function usedOtherwise(): RejectedError {

@@ -29,7 +29,10 @@ const TEMPLATES = {
          where c.id = any ($1)`,
 };
 
-/** Card templates with their rewards as stamping sees them, remembered for as long as they are current. */
+/**
+ * What surrounds a customer card: card templates with their rewards as stamping sees them, remembered for
+ * as long as they are current, and the store's locations.
+ */
 @Injectable()
 export class TemplatesService {
   private readonly pool: pg.Pool;
@@ -53,6 +56,17 @@ export class TemplatesService {
     const found = (await this.load([cardId])).get(cardId);
     if (found?.accountId !== accountId) throw new NotFoundError('Card');
     return found.template;
+  }
+
+  /** Whether the store has this location and has not deleted it. */
+  async hasLocation(accountId: number, id: number): Promise<boolean> {
+    const rows = await ask(this.pool, {
+      name: 'templates_location',
+      text: `select 1 from locations
+             where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
+      values: [id, accountId],
+    });
+    return rows.length > 0;
   }
 
   /** As of now, by card id. */
