@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
+import type { AccountJson } from '#accounts/account.dto.js';
+import type { CardJson } from '#cards/card.dto.js';
+import type { LocationJson } from '#locations/location.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
 import {
   AddMember,
   CreateToken,
@@ -87,6 +91,113 @@ describe('stores', () => {
       card_id: card.id,
     });
     expect(enrolElsewhere.status).toBe(404);
+  });
+});
+
+describe('a store', () => {
+  const change = (store: Client, body: object) =>
+    store.send<AccountJson & { errors: object }>('PATCH', store.store, body);
+  const typesOf = async (store: Client) =>
+    (await service.history())
+      .filter(({ stream }) => stream === `account-${store.accountId}`)
+      .map(({ type }) => type);
+
+  it('changes its names, time zone and language, with or without the wrapper', async () => {
+    const store = await service.newStore();
+    const { body: before } = await store.get<AccountJson>(store.store);
+    const named = await change(store, {
+      account: { name: ' Bakery ', store_name: 'The Corner', time_zone: 'europe/berlin' },
+    });
+    expect([named.status, named.body]).toEqual([
+      200,
+      {
+        ...before,
+        name: 'Bakery',
+        store_name: 'The Corner',
+        display_store_name: 'The Corner',
+        time_zone: 'Europe/Berlin',
+        updated_at: expect.any(String),
+      },
+    ]);
+    const bare = await change(store, { locale: 'pt-br', store_name: ' ' });
+    expect(bare.body).toMatchObject({
+      locale: 'pt-BR',
+      store_name: null,
+      display_store_name: 'Bakery',
+    });
+    expect((await store.get(store.store)).body).toEqual(bare.body);
+    expect((await store.get('/api/v1/accounts')).body).toEqual([bare.body]);
+  });
+
+  it('records nothing when nothing changes', async () => {
+    const store = await service.newStore();
+    const { body: before } = await store.get<AccountJson>(store.store);
+    const { name, store_name, time_zone, locale } = before;
+    for (const account of [{}, { name, store_name, time_zone, locale }, { personal: true }]) {
+      expect((await change(store, { account })).body).toEqual(before);
+    }
+    expect(await typesOf(store)).toEqual(['AccountCreated']);
+    await change(store, { account: { name: 'Bakery' } });
+    expect(await typesOf(store)).toEqual(['AccountCreated', 'AccountUpdated']);
+  });
+
+  it('tells every fault at once and changes nothing then', async () => {
+    const store = await service.newStore();
+    const { body: before } = await store.get<AccountJson>(store.store);
+    const refused = await change(store, {
+      account: { name: null, store_name: 'x'.repeat(256), time_zone: '+01:00', locale: 'de_DE' },
+    });
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([
+      422,
+      ['name', 'store_name', 'time_zone', 'locale'],
+    ]);
+    const empty = await change(store, { personal: true });
+    expect([empty.status, Object.keys(empty.body.errors)]).toEqual([422, ['account']]);
+    expect((await store.get(store.store)).body).toEqual(before);
+  });
+
+  it('is changed by nobody else', async () => {
+    const mine = await service.newStore();
+    const other = await service.newStore();
+    const refused = await mine.send('PATCH', other.store, { account: { name: 'Mine' } });
+    expect(refused.status).toBe(404);
+    expect((await other.get(other.store)).body).toMatchObject({ name: 'Corner Café' });
+  });
+
+  it('keeps every one of many changes at the same time', async () => {
+    const store = await service.newStore();
+    const changes = [
+      { name: 'Bakery' },
+      { store_name: 'The Corner' },
+      { time_zone: 'Asia/Kolkata' },
+      { locale: 'fr' },
+    ];
+    const answers = await Promise.all(changes.map((account) => change(store, { account })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect((await store.get(store.store)).body).toMatchObject(Object.assign({}, ...changes));
+  });
+
+  it('counts locations and posters until they are deleted', async () => {
+    const store = await service.newStore();
+    const made = async <T>(noun: string, body: object) =>
+      (await store.post<T>(`${store.store}/${noun}s`, { [noun]: body })).body;
+    const card = await made<CardJson>('card', { name: 'Coffee' });
+    const place = { name: 'Old Town', address: 'Marktplatz 1' };
+    const location = await made<LocationJson>('location', place);
+    await made('location', place);
+    const poster = await made<PosterJson>('poster', { card_id: card.id });
+    await made('poster', { card_id: card.id });
+    const counts = async () => {
+      const { body } = await store.get<AccountJson>(store.store);
+      const listed = await store.get<AccountJson[]>('/api/v1/accounts');
+      expect(listed.body).toEqual([body]);
+      expect((await change(store, { account: {} })).body).toEqual(body);
+      return [body.cards_count, body.locations_count, body.posters_count];
+    };
+    expect(await counts()).toEqual([1, 2, 2]);
+    await store.send('DELETE', `${store.store}/locations/${location.id}`);
+    await store.send('DELETE', `${store.store}/posters/${poster.id}`);
+    expect(await counts()).toEqual([1, 1, 1]);
   });
 });
 

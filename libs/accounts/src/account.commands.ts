@@ -3,10 +3,11 @@ import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
-import { createAccount } from './account.js';
+import { createAccount, updateAccount } from './account.js';
 import { accountJson, type AccountJson } from './account.dto.js';
 import { accountRows } from './account.entity.js';
-import type { AccountAttributes } from './account.events.js';
+import type { AccountAttributes, AccountSettings } from './account.events.js';
+import { AccountsService } from './accounts.service.js';
 
 export class CreateAccount extends Command<AccountJson> {
   constructor(
@@ -32,9 +33,39 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
       context: { ...context, accountId: id },
       given: async () => undefined,
       decide: () => createAccount(id, attributes),
-      answer: ({ state }) => accountJson(state, { cards: 0, customers: 0 }),
+      answer: ({ state }) =>
+        accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }),
     });
   }
 }
 
-export const accountHandlers = [CreateAccountHandler];
+export class UpdateAccount extends Command<AccountJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly changes: Partial<AccountSettings>,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UpdateAccount)
+export class UpdateAccountHandler implements ICommandHandler<UpdateAccount> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly accounts: AccountsService,
+  ) {}
+
+  async execute({ context, changes }: UpdateAccount): Promise<AccountJson> {
+    const id = context.accountId;
+    return this.pipeline.handleCommand({
+      rows: accountRows,
+      id,
+      context,
+      given: () => this.accounts.counts(id),
+      decide: (current) => updateAccount(current, changes),
+      answer: ({ state, given }) => accountJson(state, given),
+    });
+  }
+}
+
+export const accountHandlers = [CreateAccountHandler, UpdateAccountHandler];

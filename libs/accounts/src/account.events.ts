@@ -4,9 +4,14 @@ export type AccountAttributes = {
   personal: boolean;
   /** IANA name; days and birthdays are counted in it. */
   timeZone: string;
+  /** BCP 47 tag in its canonical form. */
   locale: string;
 };
 
-export type AccountCreated = { type: 'AccountCreated'; data: { id: number } & AccountAttributes };
+/** What the store itself may change. */
+export type AccountSettings = Omit<AccountAttributes, 'personal'>;
 
-export type AccountEvent = AccountCreated;
+export type AccountCreated = { type: 'AccountCreated'; data: { id: number } & AccountAttributes };
+export type AccountUpdated = { type: 'AccountUpdated'; data: Partial<AccountSettings> };
+
+export type AccountEvent = AccountCreated | AccountUpdated;

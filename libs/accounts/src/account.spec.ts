@@ -1,6 +1,8 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
 import { given } from '../../../test/support/given.js';
-import { account, createAccount } from './account.js';
+import { account, createAccount, localeOf, timeZoneOf, updateAccount } from './account.js';
+import type { AccountEvent } from './account.events.js';
 
 const attributes = {
   name: 'Corner Café',
@@ -9,6 +11,8 @@ const attributes = {
   timeZone: 'Europe/Berlin',
   locale: 'de',
 };
+
+const created: AccountEvent = { type: 'AccountCreated', data: { id: 4, ...attributes } };
 
 describe('account', () => {
   it('is created with a trimmed name', () => {
@@ -30,5 +34,62 @@ describe('account', () => {
     given(account)
       .when(() => createAccount(4, { ...attributes, timeZone: 'Mars/Olympus' }))
       .thenRejected({ fields: ['time_zone'] });
+    given(account)
+      .when(() => createAccount(4, { ...attributes, name: '', timeZone: '', locale: 'x' }))
+      .thenRejected({ fields: ['name', 'time_zone', 'locale'] });
+  });
+
+  it('records only what changes', () => {
+    given(account, created)
+      .when((state) => updateAccount(state, { name: 'Corner Café', storeName: 'Corner' }))
+      .then({ type: 'AccountUpdated', data: { storeName: 'Corner' } });
+    given(account, created)
+      .when((state) => updateAccount(state, attributes))
+      .then();
+    given(account, created, { type: 'AccountUpdated', data: { storeName: 'Corner' } })
+      .when((state) => updateAccount(state, { storeName: null }))
+      .then({ type: 'AccountUpdated', data: { storeName: null } });
+  });
+
+  it('that was never created is not found', () => {
+    given(account)
+      .when((state) => updateAccount(state, { name: 'Corner' }))
+      .thenThrows(NotFoundError);
+  });
+});
+
+describe('a time zone', () => {
+  it.each([
+    ['Europe/Berlin', 'Europe/Berlin'],
+    ['europe/berlin', 'Europe/Berlin'],
+    ['UTC', 'UTC'],
+    ['Etc/UTC', 'Etc/UTC'],
+    ['US/Eastern', 'US/Eastern'],
+    ['Asia/Kolkata', 'Asia/Kolkata'],
+    ['Etc/GMT+5', 'Etc/GMT+5'],
+    ['America/Argentina/Buenos_Aires', 'America/Argentina/Buenos_Aires'],
+  ])('may be %s', (given, kept) => {
+    expect(timeZoneOf(given)).toBe(kept);
+  });
+
+  it.each(['Mars/Olympus', '+01:00', '-0500', 'UTC+1', 'BST', 'jst', 'SystemV/AST4', '', ' '])(
+    'cannot be %j',
+    (given) => {
+      expect(timeZoneOf(given)).toBeUndefined();
+    },
+  );
+});
+
+describe('a locale', () => {
+  it.each([
+    ['de', 'de'],
+    ['pt-br', 'pt-BR'],
+    ['ZH-hant-TW', 'zh-Hant-TW'],
+  ])('may be %s', (given, kept) => {
+    expect(localeOf(given)).toBe(kept);
+  });
+
+  it.each(['de_DE', 'e', 'not a tag', '123', ''])('cannot be %j', (given) => {
+    expect(localeOf(given)).toBeUndefined();
   });
 });

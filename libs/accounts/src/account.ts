@@ -1,6 +1,6 @@
-import { unreachable, type Aggregate } from '#kernel/aggregate.js';
-import { RejectedError } from '#kernel/errors.js';
-import type { AccountAttributes, AccountEvent } from './account.events.js';
+import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
 
 /** A store: the tenant that everything belongs to. */
 export type Account = { id: number; accountId: number } & AccountAttributes & {
@@ -8,30 +8,80 @@ export type Account = { id: number; accountId: number } & AccountAttributes & {
     updatedAt: string;
   };
 
+/**
+ * Abbreviations that Intl knows beside the IANA names. They mean something else in other places: BST would
+ * be Dhaka, not London.
+ */
+const ABBREVIATIONS = new Set(
+  'ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST'.split(
+    ' ',
+  ),
+);
+
 export const account: Aggregate<Account, AccountEvent> = {
   name: 'account',
   foldVersion: 1,
-  evolve(_state, event) {
+  evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
       case 'AccountCreated':
         return { ...event.data, accountId: event.data.id, createdAt: at, updatedAt: at };
+      case 'AccountUpdated':
+        return { ...existing(state), ...event.data, updatedAt: at };
       default:
-        return unreachable(event.type);
+        return unreachable(event);
     }
   },
 };
 
 export function createAccount(id: number, attributes: AccountAttributes): AccountEvent[] {
   const name = attributes.name.trim();
-  if (name === '' || [...name].length > 255) {
-    throw new RejectedError({ name: ['must have 1 to 255 characters'] });
+  const timeZone = timeZoneOf(attributes.timeZone);
+  const locale = localeOf(attributes.locale);
+  const errors: FieldErrors = {};
+  if (name === '' || [...name].length > 255) errors['name'] = ['must have 1 to 255 characters'];
+  if (timeZone === undefined) errors['time_zone'] = ['is no known time zone'];
+  if (locale === undefined) errors['locale'] = ['is no language tag'];
+  if (timeZone === undefined || locale === undefined || errors['name']) {
+    throw new RejectedError(errors);
   }
-  if (
-    !Intl.supportedValuesOf('timeZone').includes(attributes.timeZone) &&
-    attributes.timeZone !== 'UTC'
-  ) {
-    throw new RejectedError({ time_zone: ['is no known time zone'] });
+  return [{ type: 'AccountCreated', data: { id, ...attributes, name, timeZone, locale } }];
+}
+
+/** Only what really changes is recorded; nothing changed is no event. */
+export function updateAccount(
+  state: Account | undefined,
+  wanted: Partial<AccountSettings>,
+): AccountEvent[] {
+  if (!state) throw new NotFoundError('Store');
+  const changes = Object.entries(wanted).filter(
+    ([name, value]) => state[name as keyof AccountSettings] !== value,
+  );
+  if (changes.length === 0) return [];
+  return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];
+}
+
+/**
+ * An IANA name in its usual spelling, or undefined where it is none. A name that stands for another one is
+ * kept as given, since what it stands for is often the older of the two: Asia/Kolkata for Asia/Calcutta.
+ */
+export function timeZoneOf(given: string): string | undefined {
+  if (/^[+-]|^SystemV/i.test(given) || ABBREVIATIONS.has(given.toUpperCase())) return undefined;
+  try {
+    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: given }).resolvedOptions();
+    return timeZone.toLowerCase() === given.toLowerCase() ? timeZone : given;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
   }
-  return [{ type: 'AccountCreated', data: { id, ...attributes, name } }];
+}
+
+/** A BCP 47 tag in its canonical form, or undefined where it is none. */
+export function localeOf(given: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(given)[0];
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }

@@ -1,14 +1,25 @@
-import { Controller, Get } from '@nestjs/common';
+import { Body, Controller, Get, Patch } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { readBody } from '#http/body.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { accountAnswer, type AccountJson } from './account.dto.js';
+import { UpdateAccount } from './account.commands.js';
+import {
+  accountAnswer,
+  accountSettings,
+  updateAccountDto,
+  type AccountJson,
+} from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 
 @Controller('/api/v1/accounts')
 export class AccountsController {
-  constructor(private readonly accounts: AccountsService) {}
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly accounts: AccountsService,
+  ) {}
 
   @Get()
   @Endpoint({
@@ -34,5 +45,25 @@ export class AccountsController {
   })
   show(@Context() { accountId }: CommandContext): Promise<AccountJson> {
     return this.accounts.find(accountId);
+  }
+
+  @Patch(':account_id')
+  @Endpoint({
+    id: 'updateAccount',
+    tag: 'Stores',
+    summary: 'Change what is named',
+    path: ['account_id'],
+    body: updateAccountDto,
+    wrapper: 'account',
+    status: 200,
+    answer: accountAnswer,
+    errors: [404, 422],
+  })
+  async update(@Context() context: CommandContext, @Body() body: unknown): Promise<AccountJson> {
+    const input = await readBody(updateAccountDto, body, {
+      wrapper: 'account',
+      bare: Object.keys(updateAccountDto.shape),
+    });
+    return this.commands.execute(new UpdateAccount(context, accountSettings(input)));
   }
 }

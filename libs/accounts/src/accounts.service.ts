@@ -1,16 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
 import type { Account } from './account.js';
-import { accountJson, type AccountJson } from './account.dto.js';
+import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
-type AccountRow = { state: Account; cards: number; customers: number };
+type AccountRow = { state: Account } & AccountCounts;
 
-const ACCOUNTS = `
-  select a.state,
-    (select count(*) from cards c where c.account_id = a.id) as cards,
-    (select count(*) from customers u where u.account_id = a.id) as customers
-  from accounts a`;
+const COUNTS = `
+  (select count(*) from cards c where c.account_id = a.id) as cards,
+  (select count(*) from customers u where u.account_id = a.id) as customers,
+  (select count(*) from locations l
+    where l.account_id = a.id and l.state ->> 'deletedAt' is null) as locations,
+  (select count(*) from posters p
+    where p.account_id = a.id and p.state ->> 'deletedAt' is null) as posters`;
+
+const ACCOUNTS = `select a.state, ${COUNTS} from accounts a`;
 
 @Injectable()
 export class AccountsService {
@@ -30,5 +36,16 @@ export class AccountsService {
     const [row]: AccountRow[] = await this.source.query(`${ACCOUNTS} where a.id = $1`, [id]);
     if (!row) throw new NotFoundError('Store');
     return accountJson(row.state, row);
+  }
+
+  /** What belongs to a store; nothing where there is none. */
+  async counts(id: number): Promise<AccountCounts> {
+    const [row] = await ask<AccountCounts>(poolOf(this.source), {
+      name: 'accounts_counts',
+      text: `select ${COUNTS} from (select $1::bigint as id) a`,
+      values: [id],
+    });
+    if (!row) throw new Error('counting always answers');
+    return row;
   }
 }
