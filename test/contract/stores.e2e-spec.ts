@@ -255,4 +255,38 @@ describe('stores', () => {
     expectRefused(await change(store, { name: 'Bakery', time_zone: 'x' }), 'time_zone');
     expect(await show(store)).toEqual(before);
   });
+
+  it('STORE-25 do not change when nothing is different', async () => {
+    const own = await service.newStore();
+    const before = await show(own);
+    await eventually(
+      () => Date.now(),
+      (now) => now > Date.parse(before.updated_at),
+    );
+    const { name, store_name, time_zone, locale } = before;
+    for (const same of [{}, { name, store_name, time_zone, locale }, { name: ` ${name} ` }]) {
+      expect((await change(own, same)).body).toEqual(before);
+    }
+  });
+
+  it('STORE-26 keep a time zone in its usual spelling', async () => {
+    const own = await service.newStore();
+    for (const [given, kept] of [
+      ['europe/berlin', 'Europe/Berlin'],
+      ['Asia/Kolkata', 'Asia/Kolkata'],
+      ['US/Eastern', 'US/Eastern'],
+      ['Etc/UTC', 'Etc/UTC'],
+    ]) {
+      expect((await change(own, { time_zone: given })).body.time_zone).toBe(kept);
+    }
+    for (const time_zone of ['+01:00', '-0500', 'UTC+1', 'BST']) {
+      expectRefused(await change(own, { time_zone }), 'time_zone');
+    }
+  });
+
+  it('STORE-27 keep a language tag in its canonical form', async () => {
+    const own = await service.newStore();
+    expect((await change(own, { locale: 'PT-br' })).body.locale).toBe('pt-BR');
+    expect((await change(own, { locale: 'zh-hant-tw' })).body.locale).toBe('zh-Hant-TW');
+  });
 });

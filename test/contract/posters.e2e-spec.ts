@@ -1,0 +1,449 @@
+import { describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+
+const service = useService();
+
+async function newCard(store: ContractClient, given: object = {}): Promise<CardJson> {
+  const card = { name: 'Coffee', ...given };
+  return (await store.post<CardJson>(`${store.store}/cards`, { card })).body;
+}
+
+const make = (store: ContractClient, poster: object) =>
+  store.post<PosterJson>(`${store.store}/posters`, { poster });
+
+/** A store with a card and a poster for it. */
+async function newPoster(given: object = {}) {
+  const store = await service.newStore();
+  const card = await newCard(store);
+  const { body: poster } = await make(store, { card_id: card.id, ...given });
+  const path = `${store.store}/posters/${poster.id}`;
+  const patch = (changes: object) => store.patch<PosterJson>(path, { poster: changes });
+  return { store, card, poster, path, patch };
+}
+
+const typesOf = async ({ id }: PosterJson) =>
+  (await service.running.history())
+    .filter(({ stream }) => stream === `poster-${id}`)
+    .map(({ type }) => type);
+
+/** Past the moment of the last change, so that the next one has a time of its own. */
+const later = ({ updated_at }: { updated_at: string }) =>
+  eventually(
+    () => Date.now(),
+    (now) => now > Date.parse(updated_at),
+  );
+
+/** Every written field with a value that is not its default. */
+const OTHERS = {
+  title: 'Join us',
+  paper_size: 'letter',
+  primary_color: '#112233',
+  text_color: '#445566',
+  secondary_color: '#778899',
+  active: false,
+  contact_collection_mode: 'phone_only',
+  require_email: false,
+  require_phone: true,
+  require_birthday: true,
+  minimum_age: 16,
+};
+
+describe('posters', () => {
+  it('POSTER-01 can be made with a card alone', async () => {
+    const store = await service.newStore();
+    const card = await newCard(store, {
+      name: 'Tea',
+      card_color: '#010203',
+      text_color: '#040506',
+      stamp_background_color: '#070809',
+    });
+    const made = await make(store, { card_id: card.id });
+    expect(made.status).toBe(201);
+    const defaults = {
+      card_id: card.id,
+      title: 'Tea',
+      paper_size: 'a4',
+      primary_color: '#010203',
+      text_color: '#040506',
+      secondary_color: '#070809',
+      active: true,
+      contact_collection_mode: 'email_and_phone',
+      collect_email: true,
+      collect_phone: true,
+      require_email: true,
+      require_phone: false,
+      require_birthday: false,
+      minimum_age: null,
+    };
+    expect(made.body).toMatchObject(defaults);
+    const nulls = Object.fromEntries(Object.keys(OTHERS).map((name) => [name, null]));
+    expect((await make(store, { card_id: card.id, ...nulls })).body).toMatchObject(defaults);
+    const bare = await store.post<PosterJson>(`${store.store}/posters`, { card_id: card.id });
+    expect(bare.body).toMatchObject(defaults);
+    expectRefused(await store.post(`${store.store}/posters`, {}), 'poster');
+  });
+
+  it('POSTER-02 has exactly the fields of the contract', async () => {
+    const { store, poster } = await newPoster();
+    const names =
+      'id account_id card_id title paper_size primary_color text_color secondary_color active contact_collection_mode collect_email collect_phone require_email require_phone require_birthday minimum_age signup_url qr_code_url display_url created_at updated_at';
+    expect(Object.keys(poster).sort()).toEqual(names.split(' ').sort());
+    expect(poster.account_id).toBe(store.accountId);
+  });
+
+  it('POSTER-03 refuses a missing card', async () => {
+    const store = await service.newStore();
+    expectRefused(await make(store, { title: 'Join us' }), 'card_id');
+    expectRefused(await make(store, { card_id: 'x' }), 'card_id');
+  });
+
+  it('POSTER-04 does not find the card of another store', async () => {
+    const store = await service.newStore();
+    const foreign = await newCard(await service.newStore());
+    for (const card_id of [foreign.id, 987_654_321]) {
+      expectFailure(await make(store, { card_id }), 404, 'not_found');
+    }
+    expect((await store.get(`${store.store}/posters`)).body).toEqual([]);
+  });
+
+  it('POSTER-05 stays with its card', async () => {
+    const { store, card, poster, patch } = await newPoster();
+    const other = await newCard(store);
+    const changed = await patch({ card_id: other.id, title: 'Join us' });
+    expect(changed.body).toMatchObject({ card_id: card.id, title: 'Join us' });
+    const ignored = await patch({ card_id: 'nonsense' });
+    expect([ignored.status, ignored.body]).toEqual([200, changed.body]);
+    expect(await typesOf(poster)).toEqual(['PosterCreated', 'PosterUpdated']);
+  });
+
+  it('POSTER-06 keeps what it copied from the card', async () => {
+    const { store, card, poster, path } = await newPoster();
+    await store.patch(`${store.store}/cards/${card.id}`, {
+      card: {
+        name: 'Tea',
+        card_color: '#010203',
+        text_color: '#040506',
+        stamp_background_color: '#070809',
+      },
+    });
+    expect((await store.get(path)).body).toEqual(poster);
+  });
+
+  it('POSTER-07 refuses a title that is too long', async () => {
+    const { store, card, patch } = await newPoster();
+    const title = 'x'.repeat(256);
+    expectRefused(await make(store, { card_id: card.id, title }), 'title');
+    expectRefused(await patch({ title }), 'title');
+    const longest = await make(store, { card_id: card.id, title: '☕'.repeat(255) });
+    expect(longest.status).toBe(201);
+  });
+
+  it('POSTER-08 refuses any other paper size', async () => {
+    const { store, card, patch } = await newPoster();
+    for (const paper_size of ['a3', 'A4', 4, ['a4']]) {
+      expectRefused(await make(store, { card_id: card.id, paper_size }), 'paper_size');
+      expectRefused(await patch({ paper_size }), 'paper_size');
+    }
+    for (const paper_size of ['a5', 'a6', 'letter', 'a4']) {
+      expect((await patch({ paper_size })).body.paper_size).toBe(paper_size);
+    }
+  });
+
+  it('POSTER-09 reads colours as a card does', async () => {
+    const { store, card, patch } = await newPoster();
+    for (const name of ['primary_color', 'text_color', 'secondary_color']) {
+      const made = await make(store, { card_id: card.id, [name]: '#abc' });
+      expect(made.body).toMatchObject({ [name]: '#AABBCC' });
+      expect((await patch({ [name]: '#a1b2c3' })).body).toMatchObject({ [name]: '#A1B2C3' });
+      for (const wrong of ['red', '#12', '123456', 7]) {
+        expectRefused(await make(store, { card_id: card.id, [name]: wrong }), name);
+        expectRefused(await patch({ [name]: wrong }), name);
+      }
+    }
+  });
+
+  it('POSTER-10 refuses any other contact collection mode', async () => {
+    const { store, card, patch } = await newPoster();
+    for (const contact_collection_mode of ['both', 'EMAIL_ONLY', true]) {
+      const wrong = { contact_collection_mode };
+      expectRefused(await make(store, { card_id: card.id, ...wrong }), 'contact_collection_mode');
+      expectRefused(await patch(wrong), 'contact_collection_mode');
+    }
+  });
+
+  it('POSTER-11 collects what the mode says', async () => {
+    const { store, card, patch } = await newPoster();
+    for (const [contact_collection_mode, collect_email, collect_phone] of [
+      ['email_only', true, false],
+      ['phone_only', false, true],
+      ['email_and_phone', true, true],
+    ]) {
+      const collected = { contact_collection_mode, collect_email, collect_phone };
+      const made = await make(store, { card_id: card.id, contact_collection_mode });
+      expect(made.body).toMatchObject(collected);
+      const ignored = { collect_email: !collect_email, collect_phone: !collect_phone };
+      const changed = await patch({ contact_collection_mode, ...ignored });
+      expect(changed.body).toMatchObject(collected);
+    }
+  });
+
+  it('POSTER-12 requires the only contact collected', async () => {
+    const { store, card, patch } = await newPoster();
+    for (const [contact_collection_mode, require_email, require_phone] of [
+      ['phone_only', false, true],
+      ['email_only', true, false],
+    ] as const) {
+      const settled = { contact_collection_mode, require_email, require_phone };
+      const made = await make(store, { card_id: card.id, contact_collection_mode });
+      expect(made.body).toMatchObject(settled);
+      expect((await patch({ contact_collection_mode })).body).toMatchObject(settled);
+    }
+  });
+
+  it('POSTER-13 requires the e-mail of both where nothing is said', async () => {
+    const { store, card } = await newPoster();
+    const both = { card_id: card.id, contact_collection_mode: 'email_and_phone' };
+    const asked = async (given: object) => (await make(store, { ...both, ...given })).body;
+    expect(await asked({})).toMatchObject({ require_email: true, require_phone: false });
+    expect(await asked({ require_phone: true })).toMatchObject({
+      require_email: true,
+      require_phone: true,
+    });
+    expect(await asked({ require_email: '0' })).toMatchObject({
+      require_email: false,
+      require_phone: false,
+    });
+  });
+
+  it('POSTER-14 may require neither', async () => {
+    const { store, card, patch } = await newPoster();
+    const neither = { require_email: false, require_phone: false };
+    expect((await make(store, { card_id: card.id, ...neither })).body).toMatchObject(neither);
+    expect((await patch(neither)).body).toMatchObject(neither);
+  });
+
+  it('POSTER-15 refuses a minimum age that is none', async () => {
+    const { store, card, patch } = await newPoster({ require_birthday: true });
+    for (const minimum_age of [0, 121, -1, 17.5, 'old', true]) {
+      const asked = { card_id: card.id, require_birthday: true, minimum_age };
+      expectRefused(await make(store, asked), 'minimum_age');
+      expectRefused(await patch({ minimum_age }), 'minimum_age');
+    }
+    expect((await patch({ minimum_age: 1 })).body.minimum_age).toBe(1);
+    expect((await patch({ minimum_age: '120' })).body.minimum_age).toBe(120);
+  });
+
+  it('POSTER-16 takes a minimum age only with the birthday', async () => {
+    const { store, card, patch } = await newPoster();
+    expectRefused(await make(store, { card_id: card.id, minimum_age: 18 }), 'minimum_age');
+    expectRefused(await patch({ minimum_age: 18 }), 'minimum_age');
+    const adult = { require_birthday: true, minimum_age: 18 };
+    expect((await patch(adult)).body).toMatchObject(adult);
+    expectRefused(await patch({ require_birthday: false }), 'minimum_age');
+    const anyone = { require_birthday: false, minimum_age: null };
+    expect((await patch(anyone)).body).toMatchObject(anyone);
+    await patch({ require_birthday: true });
+    expect((await patch({ minimum_age: 21 })).body).toMatchObject({ minimum_age: 21 });
+  });
+
+  it('POSTER-17 has three URLs with one slug', async () => {
+    const { poster } = await newPoster();
+    const slug = poster.signup_url.split('/').at(-1) ?? '';
+    expect(slug).toMatch(/^[0-9A-Za-z]+$/);
+    expect(poster).toMatchObject({
+      signup_url: `https://cards.example/join/${slug}`,
+      qr_code_url: `https://cards.example/join/${slug}?src=qr`,
+      display_url: `https://cards.example/posters/${slug}`,
+    });
+  });
+
+  it('POSTER-18 has a slug of its own that cannot be guessed', async () => {
+    const { store, card } = await newPoster();
+    const made = await Promise.all(
+      Array.from({ length: 30 }, () => make(store, { card_id: card.id })),
+    );
+    const slugs = made.map(({ body }) => body.signup_url.split('/').at(-1) ?? '');
+    expect(new Set(slugs).size).toBe(30);
+    // Of 62 characters 18 have more than 96 bits.
+    for (const slug of slugs) expect(slug.length * Math.log2(62)).toBeGreaterThan(96);
+    // No character of it stands still from one poster to the next.
+    for (let i = 0; i < 18; i++)
+      expect(new Set(slugs.map((slug) => slug[i])).size).toBeGreaterThan(3);
+  });
+
+  it('POSTER-19 keeps its URLs', async () => {
+    const { poster, patch } = await newPoster();
+    const { signup_url, qr_code_url, display_url } = poster;
+    const changed = await patch({ ...OTHERS, signup_url: 'https://x.example', slug: 'x' });
+    expect(changed.body).toMatchObject({ signup_url, qr_code_url, display_url });
+  });
+
+  it('POSTER-20 is listed by id, and shown alike', async () => {
+    const { store, card, poster, path } = await newPoster();
+    const { body: second } = await make(store, { card_id: (await newCard(store)).id });
+    const { body: third } = await make(store, { card_id: card.id });
+    await newPoster();
+    const list = await store.get(`${store.store}/posters`);
+    expect(list.body).toEqual([poster, second, third]);
+    expect((await store.get(path)).body).toEqual(poster);
+  });
+
+  it('POSTER-21 is listed for its card', async () => {
+    const { store, card, poster } = await newPoster();
+    const other = await newCard(store);
+    await make(store, { card_id: other.id });
+    const list = (query: string) => store.get<PosterJson[]>(`${store.store}/posters?${query}`);
+    expect((await list(`card_id=${card.id}`)).body).toEqual([poster]);
+    expect((await list('card_id=987654321')).body).toEqual([]);
+    expect((await list('card_id=')).body).toHaveLength(2);
+    expectRefused(await list('card_id=x'), 'card_id');
+  });
+
+  it('POSTER-22 is listed by whether it is active', async () => {
+    const { store, card, poster } = await newPoster();
+    const { body: inactive } = await make(store, { card_id: card.id, active: false });
+    const list = async (query: string) => (await store.get(`${store.store}/posters?${query}`)).body;
+    for (const no of ['false', '0']) expect(await list(`active=${no}`)).toEqual([inactive]);
+    for (const yes of ['true', '1', 'yes']) expect(await list(`active=${yes}`)).toEqual([poster]);
+    expect(await list('active=')).toEqual([poster, inactive]);
+    expect(await list(`active=0&card_id=${card.id}`)).toEqual([inactive]);
+  });
+
+  it('POSTER-23 of another store is not found', async () => {
+    const store = await service.newStore();
+    const { store: other, poster, path } = await newPoster();
+    for (const hidden of [path, `${store.store}/posters/${poster.id}`]) {
+      expectFailure(await store.get(hidden), 404, 'not_found');
+      expectFailure(await store.patch(hidden, { poster: { title: 'Mine' } }), 404, 'not_found');
+      expectFailure(await store.patch(hidden, { poster: { title: null } }), 404, 'not_found');
+      expectFailure(await store.delete(hidden), 404, 'not_found');
+    }
+    expect((await other.get(path)).body).toEqual(poster);
+  });
+
+  it('POSTER-24 takes every written field', async () => {
+    const { store, card, path, patch } = await newPoster();
+    expect((await make(store, { card_id: card.id, ...OTHERS })).body).toMatchObject(OTHERS);
+    const changed = await patch(OTHERS);
+    expect(changed.body).toMatchObject(OTHERS);
+    expect((await store.get(path)).body).toEqual(changed.body);
+  });
+
+  it('POSTER-25 changes only in what is named', async () => {
+    const { contact_collection_mode: _, ...fields } = OTHERS;
+    for (const [name, value] of Object.entries(fields)) {
+      const { poster, patch } = await newPoster({ require_birthday: name === 'minimum_age' });
+      const { body } = await patch({ [name]: value });
+      expect(body).toEqual({ ...poster, [name]: value, updated_at: body.updated_at });
+    }
+  });
+
+  it('POSTER-26 clears its minimum age by null, and nothing else', async () => {
+    const { patch } = await newPoster({ require_birthday: true, minimum_age: 18 });
+    const { minimum_age: _, ...fields } = OTHERS;
+    for (const name of Object.keys(fields)) expectRefused(await patch({ [name]: null }), name);
+    expect((await patch({ minimum_age: null })).body).toMatchObject({
+      minimum_age: null,
+      require_birthday: true,
+    });
+  });
+
+  it('POSTER-27 does not change in a refused request', async () => {
+    const { store, poster, path, patch } = await newPoster();
+    expectRefused(await patch({ title: 'Join us', paper_size: 'a3' }), 'paper_size');
+    expectRefused(await patch({ title: 'Join us', minimum_age: 18 }), 'minimum_age');
+    expectRefused(await patch({ contact_collection_mode: 'email_only', require_phone: 1 }), [
+      'require_phone',
+    ]);
+    expect((await store.get(path)).body).toEqual(poster);
+    expect(await typesOf(poster)).toEqual(['PosterCreated']);
+  });
+
+  it('POSTER-28 is gone once deleted', async () => {
+    const { store, card, poster, path, patch } = await newPoster();
+    const { body: kept } = await make(store, { card_id: card.id });
+    const gone = await store.delete(path);
+    expect([gone.status, gone.text]).toEqual([204, '']);
+    expectFailure(await store.get(path), 404, 'not_found');
+    expectFailure(await patch({ title: 'Join us' }), 404, 'not_found');
+    expectFailure(await store.delete(path), 404, 'not_found');
+    expect((await store.get(`${store.store}/posters`)).body).toEqual([kept]);
+    expect(await typesOf(poster)).toEqual(['PosterCreated', 'PosterDeleted']);
+  });
+
+  it('POSTER-29 tells when it changed', async () => {
+    const { poster, patch } = await newPoster();
+    await later(poster);
+    const { body } = await patch({ title: 'Join us' });
+    expect(body.created_at).toBe(poster.created_at);
+    expect(Date.parse(body.updated_at)).toBeGreaterThan(Date.parse(poster.updated_at));
+  });
+
+  it('POSTER-30 refuses to require anything else of one contact', async () => {
+    for (const settled of [
+      { contact_collection_mode: 'phone_only', require_email: false, require_phone: true },
+      { contact_collection_mode: 'email_only', require_email: true, require_phone: false },
+    ]) {
+      const { contact_collection_mode } = settled;
+      const { store, card, path, patch } = await newPoster();
+      for (const name of ['require_email', 'require_phone'] as const) {
+        const contrary = { contact_collection_mode, [name]: !settled[name] };
+        expectRefused(await make(store, { card_id: card.id, ...contrary }), name);
+        expectRefused(await patch(contrary), name);
+        const agreed = { contact_collection_mode, [name]: settled[name] };
+        expect((await make(store, { card_id: card.id, ...agreed })).body).toMatchObject(settled);
+      }
+      expect((await patch(settled)).body).toMatchObject(settled);
+      for (const name of ['require_email', 'require_phone'] as const) {
+        expectRefused(await patch({ [name]: !settled[name] }), name);
+      }
+      expect((await store.get(path)).body).toMatchObject(settled);
+    }
+  });
+
+  it('POSTER-31 keeps what it required when both are collected again', async () => {
+    const both = { contact_collection_mode: 'email_and_phone' };
+    const kept = await newPoster({ contact_collection_mode: 'phone_only' });
+    expect((await kept.patch(both)).body).toMatchObject({
+      ...both,
+      require_email: false,
+      require_phone: true,
+    });
+    const named = await newPoster({ contact_collection_mode: 'phone_only' });
+    expect((await named.patch({ ...both, require_phone: false })).body).toMatchObject({
+      ...both,
+      require_email: false,
+      require_phone: false,
+    });
+  });
+
+  it('POSTER-32 does not change when nothing is different', async () => {
+    const { poster, patch } = await newPoster(OTHERS);
+    await later(poster);
+    for (const same of [{}, OTHERS, { contact_collection_mode: 'phone_only' }, { slug: 'x' }]) {
+      expect((await patch(same)).body).toEqual(poster);
+    }
+    expect(await typesOf(poster)).toEqual(['PosterCreated']);
+  });
+
+  it('POSTER-33 takes a blank title for none', async () => {
+    const { store, card, patch } = await newPoster();
+    expect((await make(store, { card_id: card.id, title: ' ' })).body.title).toBe(card.name);
+    expectRefused(await patch({ title: ' ' }), 'title');
+  });
+
+  it('POSTER-34 may be for an archived card', async () => {
+    const { store, card } = await newPoster();
+    await store.post(`${store.store}/cards/${card.id}/archive`);
+    const made = await make(store, { card_id: card.id });
+    expect([made.status, made.body.title]).toEqual([201, card.name]);
+  });
+});
