@@ -4,6 +4,7 @@ import type {
   CustomerListJson,
   CreatedCustomerJson,
 } from '#customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 
@@ -20,6 +21,8 @@ afterAll(() => service.stop());
 
 const create = (customer: object, more: object = {}) =>
   store.post<CreatedCustomerJson & Refused>(`${store.store}/customers`, { customer, ...more });
+const update = (id: number, customer: unknown) =>
+  store.send<CustomerJson & Refused>('PATCH', `${store.store}/customers/${id}`, { customer });
 const search = async (query: string) => {
   const { body } = await store.get<CustomerListJson>(`${store.store}/customers?${query}`);
   return body.customers.map((customer) => customer.first_name);
@@ -153,6 +156,255 @@ describe('uniqueness', () => {
     const lost = answers.filter((answer) => answer.status === 422);
     expect(lost).toHaveLength(19);
     expect(lost.every((answer) => Object.keys(answer.body.errors).join() === 'email')).toBe(true);
+  });
+});
+
+describe('updating', () => {
+  it('changes what is named and answers as it shows ever after', async () => {
+    const { customer, card } = await enrol(store, { card: { initial_stamps: 2 } });
+    const before = (await store.get<CustomerJson>(`${store.store}/customers/${customer.id}`)).body;
+    const { status, body } = await update(customer.id, {
+      last_name: ' Ådal ',
+      phone: '+49 151 8888888',
+      metadata: { a: { b: 1 }, c: 2 },
+      external_references: [{ source: 'crm', external_id: 'u-1', metadata: { vip: true } }],
+      sms_consent: 'true',
+      id: 5,
+      created_at: 'never',
+      unknown: 1,
+    });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      ...before,
+      last_name: 'Ådal',
+      phone: '+491518888888',
+      metadata: { a: { b: 1 }, c: 2 },
+      external_references: [
+        {
+          source: 'crm',
+          external_id: 'u-1',
+          metadata: { vip: true },
+          created_at: expect.any(String),
+          updated_at: expect.any(String),
+        },
+      ],
+      sms_consent: true,
+      updated_at: expect.any(String),
+    });
+    expect(body.updated_at > before.updated_at).toBe(true);
+    expect(body.customer_cards[0]?.card_id).toBe(card.id);
+    expect((await store.get(`${store.store}/customers/${customer.id}`)).body).toEqual(body);
+    expect(await search('search=anna ådal')).toEqual(['Anna']);
+    expect(
+      (await update(customer.id, { metadata: { a: { d: 1 }, c: null } })).body.metadata,
+    ).toEqual({ a: { d: 1 } });
+  });
+
+  it('leaves everything alone when it is already so', async () => {
+    const { customer } = await enrol(store);
+    const reference = { source: 'same', external_id: String(customer.id), metadata: { a: 1 } };
+    const { body: before } = await update(customer.id, { external_references: [reference] });
+    const events = (await service.history()).length;
+    for (const same of [
+      {},
+      { first_name: 'Anna', email: customer.email, last_name: null, metadata: {} },
+      { external_references: [{ ...reference, external_id: customer.id }] },
+    ]) {
+      expect((await update(customer.id, same)).body).toEqual(before);
+    }
+    expect(await service.history()).toHaveLength(events);
+  });
+
+  it.each([
+    ['first_name', { first_name: null }],
+    ['metadata', { metadata: null }],
+    ['metadata', { metadata: { a: 'x'.repeat(17_000) } }],
+    ['external_references', { external_references: null }],
+    ['marketing_consent', { marketing_consent: null }],
+    ['sms_consent', { sms_consent: null }],
+    ['base', { email: null }],
+    ['birthday', { birthday: '2023-02-30' }],
+    ['birthday', { birthday: '2999-01-01' }],
+    ['customer', 5],
+  ])('refuses a wrong %s: %j', async (field, changes) => {
+    const { customer } = await enrol(store);
+    const path = `${store.store}/customers/${customer.id}`;
+    const { body: before } = await store.get(path);
+    const { status, body } = await update(customer.id, changes);
+    expect([status, Object.keys(body.errors)]).toEqual([422, [field]]);
+    expect((await store.get(path)).body).toEqual(before);
+  });
+
+  it('is 404 for one that is not there or of another store, whatever the fields', async () => {
+    const { customer } = await enrol(store);
+    const elsewhere = await service.newStore();
+    expect((await update(999_999, { first_name: '' })).status).toBe(404);
+    const foreign = await elsewhere.send('PATCH', `${elsewhere.store}/customers/${customer.id}`, {
+      customer: { last_name: 'X' },
+    });
+    expect(foreign.status).toBe(404);
+  });
+
+  it('takes values over from whoever gave them up, and refuses those that are held', async () => {
+    const one = await enrol(store);
+    const two = await enrol(store);
+    const { email } = one.customer;
+    const taken = await update(two.customer.id, { email: email?.toUpperCase(), phone: '777 1' });
+    expect([taken.status, Object.keys(taken.body.errors)]).toEqual([422, ['email']]);
+    expect((await update(one.customer.id, { email: email?.toUpperCase() })).status).toBe(200);
+    expect((await update(one.customer.id, { email: null, phone: '777 1' })).status).toBe(200);
+    expect((await update(two.customer.id, { email })).body.email).toBe(email);
+    const back = await update(one.customer.id, { email });
+    expect(Object.keys(back.body.errors)).toEqual(['email']);
+    const reference = { source: 'crm', external_id: `r${one.customer.id}` };
+    expect((await update(one.customer.id, { external_references: [reference] })).status).toBe(200);
+    const held = await update(two.customer.id, { external_references: [reference] });
+    expect([held.status, Object.keys(held.body.errors)]).toEqual([422, ['external_references']]);
+  });
+
+  it('lets exactly one of ten customers have a value that all want at once', async () => {
+    const ten = await Promise.all(Array.from({ length: 10 }, () => enrol(store)));
+    const answers = await Promise.all(
+      ten.map(({ customer }) => update(customer.id, { email: 'wanted@example.com', phone: null })),
+    );
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
+    const lost = answers.filter((answer) => answer.status === 422);
+    expect(lost.filter(({ body }) => Object.keys(body.errors).join() === 'email')).toHaveLength(9);
+  });
+
+  it('settles two customers who swap their addresses at once', async () => {
+    const [one, two] = [await enrol(store), await enrol(store)];
+    const { email: first } = one.customer;
+    const { email: second } = two.customer;
+    const answers = await Promise.all([
+      update(one.customer.id, { email: second }),
+      update(two.customer.id, { email: first }),
+    ]);
+    for (const { status } of answers) expect([200, 422]).toContain(status);
+    const shown = await Promise.all(
+      [one, two].map(({ customer }) =>
+        store.get<CustomerJson>(`${store.store}/customers/${customer.id}`),
+      ),
+    );
+    expect(new Set(shown.map(({ body }) => body.email)).size).toBe(2);
+  });
+
+  it('loses nothing when many change one customer at once', async () => {
+    const { customer } = await enrol(store);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) => update(customer.id, { metadata: { [`k${i}`]: i } })),
+    );
+    const { body } = await store.get<CustomerJson>(`${store.store}/customers/${customer.id}`);
+    expect(Object.keys(body.metadata)).toHaveLength(20);
+  });
+
+  it('brings the row of an older fold up to date', async () => {
+    const { customer } = await enrol(store);
+    await service.database.query(
+      `update customers set fold_version = 1, state = state - 'searchText' where id = $1`,
+      [customer.id],
+    );
+    const { body } = await update(customer.id, { last_name: 'Umlauf' });
+    expect(body).toMatchObject({ first_name: 'Anna', email: customer.email, last_name: 'Umlauf' });
+    expect(await search('search=anna umlauf')).toEqual(['Anna']);
+  });
+
+  it('keeps what is personal out of events', async () => {
+    const { customer } = await enrol(store);
+    await update(customer.id, { last_name: 'Geheimnis', metadata: { hobby: 'geheimnis' } });
+    const history = (await service.history()).filter(({ type }) => type === 'CustomerUpdated');
+    expect(history.at(-1)?.data).toEqual({
+      customerId: customer.id,
+      personal: expect.any(String),
+    });
+    expect(JSON.stringify(history.map(({ data }) => data))).not.toMatch(/geheimnis/i);
+  });
+
+  it('counts birthdays by the day in the store', async () => {
+    const [east, west] = [
+      await service.newStore({ timeZone: 'Pacific/Kiritimati' }),
+      await service.newStore({ timeZone: 'Pacific/Pago_Pago' }),
+    ];
+    const day = (offsetHours: number) =>
+      new Date(Date.now() + offsetHours * 3_600_000).toISOString().slice(0, 10);
+    const born = (client: Client, birthday: string) =>
+      client.post<Refused>(`${client.store}/customers`, {
+        customer: { first_name: 'Neo', phone: birthday, birthday },
+      });
+    expect((await born(east, day(14))).status).toBe(201);
+    expect((await born(west, day(-11))).status).toBe(201);
+    const tomorrow = await born(west, day(13));
+    expect([tomorrow.status, Object.keys(tomorrow.body.errors)]).toEqual([422, ['birthday']]);
+  });
+});
+
+describe('enrolling', () => {
+  const enrolOn = (customerId: number, body: unknown) =>
+    store.post<CustomerCardDetailJson & Refused>(
+      `${store.store}/customers/${customerId}/customer_cards`,
+      body,
+    );
+
+  it('answers with the new card, its welcome stamps and what they reach', async () => {
+    const { card } = await enrol(store, { card: { initial_stamps: 3 }, rewards: [2, 5] });
+    const { customer } = await enrol(store);
+    const { status, body } = await enrolOn(customer.id, { card_id: String(card.id) });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({
+      card_id: card.id,
+      customer_id: customer.id,
+      account_id: store.accountId,
+      stamps_count: 3,
+      code: expect.stringMatching(/^[2-9A-HJ-NP-Z]{8}$/),
+    });
+    expect(body.available_rewards.map((reward) => reward.stamps_required)).toEqual([2]);
+    const path = `${store.store}/customers/${customer.id}/customer_cards`;
+    expect((await store.get(`${path}/${body.id}`)).body).toEqual(body);
+    expect((await store.get<unknown[]>(path)).body).toHaveLength(2);
+    const events = (await service.history()).filter(
+      ({ stream }) => stream === `customer_card-${body.id}`,
+    );
+    expect(events.map(({ type }) => type)).toEqual([
+      'CustomerCardIssued',
+      'StampsEarned',
+      'RewardUnlocked',
+    ]);
+  });
+
+  it('refuses what is unknown, over or there already', async () => {
+    const { card, customer } = await enrol(store);
+    const elsewhere = await service.newStore();
+    const { card: foreign } = await enrol(elsewhere);
+    expect((await enrolOn(customer.id, { card_id: foreign.id })).status).toBe(404);
+    expect((await enrolOn(customer.id, { card_id: 999_999 })).status).toBe(404);
+    expect((await enrolOn(999_999, { card_id: card.id })).status).toBe(404);
+    expect((await enrolOn(999_999, {})).status).toBe(404);
+    const { card: archived } = await enrol(store);
+    await store.post(`${store.store}/cards/${archived.id}/archive`);
+    const { card: over } = await enrol(store, { card: { expires_at: '2999-01-01' } });
+    await store.send('PATCH', `${store.store}/cards/${over.id}`, {
+      card: { expires_at: '2020-01-01' },
+    });
+    for (const body of [
+      {},
+      { card_id: 'x' },
+      { card_id: card.id },
+      { card_id: archived.id },
+      { card_id: over.id },
+    ]) {
+      const answer = await enrolOn(customer.id, body);
+      expect([answer.status, Object.keys(answer.body.errors)]).toEqual([422, ['card_id']]);
+    }
+  });
+
+  it('gives one card of a template, however many ask at once', async () => {
+    const { card } = await enrol(store);
+    const { customer } = await enrol(store);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => enrolOn(customer.id, { card_id: card.id })),
+    );
+    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(1);
+    expect(answers.filter((answer) => answer.body.errors?.['card_id'])).toHaveLength(9);
   });
 });
 

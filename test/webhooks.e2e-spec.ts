@@ -641,3 +641,46 @@ describe('deliveries', () => {
     expect((await show(store, subscription)).last_delivery_status).toBe(200);
   }, 30_000);
 });
+
+describe('a change of a customer', () => {
+  it('is told with the old values, and an enrolment in its order', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    await subscribe(store, receiver);
+    await startDispatcher();
+    const { customerId } = await enrol(store, await makeCard(store));
+    const path = `${store.store}/customers/${customerId}`;
+    const change = (customer: object) => store.send('PATCH', path, { customer });
+    await change({ last_name: 'King', metadata: { tier: 'gold' } });
+    await change({ external_references: [{ source: 'pos', external_id: '1' }] });
+    const { body: left } = await change({ metadata: { tier: 'black' }, sms_consent: true });
+    const cardId = await makeCard(store, { initial_stamps: 2 });
+    const reward = { card_id: cardId, name: 'Cookie', stamps_required: 2 };
+    await store.post(`${store.store}/rewards`, { reward });
+    await store.post(`${path}/customer_cards`, { card_id: cardId });
+    const events = await eventually(
+      () => receiver.events.map(({ body }) => body),
+      ({ length }) => length >= 7,
+    );
+    expect(events.map(({ type }) => type)).toEqual([
+      'customer.created',
+      'customer_card.created',
+      'customer.updated',
+      'customer.updated',
+      'customer_card.created',
+      'stamp.earned',
+      'reward.unlocked',
+    ]);
+    const [created, , first, second, , welcome] = events;
+    expect(created).not.toHaveProperty('previous_attributes');
+    expect(first).toMatchObject({ data: { last_name: 'King', metadata: { tier: 'gold' } } });
+    expect(first?.['previous_attributes']).toEqual({ last_name: null, metadata: {} });
+    expect(second?.['previous_attributes']).toEqual({
+      metadata: { tier: 'gold' },
+      sms_consent: false,
+    });
+    const { customer_cards: _, stamp_count: __, ...person } = left as Record<string, unknown>;
+    expect(second?.['data']).toMatchObject(person);
+    expect(welcome).toMatchObject({ data: { source: 'welcome_bonus', stamps: 2 } });
+  }, 30_000);
+});

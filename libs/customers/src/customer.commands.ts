@@ -1,14 +1,13 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { randomInt, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { nextId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
-import { CommandPipeline, start, type Start } from '#event-store/handle-command.js';
+import { CommandPipeline, start } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf } from '#event-store/rows.js';
-import { customerCard, issue, type Template } from '#stamping/customer-card.js';
+import { enrolment, withFreeCode } from '#stamping/customer-card.commands.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -16,16 +15,21 @@ import { TemplatesService } from '#stamping/templates.service.js';
 import {
   createCustomer,
   customer,
-  foldCase,
-  mergeMetadata,
-  refuseEnrolment,
-  upsertReferences,
+  movedValues,
+  updateCustomer,
+  type Customer,
+  type CustomerChanges,
+  type UniqueValue,
 } from './customer.js';
-import { customerJson, type CreatedCustomerJson, type CustomerInput } from './customer.dto.js';
+import {
+  customerJson,
+  type CreatedCustomerJson,
+  type CustomerInput,
+  type CustomerJson,
+} from './customer.dto.js';
 import { customerRows } from './customer.entity.js';
-
-const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
-const CODE_TRIES = 5;
+import type { CustomerEvent } from './customer.events.js';
+import { CustomersService } from './customers.service.js';
 
 export class CreateCustomer extends Command<CreatedCustomerJson> {
   constructor(
@@ -45,19 +49,16 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
+    private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
     private readonly source: DataSource,
   ) {}
 
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.create(command);
-      } catch (error) {
-        if (!(error instanceof ClaimTakenError)) throw error;
-        if (error.kinds.includes('card_code') && tries < CODE_TRIES) continue;
-        throw alreadyUsed(error.kinds);
-      }
+    try {
+      return await withFreeCode(() => this.create(command));
+    } catch (error) {
+      throw alreadyUsed(error);
     }
   }
 
@@ -75,34 +76,39 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       rows: customerRows,
       id,
       context,
-      given: async () => (cardId === null ? null : this.templates.find(accountId, cardId)),
-      decide: (_state, template, now) => {
-        if (template) refuseEnrolment(template, now);
-        const { marketingConsent, smsConsent, externalReferences, ...personal } = input;
-        const events = createCustomer({
-          customerId: id,
-          accountId,
-          source: 'api',
-          marketingConsent,
-          smsConsent,
-          sendCardLinks: sendCardLinks && template !== null,
-          personal: {
-            ...personal,
-            metadata: mergeMetadata({}, personal.metadata),
-            externalReferences: upsertReferences([], externalReferences, now),
-          },
-        });
-        const enrolment =
+      given: async () => ({
+        timeZone: await this.customers.timeZone(accountId),
+        template: cardId === null ? null : await this.templates.find(accountId, cardId),
+      }),
+      decide: (_state, { timeZone, template }, now) => {
+        const card =
           template && customerCardId !== null
-            ? this.enrol(context, id, customerCardId, template)
-            : { starts: [], claims: [] };
+            ? enrolment(this.keys, { id: customerCardId, accountId, customerId: id }, template, now)
+            : undefined;
+        const { marketingConsent, smsConsent, ...personal } = input;
+        const events = createCustomer(
+          {
+            customerId: id,
+            accountId,
+            source: 'api',
+            marketingConsent,
+            smsConsent,
+            sendCardLinks: sendCardLinks && card !== undefined,
+            personal,
+          },
+          { timeZone, now },
+        );
+        const { claims } = movedClaims(this.keys, context, id, undefined, events);
         return {
           events,
-          starts: enrolment.starts,
-          claims: [...this.contactClaims(context, id, input), ...enrolment.claims],
+          starts:
+            card && customerCardId !== null
+              ? [start(customerCardRows, customerCardId, card.events)]
+              : [],
+          claims: [...claims, ...(card?.claims ?? [])],
         };
       },
-      answer: ({ state, given: template, now, started }) => {
+      answer: ({ state, given: { template }, now, started }) => {
         const card = started(customerCardRows);
         if (!card || !template) return customerJson(state, []);
         const showing = this.customerCards.showing(template, now);
@@ -113,49 +119,70 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       },
     });
   }
+}
 
-  private enrol(
-    { accountId }: CommandContext,
-    customerId: number,
-    id: number,
-    template: Template,
-  ): { starts: Start[]; claims: Claim[] } {
-    const code = Array.from({ length: 8 }, () =>
-      CODE_ALPHABET.charAt(randomInt(CODE_ALPHABET.length)),
-    ).join('');
-    const events = issue({ id, accountId, customerId, uuid: randomUUID(), code }, template);
-    const stream = streamOf(customerCard, id);
-    return {
-      starts: [start(customerCardRows, id, events)],
-      claims: [
-        this.keys.claim(accountId, 'card_code', code, stream),
-        this.keys.claim(accountId, 'enrolment', `${customerId} ${template.cardId}`, stream),
-      ],
-    };
-  }
-
-  private contactClaims({ accountId }: CommandContext, id: number, input: CustomerInput): Claim[] {
-    const stream = streamOf(customer, id);
-    const claim = (kind: string, value: string) => this.keys.claim(accountId, kind, value, stream);
-    const references = new Set(
-      input.externalReferences.map(({ source, externalId }) =>
-        JSON.stringify([source, externalId]),
-      ),
-    );
-    return [
-      ...(input.email === null ? [] : [claim('email', foldCase(input.email))]),
-      ...(input.phone === null ? [] : [claim('phone', input.phone)]),
-      ...[...references].map((reference) => claim('external_references', reference)),
-    ];
+export class UpdateCustomer extends Command<CustomerJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly changes: CustomerChanges,
+  ) {
+    super();
   }
 }
 
-export const customerHandlers = [CreateCustomerHandler];
+@CommandHandler(UpdateCustomer)
+export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly keys: PersonalKeys,
+    private readonly customers: CustomersService,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
 
-/** The claims' kinds are the names of the fields that they guard. */
-function alreadyUsed(kinds: string[]): RejectedError {
+  async execute({ context, id, changes }: UpdateCustomer): Promise<CustomerJson> {
+    try {
+      return await this.pipeline.handleCommand({
+        rows: customerRows,
+        id,
+        context,
+        given: async () => ({
+          timeZone: await this.customers.timeZone(context.accountId),
+          cards: await this.customerCards.ofCustomers([id]),
+        }),
+        decide: (state, { timeZone }, now) => {
+          const events = updateCustomer(state, changes, { timeZone, now });
+          return { events, ...movedClaims(this.keys, context, id, state, events) };
+        },
+        answer: ({ state, given: { cards } }) => customerJson(state, cards.get(id) ?? []),
+      });
+    } catch (error) {
+      throw alreadyUsed(error);
+    }
+  }
+}
+
+export const customerHandlers = [CreateCustomerHandler, UpdateCustomerHandler];
+
+/** The claims that follow the change of a customer: what is new is taken, what is gone is released. */
+function movedClaims(
+  keys: PersonalKeys,
+  { accountId }: CommandContext,
+  id: number,
+  before: Customer | undefined,
+  events: CustomerEvent[],
+): { claims: Claim[]; releases: Claim[] } {
+  const stream = streamOf(customer, id);
+  const { taken, released } = movedValues(before, events);
+  const claim = ({ kind, value }: UniqueValue) => keys.claim(accountId, kind, value, stream);
+  return { claims: taken.map(claim), releases: released.map(claim) };
+}
+
+/** A refusal where others hold what was claimed: the claims' kinds are the names of the fields. */
+function alreadyUsed(error: unknown): unknown {
+  if (!(error instanceof ClaimTakenError)) return error;
   return new RejectedError(
-    Object.fromEntries(kinds.map((kind) => [kind, ['is already used by another customer']])),
+    Object.fromEntries(error.kinds.map((kind) => [kind, ['is already used by another customer']])),
     'validation_failed',
     'Look the customer up with the search, and use the one that exists.',
   );

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import {
   boolean,
+  clearable,
   integer,
   metadata,
   optional,
@@ -13,8 +14,17 @@ import {
 import { customerCardAnswer, customerCardDetailAnswer } from '#stamping/customer-card.dto.js';
 import type { CustomerCardJson } from '#stamping/customer-card.dto.js';
 import { isEmail, normalPhone } from './contact.js';
-import { digitsOf, foldCase, type Customer } from './customer.js';
-import type { Metadata } from './customer.events.js';
+import {
+  digitsOf,
+  foldCase,
+  type Customer,
+  type CustomerChanges,
+  type GivenReference,
+} from './customer.js';
+import type { PersonalFields } from './customer.events.js';
+
+/** UTC+14 */
+const FURTHEST_EAST_MS = 14 * 60 * 60_000;
 
 const email = text({ max: 254 })
   .refine(isEmail, 'must be an e-mail address')
@@ -59,19 +69,36 @@ const externalReferences = z
   )
   .max(100, 'must have at most 100 elements');
 
+/** Nowhere is it a later day; whether it is that late in the store is judged where its zone is known. */
+const birthday = pastDate(() => new Date(Date.now() + FURTHEST_EAST_MS).toISOString().slice(0, 10));
+
 export const createCustomerDto = z
   .object({
     first_name: text(),
     last_name: optional(text()),
     email: optional(email),
     phone: optional(phone),
-    birthday: optional(pastDate(() => new Date().toISOString().slice(0, 10))),
+    birthday: optional(birthday),
     metadata: orDefault(metadata(), {}),
     external_references: orDefault(externalReferences, []),
     marketing_consent: orDefault(boolean(), false),
     sms_consent: orDefault(boolean(), false),
   })
   .meta({ id: 'CustomerInput' });
+
+export const updateCustomerDto = z
+  .object({
+    first_name: text().optional(),
+    last_name: clearable(text()),
+    email: clearable(email),
+    phone: clearable(phone),
+    birthday: clearable(birthday),
+    metadata: metadata().optional(),
+    external_references: externalReferences.optional(),
+    marketing_consent: boolean().optional(),
+    sms_consent: boolean().optional(),
+  })
+  .meta({ id: 'CustomerChanges' });
 
 /** What stands beside the customer in the body of a creation. */
 export const enrolmentDto = z.object({
@@ -192,14 +219,8 @@ export function searchTerm(term: string): SearchTerm {
   };
 }
 
-export type CustomerInput = {
-  firstName: string;
-  lastName: string | null;
-  email: string | null;
-  phone: string | null;
-  birthday: string | null;
-  metadata: Metadata;
-  externalReferences: { source: string; externalId: string; metadata: Metadata }[];
+export type CustomerInput = Omit<PersonalFields, 'externalReferences'> & {
+  externalReferences: GivenReference[];
   marketingConsent: boolean;
   smsConsent: boolean;
 };
@@ -212,14 +233,37 @@ export function customerInput(input: z.infer<typeof createCustomerDto>): Custome
     phone: input.phone,
     birthday: input.birthday,
     metadata: input.metadata,
-    externalReferences: input.external_references.map((reference) => ({
-      source: reference.source,
-      externalId: reference.external_id,
-      metadata: reference.metadata,
-    })),
+    externalReferences: input.external_references.map(givenReference),
     marketingConsent: input.marketing_consent,
     smsConsent: input.sms_consent,
   };
+}
+
+/** Only what was named in the request. */
+export function customerChanges(input: z.infer<typeof updateCustomerDto>): CustomerChanges {
+  const { first_name, last_name, email, phone, birthday, metadata } = input;
+  const { external_references, marketing_consent, sms_consent } = input;
+  return {
+    ...(first_name !== undefined && { firstName: first_name }),
+    ...(last_name !== undefined && { lastName: last_name }),
+    ...(email !== undefined && { email }),
+    ...(phone !== undefined && { phone }),
+    ...(birthday !== undefined && { birthday }),
+    ...(metadata !== undefined && { metadata }),
+    ...(external_references !== undefined && {
+      externalReferences: external_references.map(givenReference),
+    }),
+    ...(marketing_consent !== undefined && { marketingConsent: marketing_consent }),
+    ...(sms_consent !== undefined && { smsConsent: sms_consent }),
+  };
+}
+
+function givenReference({
+  source,
+  external_id,
+  metadata,
+}: z.infer<typeof externalReferences>[number]): GivenReference {
+  return { source, externalId: external_id, metadata };
 }
 
 /** @throws InvalidFieldsError on the missing one when only one half of a reference is given */

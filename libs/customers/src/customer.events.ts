@@ -1,4 +1,4 @@
-export type Metadata = { [key: string]: unknown };
+import type { Metadata } from '#kernel/metadata.js';
 
 export type ExternalReference = {
   source: string;
@@ -38,4 +38,16 @@ export type CustomerCreated = {
   };
 };
 
-export type CustomerEvent = CustomerCreated;
+/** Whole new values, of nothing but what changed. */
+export type CustomerUpdated = {
+  type: 'CustomerUpdated';
+  data: {
+    customerId: number;
+    marketingConsent?: boolean;
+    smsConsent?: boolean;
+    /** Null once the person was erased. */
+    personal: Partial<PersonalFields> | null;
+  };
+};
+
+export type CustomerEvent = CustomerCreated | CustomerUpdated;

@@ -1,18 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
+import { mergeMetadata, metadataFault } from '#kernel/metadata.js';
 import { AT, given } from '../../../test/support/given.js';
 import { isEmail, normalPhone } from './contact.js';
 import {
   createCustomer,
   customer,
   foldCase,
-  mergeMetadata,
-  refuseEnrolment,
+  movedValues,
+  updateCustomer,
   upsertReferences,
+  type Customer,
+  type CustomerChanges,
 } from './customer.js';
 import { searchTerm } from './customer.dto.js';
 import type { CustomerEvent } from './customer.events.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
+
+const HERE = { timeZone: 'UTC', now: NOW };
 
 const anna = {
   customerId: 3,
@@ -36,10 +42,10 @@ const created: CustomerEvent = { type: 'CustomerCreated', data: anna };
 describe('create', () => {
   it('records the person', () => {
     given(customer)
-      .when(() => createCustomer(anna))
+      .when(() => createCustomer(anna, HERE))
       .then(created);
     given(customer)
-      .when(() => createCustomer(anna))
+      .when(() => createCustomer(anna, HERE))
       .thenState({
         id: 3,
         email: 'A@x.de',
@@ -52,10 +58,10 @@ describe('create', () => {
   it('needs one way to reach the person', () => {
     const personal = { ...anna.personal, email: null, phone: null };
     given(customer)
-      .when(() => createCustomer({ ...anna, personal }))
+      .when(() => createCustomer({ ...anna, personal }, HERE))
       .thenRejected({ fields: ['base'] });
     given(customer)
-      .when(() => createCustomer({ ...anna, personal: { ...personal, phone: '123' } }))
+      .when(() => createCustomer({ ...anna, personal: { ...personal, phone: '123' } }, HERE))
       .thenState({ phone: '123', email: null });
   });
 
@@ -72,12 +78,187 @@ describe('create', () => {
   });
 });
 
-describe('enrolment', () => {
-  it('is refused on a card that is archived or over', () => {
-    const open = { archivedAt: null, expiresAt: null };
-    expect(() => refuseEnrolment(open, NOW)).not.toThrow();
-    expect(() => refuseEnrolment({ ...open, archivedAt: AT }, NOW)).toThrow('card_id is archived');
-    expect(() => refuseEnrolment({ ...open, expiresAt: AT }, NOW)).toThrow('card_id has expired');
+describe('update', () => {
+  const update =
+    (changes: CustomerChanges, here = HERE) =>
+    (state: Customer | undefined): CustomerEvent[] =>
+      updateCustomer(state, changes, here);
+  const updated = (
+    personal: object | null,
+    consents: { marketingConsent?: boolean; smsConsent?: boolean } = {},
+  ): CustomerEvent => ({ type: 'CustomerUpdated', data: { customerId: 3, ...consents, personal } });
+
+  it('records what changed and nothing else', () => {
+    given(customer, created)
+      .when(update({ firstName: 'Ännä', lastName: null, marketingConsent: true, smsConsent: true }))
+      .then(updated({ lastName: null }, { smsConsent: true }));
+    given(customer, created)
+      .when(update({ smsConsent: true }))
+      .then(updated({}, { smsConsent: true }));
+    given(customer, created)
+      .when(update({ lastName: 'Şahin', email: null }))
+      .thenState({
+        firstName: 'Ännä',
+        lastName: 'Şahin',
+        email: null,
+        phone: '+4915112345678',
+        searchText: 'ännä şahin\n',
+      });
+  });
+
+  it('is no event when it is already so', () => {
+    given(customer, created).when(update({})).then();
+    given(customer, created)
+      .when(
+        update({
+          email: 'A@x.de',
+          birthday: null,
+          metadata: { gone: null },
+          externalReferences: [],
+        }),
+      )
+      .then();
+    const reference = { source: 'pos', externalId: '1', metadata: { a: { b: 1 } } };
+    given(
+      customer,
+      created,
+      updated({
+        metadata: { n: 1 },
+        externalReferences: [{ ...reference, createdAt: AT, updatedAt: AT }],
+      }),
+    )
+      .when(
+        update({
+          externalReferences: [reference, { ...reference, metadata: {} }],
+          metadata: { n: 1 },
+        }),
+      )
+      .then();
+  });
+
+  it('leaves one way to reach the person', () => {
+    given(customer, created)
+      .when(update({ email: null, phone: null }))
+      .thenRejected({ fields: ['base'] });
+    given(customer, created, updated({ phone: null }))
+      .when(update({ email: null }))
+      .thenRejected({ fields: ['base'] });
+    given(customer, created, updated({ phone: null }))
+      .when(update({ phone: '1', email: null }))
+      .then(updated({ phone: '1', email: null }));
+  });
+
+  it('merges metadata, and judges what it comes to', () => {
+    const many = (count: number, from = 0) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${from + i}`, from + i]));
+    const fifty = updated({ metadata: many(50) });
+    given(customer, created, fifty)
+      .when(update({ metadata: { k0: 'new' } }))
+      .then(updated({ metadata: { ...many(50), k0: 'new' } }));
+    given(customer, created, fifty)
+      .when(update({ metadata: { more: 1 } }))
+      .thenRejected({ fields: ['metadata'] });
+    given(customer, created, fifty)
+      .when(update({ metadata: { more: 1, k0: null } }))
+      .then(updated({ metadata: { ...many(49, 1), more: 1 } }));
+    const large = updated({ metadata: { a: 'x'.repeat(10_000) } });
+    given(customer, created, large)
+      .when(update({ metadata: { b: 'x'.repeat(10_000) } }))
+      .thenRejected({ fields: ['metadata'] });
+    given(customer, created, large)
+      .when(update({ metadata: { b: 'x'.repeat(10_000), a: null } }))
+      .thenState({ metadata: { b: 'x'.repeat(10_000) } });
+  });
+
+  it('adds references up to what one customer may have', () => {
+    const references = (count: number, metadata = {}) =>
+      Array.from({ length: count }, (_, i) => ({
+        source: 'pos',
+        externalId: String(i),
+        metadata,
+      }));
+    const hundred = updated({
+      externalReferences: references(100).map((one) => ({ ...one, createdAt: AT, updatedAt: AT })),
+    });
+    given(customer, created, hundred)
+      .when(update({ externalReferences: [{ source: 'crm', externalId: '1', metadata: {} }] }))
+      .thenRejected({ fields: ['external_references'] });
+    given(customer, created, hundred)
+      .when(update({ externalReferences: references(1, { a: 1 }) }))
+      .thenState({ updatedAt: AT });
+    given(customer, created)
+      .when(update({ externalReferences: references(20, { a: 'x'.repeat(15_000) }) }))
+      .thenRejected({ fields: ['external_references'] });
+  });
+
+  it('says every fault at once', () => {
+    given(customer, created)
+      .when(
+        update({
+          email: null,
+          phone: null,
+          birthday: '2026-03-02',
+          metadata: { a: 'x'.repeat(17_000) },
+        }),
+      )
+      .thenRejected({ fields: ['base', 'birthday', 'metadata'] });
+  });
+
+  it("counts birthdays by the day in the store's time zone", () => {
+    const late = new Date('2026-03-01T23:30:00.000Z');
+    given(customer, created)
+      .when(update({ birthday: '2026-03-02' }, { timeZone: 'UTC', now: late }))
+      .thenRejected({ fields: ['birthday'] });
+    given(customer, created)
+      .when(update({ birthday: '2026-03-02' }, { timeZone: 'Europe/Berlin', now: late }))
+      .then(updated({ birthday: '2026-03-02' }));
+  });
+
+  it('needs a customer', () => {
+    given(customer)
+      .when((state) => updateCustomer(state, {}, HERE))
+      .thenThrows(NotFoundError);
+  });
+
+  it('shows nothing of a person whose key is destroyed', () => {
+    const erased = { ...created, data: { ...anna, personal: null } };
+    expect(given(customer, erased, updated(null, { smsConsent: true })).state()).toMatchObject({
+      firstName: 'Erased',
+      email: null,
+      smsConsent: true,
+    });
+  });
+});
+
+describe('values of one customer alone', () => {
+  const state = given(customer, created).state();
+  const reference = { source: 'pos', externalId: '1', metadata: {}, createdAt: AT, updatedAt: AT };
+  const moved = (personal: object) =>
+    movedValues(state, [{ type: 'CustomerUpdated', data: { customerId: 3, personal } }]);
+
+  it('are taken when they are new and released when they are gone', () => {
+    expect(movedValues(undefined, [created])).toEqual({
+      taken: [
+        { kind: 'email', value: 'a@x.de' },
+        { kind: 'phone', value: '+4915112345678' },
+      ],
+      released: [],
+    });
+    expect(moved({ email: 'b@x.de', phone: null, externalReferences: [reference] })).toEqual({
+      taken: [
+        { kind: 'email', value: 'b@x.de' },
+        { kind: 'external_references', value: '["pos","1"]' },
+      ],
+      released: [
+        { kind: 'email', value: 'a@x.de' },
+        { kind: 'phone', value: '+4915112345678' },
+      ],
+    });
+  });
+
+  it('stay where only their case changes', () => {
+    expect(moved({ email: 'a@X.DE' })).toEqual({ taken: [], released: [] });
+    expect(movedValues(state, [])).toEqual({ taken: [], released: [] });
   });
 });
 
@@ -109,6 +290,15 @@ describe('external references', () => {
 });
 
 describe('metadata', () => {
+  it('is bounded in keys and bytes', () => {
+    const keys = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
+    expect(metadataFault(keys(50))).toBeUndefined();
+    expect(metadataFault(keys(51))).toBe('must have at most 50 keys');
+    expect(metadataFault({ a: 'é'.repeat(8_180) })).toBeUndefined();
+    expect(metadataFault({ a: 'é'.repeat(8_200) })).toBe('must have at most 16 KiB');
+  });
+
   it('is merged shallowly, and a null removes its key', () => {
     expect(mergeMetadata({ a: 1, b: { c: 1 } }, { a: null, b: { d: 2 } })).toEqual({ b: { d: 2 } });
   });
@@ -138,8 +328,18 @@ describe('contact', () => {
     },
   );
 
-  it('ignores case beyond ASCII', () => {
-    expect(foldCase('ÄÖÜ É')).toBe('äöü é');
+  it.each([
+    ['ÄÖÜ É', 'äöü é'],
+    ['STRASSE', 'straße'],
+    ['İstanbul', 'ISTANBUL'],
+    ['ısparta', 'Isparta'],
+    ['ΟΔΥΣΣΕΥΣ', 'οδυσσευς'],
+    ['σ', 'ς'],
+    ['RENE\u0301E', 'renée'],
+    ['ｗｉｄｅ', 'WIDE'],
+  ])('%s and %s are found alike', (one, other) => {
+    expect(foldCase(one)).toBe(foldCase(other));
+    expect(foldCase(foldCase(one))).toBe(foldCase(one));
   });
 });
 

@@ -1,19 +1,21 @@
-import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { CreateCustomer } from './customer.commands.js';
+import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
 import {
   createCustomerDto,
   createdCustomerAnswer,
   customerAnswer,
+  customerChanges,
   customerFilter,
   customerInput,
   customerListAnswer,
   customerListQuery,
   enrolmentDto,
+  updateCustomerDto,
   type CreatedCustomerJson,
   type CustomerJson,
   type CustomerListJson,
@@ -84,5 +86,33 @@ export class CustomersController {
     return this.commands.execute(
       new CreateCustomer(context, customerInput(input), input.card_id, input.send_card_links),
     );
+  }
+
+  @Patch(':id')
+  @Endpoint({
+    id: 'updateCustomer',
+    tag: 'Customers',
+    summary: 'Change what is named',
+    description:
+      'Keys of metadata are merged and external_references added to what is there. Sends customer.updated, unless only external_references changed.',
+    path: ['account_id', 'id'],
+    body: updateCustomerDto,
+    wrapper: 'customer',
+    status: 200,
+    answer: customerAnswer,
+    errors: [404, 422],
+  })
+  async update(
+    @Context() context: CommandContext,
+    @Param('id') path: string,
+    @Body() body: unknown,
+  ): Promise<CustomerJson> {
+    const id = pathId(path);
+    const input = await readBody(updateCustomerDto, body, {
+      wrapper: 'customer',
+      bare: Object.keys(createCustomerDto.shape),
+      record: () => this.customers.find(context.accountId, id),
+    });
+    return this.commands.execute(new UpdateCustomer(context, id, customerChanges(input)));
   }
 }

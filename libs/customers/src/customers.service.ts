@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer } from './customer.js';
 import {
@@ -55,6 +57,17 @@ export class CustomersService {
     const [found] = await this.withCards(rows);
     if (!found) throw new NotFoundError('Customer');
     return found;
+  }
+
+  /** The store's own: in it days and birthdays are counted. */
+  async timeZone(accountId: number): Promise<string> {
+    const [row] = await ask<{ time_zone: string }>(poolOf(this.source), {
+      name: 'customers_time_zone',
+      text: `select state ->> 'timeZone' as time_zone from accounts where id = $1`,
+      values: [accountId],
+    });
+    if (!row) throw new NotFoundError('Store');
+    return row.time_zone;
   }
 
   private async withCards(rows: CustomerRow[]): Promise<CustomerJson[]> {

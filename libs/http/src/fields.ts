@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 
 /**
  * Field types of the contract's section 1. Each reads what clients really send (integer strings, 0 and
@@ -227,33 +228,34 @@ function isRealDay(iso: string): boolean {
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
 }
 
-const METADATA = { keys: 50, bytes: 16 * 1024, depth: 16 };
+const METADATA_DEPTH = 16;
 
-/** A JSON object for other systems' own use: at most 50 keys and 16 KiB. */
+/**
+ * A JSON object for other systems' own use: at most 50 keys and 16 KiB. A null removes its key, so that
+ * it does not count; what a merge comes to is judged where it is merged.
+ */
 export function metadata() {
   return field(
-    (value): Checked<Record<string, unknown>> => {
+    (value): Checked<Metadata> => {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
         return { fault: 'must be an object' };
       }
-      if (Object.keys(value).length > METADATA.keys) {
-        return { fault: `must have at most ${METADATA.keys} keys` };
-      }
-      const fault = jsonFault(value, METADATA.depth);
-      if (fault) return { fault };
-      if (Buffer.byteLength(JSON.stringify(value)) > METADATA.bytes) {
-        return { fault: 'must have at most 16 KiB' };
-      }
-      return { value: { ...value } };
+      const fault =
+        jsonFault(value, METADATA_DEPTH) ?? metadataFault(mergeMetadata({}, value as Metadata));
+      return fault ? { fault } : { value: { ...value } };
     },
-    { type: 'object', additionalProperties: true, maxProperties: METADATA.keys },
+    {
+      type: 'object',
+      additionalProperties: true,
+      description: 'Merged key by key, a null removes its key; at most 50 keys and 16 KiB',
+    },
   );
 }
 
 function jsonFault(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return textFault(value);
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth === 0) return `must not be nested deeper than ${METADATA.depth} levels`;
+  if (depth === 0) return `must not be nested deeper than ${METADATA_DEPTH} levels`;
   for (const [key, inner] of Object.entries(value)) {
     const fault = textFault(key) ?? jsonFault(inner, depth - 1);
     if (fault) return fault;

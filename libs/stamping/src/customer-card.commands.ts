@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { randomInt, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
@@ -7,7 +8,15 @@ import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
 import { CommandPipeline, type Decision } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf, type Loaded } from '#event-store/rows.js';
-import { customerCard, redeem, stamp, type CustomerCard, type Template } from './customer-card.js';
+import {
+  customerCard,
+  issue,
+  redeem,
+  refuseEnrolment,
+  stamp,
+  type CustomerCard,
+  type Template,
+} from './customer-card.js';
 import {
   customerCardDetailJson,
   redemptionJson,
@@ -25,9 +34,96 @@ import { CustomerCardsService } from './customer-cards.service.js';
 import { ReceiptsService } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
 
+const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
+const CODE_LENGTH = 8;
+const CODE_TRIES = 5;
+
 type CardPath = { customerId: number; id: number };
 
 type Deed = Circumstances & { source: 'api' | 'pos'; occurredAt: Date | undefined };
+
+export class EnrolCustomer extends Command<CustomerCardDetailJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly customerId: number,
+    readonly cardId: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(EnrolCustomer)
+export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly templates: TemplatesService,
+    private readonly keys: PersonalKeys,
+    private readonly customerCards: CustomerCardsService,
+    private readonly source: DataSource,
+  ) {}
+
+  async execute({ context, customerId, cardId }: EnrolCustomer): Promise<CustomerCardDetailJson> {
+    const { accountId } = context;
+    const id = await nextId(this.source, 'customer_cards_id');
+    try {
+      return await withFreeCode(() =>
+        this.pipeline.handleCommand({
+          rows: customerCardRows,
+          id,
+          context,
+          given: async () => {
+            await this.customerCards.refuseUnknownCustomer(accountId, customerId);
+            return this.templates.find(accountId, cardId);
+          },
+          decide: (_state, template, now) =>
+            enrolment(this.keys, { id, accountId, customerId }, template, now),
+          answer: ({ state, given: template, now }) =>
+            customerCardDetailJson(state, this.customerCards.showing(template, now)),
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof ClaimTakenError)) throw error;
+      throw new RejectedError(
+        { card_id: ['is a card that the customer already has'] },
+        'validation_failed',
+        "Use the customer card that is there: it stands in the customer's customer_cards.",
+      );
+    }
+  }
+}
+
+/** A new customer card and what it alone may hold: its code, and its place on the template. */
+export function enrolment(
+  keys: PersonalKeys,
+  ids: { id: number; accountId: number; customerId: number },
+  template: Template,
+  now: Date,
+): { events: CustomerCardEvent[]; claims: Claim[] } {
+  refuseEnrolment(template, now);
+  const code = Array.from({ length: CODE_LENGTH }, () =>
+    CODE_ALPHABET.charAt(randomInt(CODE_ALPHABET.length)),
+  ).join('');
+  const stream = streamOf(customerCard, ids.id);
+  return {
+    events: issue({ ...ids, uuid: randomUUID(), code }, template),
+    claims: [
+      keys.claim(ids.accountId, 'card_code', code, stream),
+      keys.claim(ids.accountId, 'enrolment', `${ids.customerId} ${template.cardId}`, stream),
+    ],
+  };
+}
+
+/** Codes are drawn at random, and in a large store one may be taken: another is drawn then. */
+export async function withFreeCode<R>(enrol: () => Promise<R>): Promise<R> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await enrol();
+    } catch (error) {
+      const again = error instanceof ClaimTakenError && error.kinds.includes('card_code');
+      if (!again || tries === CODE_TRIES) throw error;
+    }
+  }
+}
 
 /** Answers with the card right after the deed, which may be an earlier one with the same receipt number. */
 export class StampCustomerCard extends Command<CustomerCardDetailJson> {
@@ -140,7 +236,11 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
   }
 }
 
-export const customerCardHandlers = [StampCustomerCardHandler, RedeemRewardHandler];
+export const customerCardHandlers = [
+  EnrolCustomerHandler,
+  StampCustomerCardHandler,
+  RedeemRewardHandler,
+];
 
 /**
  * A receipt number counts once for ever: it is looked at before any rule, and where two requests race

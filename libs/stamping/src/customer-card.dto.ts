@@ -20,6 +20,10 @@ const circumstances = {
   source: orDefault(oneOf(['api', 'pos']), 'api'),
 };
 
+export const enrolDto = z
+  .object({ card_id: integer({ min: 1 }) })
+  .meta({ id: 'CustomerCardInput' });
+
 export const stampDto = z
   .object({ stamps: integer({ min: 1, max: 100 }), ...circumstances })
   .meta({ id: 'StampInput' });

@@ -7,6 +7,7 @@ import {
   issue,
   progressPercentage,
   redeem,
+  refuseEnrolment,
   stamp,
   statusOf,
   type Redeem,
@@ -334,5 +335,17 @@ describe('what a card shows', () => {
     expect(availableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
     const inactive = { ...template, rewards: [{ ...coffee, active: false }, cake] };
     expect(availableRewards(state, inactive).map((reward) => reward.id)).toEqual([2]);
+  });
+});
+
+describe('enrolment', () => {
+  it('is refused on a card that is archived or over', () => {
+    expect(() => refuseEnrolment(template, NOW)).not.toThrow();
+    expect(() => refuseEnrolment({ ...template, archivedAt: AT }, NOW)).toThrow(
+      'card_id is archived',
+    );
+    expect(() => refuseEnrolment({ ...template, expiresAt: AT }, NOW)).toThrow(
+      'card_id has expired',
+    );
   });
 });

@@ -1,4 +1,5 @@
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { dayIn } from '#kernel/day.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { Circumstances, CustomerCardEvent, StampSource } from './customer-card.events.js';
 
@@ -107,6 +108,12 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     }
   },
 };
+
+/** A card that is archived or over takes nobody new (contract section 4). */
+export function refuseEnrolment(card: Pick<Template, 'archivedAt' | 'expiresAt'>, now: Date): void {
+  if (card.archivedAt !== null) throw new RejectedError({ card_id: ['is archived'] });
+  if (isExpired(card, now)) throw new RejectedError({ card_id: ['has expired'] });
+}
 
 /** Enrols a customer, with the card's welcome stamps and whatever they unlock. */
 export function issue(
@@ -327,15 +334,4 @@ function withStamping(stampings: Stamping[], at: number, stamps: number): Stampi
   return [...stampings.filter((stamping) => stamping !== same), added]
     .sort((a, b) => a.first - b.first)
     .slice(-QUARTERS_KEPT);
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function dayIn(timeZone: string, at: number): string {
-  let format = formats.get(timeZone);
-  if (!format) {
-    format = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' });
-    formats.set(timeZone, format);
-  }
-  return format.format(at);
 }

@@ -5,11 +5,12 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { pathId, readBody } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { RedeemReward, StampCustomerCard } from './customer-card.commands.js';
+import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {
   circumstancesOf,
   customerCardAnswer,
   customerCardDetailAnswer,
+  enrolDto,
   redeemDto,
   redemptionAnswer,
   stampDto,
@@ -60,6 +61,31 @@ export class CustomerCardsController {
     @Param() path: Path,
   ): Promise<CustomerCardDetailJson> {
     return this.customerCards.find(accountId, idsOf(path));
+  }
+
+  @Post()
+  @Endpoint({
+    id: 'enrolCustomer',
+    tag: 'Customer cards',
+    summary: 'Enrol a customer on a card, with its welcome stamps',
+    description:
+      'Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for what they reach. A customer has at most one card of each template.',
+    path: ['account_id', 'customer_id'],
+    body: enrolDto,
+    status: 201,
+    answer: customerCardDetailAnswer,
+    errors: [404, 422],
+  })
+  async enrol(
+    @Context() context: CommandContext,
+    @Param('customer_id') path: string,
+    @Body() body: unknown,
+  ): Promise<CustomerCardDetailJson> {
+    const customerId = pathId(path);
+    const { card_id } = await readBody(enrolDto, body, {
+      record: () => this.customerCards.refuseUnknownCustomer(context.accountId, customerId),
+    });
+    return this.commands.execute(new EnrolCustomer(context, customerId, card_id));
   }
 
   @Post(':id/stamp')

@@ -2,6 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import type { CustomerCard } from './customer-card.js';
 import {
@@ -24,20 +26,17 @@ export class CustomerCardsService {
 
   /** @throws NotFoundError when the store has no such customer */
   async list(accountId: number, customerId: number): Promise<CustomerCardJson[]> {
-    const customers: unknown[] = await this.source.query(
-      'select 1 from customers where id = $1 and account_id = $2',
-      [customerId, accountId],
-    );
-    if (customers.length === 0) throw new NotFoundError('Customer');
+    await this.refuseUnknownCustomer(accountId, customerId);
     return (await this.ofCustomers([customerId])).get(customerId) ?? [];
   }
 
   /** Each customer's cards, by id. */
   async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
-    const rows: CustomerCardRow[] = await this.source.query(
-      'select state from customer_cards where customer_id = any ($1) order by customer_id, id',
-      [customerIds],
-    );
+    const rows = await ask<CustomerCardRow>(poolOf(this.source), {
+      name: 'customer_cards_of_customers',
+      text: 'select state from customer_cards where customer_id = any ($1) order by customer_id, id',
+      values: [customerIds],
+    });
     const templates = await this.templates.load([...new Set(rows.map((row) => row.state.cardId))]);
     const cards = new Map<number, CustomerCardJson[]>(customerIds.map((id) => [id, []]));
     for (const { state } of rows) {
@@ -62,6 +61,16 @@ export class CustomerCardsService {
     if (!row) throw new NotFoundError('Customer card');
     const template = await this.templates.find(accountId, row.state.cardId);
     return customerCardDetailJson(row.state, this.showing(template, new Date()));
+  }
+
+  /** @throws NotFoundError when the store has no such customer */
+  async refuseUnknownCustomer(accountId: number, customerId: number): Promise<void> {
+    const customers = await ask(poolOf(this.source), {
+      name: 'customer_cards_customer',
+      text: 'select 1 from customers where id = $1 and account_id = $2',
+      values: [customerId, accountId],
+    });
+    if (customers.length === 0) throw new NotFoundError('Customer');
   }
 
   showing<T>(template: T, now: Date): { template: T; now: Date; publicUrl: string } {

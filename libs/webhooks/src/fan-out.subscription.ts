@@ -181,6 +181,7 @@ export class FanOut {
     for (const [i, { event, customerId }] of rendered.entries()) {
       const stored = wanted[i];
       if (!stored) throw new Error('rendering keeps the number of events');
+      if (!event) continue;
       const body = await this.keys.sealText(
         customerId,
         JSON.stringify(event),

@@ -13,6 +13,7 @@ import type { CustomerEvent } from '#customers/customer.events.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import {
   publicCustomerCardEvent,
@@ -22,7 +23,8 @@ import {
 } from './public-events.js';
 import { StreamFolds } from './stream-folds.service.js';
 
-export type Rendered = { event: PublicEvent; customerId: number };
+/** Without an event there is nothing to tell. */
+export type Rendered = { event: PublicEvent | undefined; customerId: number };
 
 const NAMES = {
   name: 'webhook_customer_names',
@@ -41,6 +43,7 @@ export class PublicEventsService {
     private readonly keys: PersonalKeys,
     private readonly folds: StreamFolds,
     private readonly templates: TemplatesService,
+    private readonly customerCards: CustomerCardsService,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -62,14 +65,20 @@ export class PublicEventsService {
   }
 
   private async renderCustomers(events: StoredEvent[]): Promise<Map<string, Rendered>> {
-    const states = await this.folds.statesAfter(customerRows, events);
+    const states = await this.folds.statesAround(customerRows, events);
+    const updated = events.filter(({ revision }) => revision > 0);
+    const cards = await this.customerCards.ofCustomers(
+      updated.map(({ id, stream }) => found(states.get(id), stream).after.id),
+    );
     return new Map(
       events.map((event) => {
-        const state = found(states.get(event.id), event.stream);
-        // A customer's cards begin after it, so as the event left it there are none.
-        const subject = { customer: customerJson(state, []) };
-        const publicEvent = publicCustomerEvent(recorded<CustomerEvent>(event), subject);
-        return [event.id, { event: publicEvent, customerId: state.id }];
+        const { before, after } = found(states.get(event.id), event.stream);
+        const publicEvent = publicCustomerEvent(recorded<CustomerEvent>(event), {
+          // A customer's cards begin after it: as its creation left it there are none.
+          customer: customerJson(after, event.revision > 0 ? (cards.get(after.id) ?? []) : []),
+          before: before && customerJson(before, []),
+        });
+        return [event.id, { event: publicEvent, customerId: after.id }];
       }),
     );
   }

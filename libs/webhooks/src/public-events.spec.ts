@@ -8,6 +8,7 @@ import {
   publicCustomerEvent,
   publicTypeOf,
   type CustomerCardSubject,
+  type CustomerSubject,
 } from './public-events.js';
 
 const ID = '018f3c1e-1111-7222-8333-444455556666';
@@ -48,6 +49,23 @@ const CIRCUMSTANCES = {
   silent: false,
   personal: { note: 'secret' },
 };
+
+const PERSON = {
+  id: 31,
+  first_name: 'Ada',
+  last_name: null,
+  email: 'ada@example.com',
+  phone: null,
+  birthday: null,
+  metadata: {},
+  marketing_consent: false,
+  sms_consent: false,
+};
+
+function updated(subject: CustomerSubject) {
+  const data = { customerId: 31, personal: null };
+  return publicCustomerEvent({ type: 'CustomerUpdated', id: ID, meta: META, data }, subject);
+}
 
 function rendered(event: CustomerCardEvent) {
   return publicCustomerCardEvent({ ...event, id: ID, meta: META }, SUBJECT);
@@ -90,10 +108,28 @@ describe('public events', () => {
           personal: null,
         },
       },
-      { customer: { id: 31, first_name: 'Ada' } },
+      { customer: PERSON, before: undefined },
     );
-    expect(event.type).toBe('customer.created');
-    expect(event.data).toEqual({ id: 31, first_name: 'Ada', source: 'poster' });
+    expect(event?.type).toBe('customer.created');
+    expect(event?.data).toEqual({ ...PERSON, source: 'poster' });
+  });
+
+  it('customer.updated is the customer with the whole old value of each that changed', () => {
+    const before = { ...PERSON, last_name: 'King', metadata: { tier: 'gold', visits: 3 } };
+    const after = { ...PERSON, last_name: null, metadata: { tier: 'gold', visits: 4 } };
+    const event = updated({ customer: after, before });
+    expect(event?.type).toBe('customer.updated');
+    expect(event?.data).toEqual(after);
+    expect(event?.previous_attributes).toEqual({
+      last_name: 'King',
+      metadata: { tier: 'gold', visits: 3 },
+    });
+  });
+
+  it('customer.updated tells nothing when only what receivers are not told of changed', () => {
+    const reference = { source: 'pos', external_id: '1' };
+    const after = { ...PERSON, external_references: [reference] };
+    expect(updated({ customer: after, before: { ...PERSON, metadata: {} } })).toBeUndefined();
   });
 
   it('stamp.earned tells what was added, what it came to, and no note', () => {

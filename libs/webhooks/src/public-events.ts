@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { publicEventId } from '#kernel/public-id.js';
 import type { CustomerEvent } from '#customers/customer.events.js';
@@ -12,12 +13,28 @@ export type PublicEvent = {
   timestamp: string;
   account_id: number;
   data: object;
+  /** Of customer.updated: the whole old value of each that changed. */
+  previous_attributes?: object;
 };
 
 type Recorded<E> = E & { id: string; meta: EventMeta };
 
-/** A customer as the event left it, in the wire's shape. */
-export type CustomerSubject = { customer: object };
+/** A customer as the event left it, and as it found it, in the wire's shape. */
+export type CustomerSubject = { customer: CustomerShape; before: CustomerShape | undefined };
+
+/** What receivers are told the old values of (contract section 10). */
+const TOLD_CHANGES = [
+  'first_name',
+  'last_name',
+  'email',
+  'phone',
+  'birthday',
+  'metadata',
+  'marketing_consent',
+  'sms_consent',
+] as const;
+
+type CustomerShape = { [name in (typeof TOLD_CHANGES)[number]]: unknown };
 
 /** A customer card as the event left it; names of others are as of rendering. */
 export type CustomerCardSubject = {
@@ -39,6 +56,7 @@ export type CustomerName = {
 
 const PUBLIC_TYPES: Record<(CustomerEvent | CustomerCardEvent)['type'], PublicEventType> = {
   CustomerCreated: 'customer.created',
+  CustomerUpdated: 'customer.updated',
   CustomerCardIssued: 'customer_card.created',
   StampsEarned: 'stamp.earned',
   RewardUnlocked: 'reward.unlocked',
@@ -52,11 +70,24 @@ export function publicTypeOf(storedType: string): PublicEventType | undefined {
     : undefined;
 }
 
+/** Nothing where nothing changed that receivers are told of: only external references, say. */
 export function publicCustomerEvent(
   event: Recorded<CustomerEvent>,
-  subject: CustomerSubject,
-): PublicEvent {
-  return envelope(event, { ...subject.customer, source: event.data.source });
+  { customer, before }: CustomerSubject,
+): PublicEvent | undefined {
+  switch (event.type) {
+    case 'CustomerCreated':
+      return envelope(event, { ...customer, source: event.data.source });
+    case 'CustomerUpdated': {
+      if (!before) throw new Error(`event ${event.id} changes a customer that was not there`);
+      const changed = TOLD_CHANGES.filter(
+        (name) => !isDeepStrictEqual(before[name], customer[name]),
+      );
+      if (changed.length === 0) return undefined;
+      const previous = Object.fromEntries(changed.map((name) => [name, before[name]]));
+      return { ...envelope(event, customer), previous_attributes: previous };
+    }
+  }
 }
 
 export function publicCustomerCardEvent(

@@ -47,6 +47,36 @@ export class StreamFolds {
     return states;
   }
 
+  /**
+   * The same, and where it stood right before each event: nowhere before the first.
+   * @returns by event id
+   */
+  async statesAround<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    events: StoredEvent[],
+  ): Promise<Map<string, { before: S | undefined; after: S }>> {
+    const states = new Map<string, { before: S | undefined; after: S }>();
+    for (const event of events) {
+      const { stream, revision } = event;
+      const before = revision === 0 ? undefined : await this.at(rows, stream, revision - 1);
+      const after = evolved(rows, before, [event]);
+      this.known.set(stream, after);
+      states.set(event.id, { before: before?.state, after: after.state });
+    }
+    return states;
+  }
+
+  private async at<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    stream: string,
+    revision: number,
+  ): Promise<Fold<S>> {
+    const last = this.known.get(stream) as Fold<S> | undefined;
+    if (last?.revision === revision) return last;
+    const from = last && last.revision < revision ? last : undefined;
+    return this.fold(rows, { stream, revision }, from);
+  }
+
   private async after<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
     event: StoredEvent,
@@ -65,7 +95,7 @@ export class StreamFolds {
 
   private async fold<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
-    { stream, revision }: StoredEvent,
+    { stream, revision }: Pick<StoredEvent, 'stream' | 'revision'>,
     from: Fold<S> | undefined,
   ): Promise<Fold<S>> {
     let fold = from;

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { DeliveryQueue } from './delivery-queue.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -12,6 +13,7 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
 /** The dispatcher's part of webhooks; the API of subscriptions is `webhooks.module.ts`. */
 @Module({
   providers: [
+    CustomerCardsService,
     DeliveryQueue,
     DeliveryWorker,
     FanOut,

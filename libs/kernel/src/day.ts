@@ -1,0 +1,15 @@
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/**
+ * The calendar day of a moment in a time zone, as YYYY-MM-DD.
+ * @param timeZone IANA name
+ * @param at ms since 1970
+ */
+export function dayIn(timeZone: string, at: number): string {
+  let format = formats.get(timeZone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' });
+    formats.set(timeZone, format);
+  }
+  return format.format(at);
+}
