@@ -1,10 +1,11 @@
-import { Body, Controller, Get, Patch } from '@nestjs/common';
+import { Body, Controller, Get, Patch, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { readBody } from '#http/body.js';
+import { readBody, readQuery } from '#http/body.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { Paged, pageQuery, Pages } from '#http/page.js';
 import { UpdateAccount } from './account.commands.js';
 import {
   accountAnswer,
@@ -26,11 +27,21 @@ export class AccountsController {
     id: 'listAccounts',
     tag: 'Stores',
     summary: 'The stores that the token reaches, by id',
+    query: pageQuery,
     status: 200,
     answer: z.array(accountAnswer),
+    errors: [422],
   })
-  list(@Authenticated() { userId }: Caller): Promise<AccountJson[]> {
-    return this.accounts.listFor(userId);
+  list(
+    @Authenticated() { userId }: Caller,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
+  ): Promise<AccountJson[]> {
+    return pages.answer(
+      readQuery(pageQuery, given),
+      (range) => this.accounts.listFor(userId, range),
+      ({ id }) => [id],
+    );
   }
 
   @Get(':account_id')

@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
+import type { Range } from '#http/page.js';
 import type { Account } from './account.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
@@ -23,10 +24,11 @@ export class AccountsService {
   constructor(private readonly source: DataSource) {}
 
   /** Every store that the user belongs to. */
-  async listFor(userId: number): Promise<AccountJson[]> {
+  async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
     const rows: AccountRow[] = await this.source.query(
-      `${ACCOUNTS} join memberships m on m.account_id = a.id and m.user_id = $1 order by a.id`,
-      [userId],
+      `${ACCOUNTS} join memberships m on m.account_id = a.id
+       where m.user_id = $1 and m.account_id > $2 order by m.account_id limit $3`,
+      [userId, after?.[0] ?? 0, limit],
     );
     return rows.map((row) => accountJson(row.state, row));
   }

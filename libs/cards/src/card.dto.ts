@@ -11,6 +11,7 @@ import {
   text,
   time,
 } from '#http/fields.js';
+import { pageQuery } from '#http/page.js';
 import type { Card } from './card.js';
 import type { AuxiliaryField, CardAttributes } from './card.events.js';
 
@@ -178,7 +179,7 @@ export function cardAttributes(input: Changes): Partial<CardAttributes> {
   );
 }
 
-export const cardListQuery = z.object({
+export const cardListQuery = pageQuery.extend({
   scope: z
     .unknown()
     .optional()

@@ -5,6 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { Paged, Pages } from '#http/page.js';
 import { ArchiveCard, CreateCard, UnarchiveCard, UpdateCard } from './card.commands.js';
 import {
   cardAnswer,
@@ -32,10 +33,19 @@ export class CardsController {
     query: cardListQuery,
     status: 200,
     answer: z.array(cardAnswer),
-    errors: [404],
+    errors: [404, 422],
   })
-  list(@Context() { accountId }: CommandContext, @Query() query: unknown): Promise<CardJson[]> {
-    return this.cards.list(accountId, readQuery(cardListQuery, query).scope);
+  list(
+    @Context() { accountId }: CommandContext,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
+  ): Promise<CardJson[]> {
+    const { scope, ...page } = readQuery(cardListQuery, given);
+    return pages.answer(
+      page,
+      (range) => this.cards.list(accountId, scope, range),
+      ({ id }) => [id],
+    );
   }
 
   @Get(':id')

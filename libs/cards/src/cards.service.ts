@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
+import type { Range } from '#http/page.js';
 import type { Card } from './card.js';
 import { cardJson, type CardJson } from './card.dto.js';
 
@@ -19,12 +20,17 @@ const CARDS = `select c.state, ${COUNTS} from cards c`;
 export class CardsService {
   constructor(private readonly source: DataSource) {}
 
-  async list(accountId: number, scope: 'active' | 'archived' | 'all'): Promise<CardJson[]> {
+  async list(
+    accountId: number,
+    scope: 'active' | 'archived' | 'all',
+    { after, limit }: Range,
+  ): Promise<CardJson[]> {
     const rows: CardRow[] = await this.source.query(
       `${CARDS} where c.account_id = $1
          and ($2 = 'all' or (c.state ->> 'archivedAt' is null) = ($2 = 'active'))
-       order by c.id`,
-      [accountId, scope],
+         and c.id > $3
+       order by c.id limit $4`,
+      [accountId, scope, after?.[0] ?? 0, limit],
     );
     return rows.map(json);
   }

@@ -3,6 +3,14 @@ import { Identity } from './migrations/0002-identity.js';
 import { Webhooks } from './migrations/0003-webhooks.js';
 import { Intents } from './migrations/0004-intents.js';
 import { OutcomesLocationsPosters } from './migrations/0005-outcomes-locations-posters.js';
+import { Lists } from './migrations/0006-lists.js';
 
 /** In order. Named one by one: globs find different files in sources and in the build. */
-export const migrations = [EventStore, Identity, Webhooks, Intents, OutcomesLocationsPosters];
+export const migrations = [
+  EventStore,
+  Identity,
+  Webhooks,
+  Intents,
+  OutcomesLocationsPosters,
+  Lists,
+];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { boolean, clearable, integer, optional, orDefault, text } from '#http/fields.js';
+import { pageQuery } from '#http/page.js';
 import type { Reward } from './reward.js';
 import type { RewardAttributes } from './reward.events.js';
 
@@ -29,7 +30,7 @@ export const updateRewardDto = z
   })
   .meta({ id: 'RewardChanges' });
 
-export const rewardListQuery = z.object({
+export const rewardListQuery = pageQuery.extend({
   card_id: optional(integer({ min: 1 })),
   active: z
     .unknown()

@@ -5,6 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { Paged, Pages } from '#http/page.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
 import {
   createRewardDto,
@@ -34,8 +35,17 @@ export class RewardsController {
     answer: z.array(rewardAnswer),
     errors: [404, 422],
   })
-  list(@Context() { accountId }: CommandContext, @Query() query: unknown): Promise<RewardJson[]> {
-    return this.rewards.list(accountId, readQuery(rewardListQuery, query));
+  list(
+    @Context() { accountId }: CommandContext,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
+  ): Promise<RewardJson[]> {
+    const { card_id: cardId, active, ...page } = readQuery(rewardListQuery, given);
+    return pages.answer(
+      page,
+      (range) => this.rewards.list(accountId, { cardId, active }, range),
+      ({ id, card_id, position, stamps_required }) => [card_id, position, stamps_required, id],
+    );
   }
 
   @Get(':id')

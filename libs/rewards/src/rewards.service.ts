@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
+import type { Range } from '#http/page.js';
 import type { Reward } from './reward.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
 
@@ -14,15 +15,19 @@ export class RewardsService {
 
   async list(
     accountId: number,
-    filter: { card_id: number | null; active: boolean | null },
+    filter: { cardId: number | null; active: boolean | null },
+    { after, limit }: Range,
   ): Promise<RewardJson[]> {
     const rows: RewardRow[] = await this.source.query(
       `select state from rewards
        where account_id = $1 and state ->> 'deletedAt' is null
          and ($2::bigint is null or card_id = $2)
          and ($3::boolean is null or (state ->> 'active')::boolean = $3)
-       order by card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id`,
-      [accountId, filter.card_id, filter.active],
+         and (card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id)
+           > ($4::bigint, $5::bigint, $6::bigint, $7::bigint)
+       order by card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id
+       limit $8`,
+      [accountId, filter.cardId, filter.active, ...(after ?? [0, 0, 0, 0]), limit],
     );
     return rows.map(({ state }) => rewardJson(state));
   }

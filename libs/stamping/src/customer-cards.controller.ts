@@ -1,10 +1,11 @@
-import { Body, Controller, Get, Param, Post } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody } from '#http/body.js';
+import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { Paged, pageQuery, Pages } from '#http/page.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {
   circumstancesOf,
@@ -35,15 +36,24 @@ export class CustomerCardsController {
     tag: 'Customer cards',
     summary: "A customer's cards, by id",
     path: ['account_id', 'customer_id'],
+    query: pageQuery,
     status: 200,
     answer: z.array(customerCardAnswer),
-    errors: [404],
+    errors: [404, 422],
   })
-  list(
+  async list(
     @Context() { accountId }: CommandContext,
-    @Param('customer_id') customerId: string,
+    @Param('customer_id') path: string,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
   ): Promise<CustomerCardJson[]> {
-    return this.customerCards.list(accountId, pathId(customerId));
+    const customerId = pathId(path);
+    await this.customerCards.refuseUnknownCustomer(accountId, customerId);
+    return pages.answer(
+      readQuery(pageQuery, given),
+      (range) => this.customerCards.list(customerId, range),
+      ({ id }) => [id],
+    );
   }
 
   @Get(':id')

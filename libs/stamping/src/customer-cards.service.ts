@@ -5,6 +5,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
+import type { Range } from '#http/page.js';
 import type { CustomerCard } from './customer-card.js';
 import {
   customerCardDetailJson,
@@ -24,10 +25,12 @@ export class CustomerCardsService {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** @throws NotFoundError when the store has no such customer */
-  async list(accountId: number, customerId: number): Promise<CustomerCardJson[]> {
-    await this.refuseUnknownCustomer(accountId, customerId);
-    return (await this.ofCustomers([customerId])).get(customerId) ?? [];
+  async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
+    const rows: CustomerCardRow[] = await this.source.query(
+      'select state from customer_cards where customer_id = $1 and id > $2 order by id limit $3',
+      [customerId, after?.[0] ?? 0, limit],
+    );
+    return this.json(rows);
   }
 
   /** Each customer's cards, by id. */
@@ -37,14 +40,10 @@ export class CustomerCardsService {
       text: 'select state from customer_cards where customer_id = any ($1) order by customer_id, id',
       values: [customerIds],
     });
-    const templates = await this.templates.load([...new Set(rows.map((row) => row.state.cardId))]);
     const cards = new Map<number, CustomerCardJson[]>(customerIds.map((id) => [id, []]));
-    for (const { state } of rows) {
-      const template = templates.get(state.cardId)?.template;
-      if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
-      cards
-        .get(state.customerId)
-        ?.push(customerCardJson(state, this.showing(template, new Date())));
+    for (const [i, card] of (await this.json(rows)).entries()) {
+      const row = rows[i];
+      if (row) cards.get(row.state.customerId)?.push(card);
     }
     return cards;
   }
@@ -71,6 +70,15 @@ export class CustomerCardsService {
       values: [customerId, accountId],
     });
     if (customers.length === 0) throw new NotFoundError('Customer');
+  }
+
+  private async json(rows: CustomerCardRow[]): Promise<CustomerCardJson[]> {
+    const templates = await this.templates.load([...new Set(rows.map((row) => row.state.cardId))]);
+    return rows.map(({ state }) => {
+      const template = templates.get(state.cardId)?.template;
+      if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
+      return customerCardJson(state, this.showing(template, new Date()));
+    });
   }
 
   showing<T>(template: T, now: Date): { template: T; now: Date; publicUrl: string } {

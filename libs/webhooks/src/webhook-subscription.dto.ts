@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { boolean, oneOf, optional, orDefault, text } from '#http/fields.js';
 import { targetUrlFault, type TargetRules } from './target-address.js';
+import { pageQuery } from '#http/page.js';
 import {
   EVERY_EVENT,
   PUBLIC_EVENTS,
@@ -104,7 +105,7 @@ function isSound(...fields: string[]) {
     !issues.some(({ path }) => fields.includes(String(path?.[0])));
 }
 
-export const webhookSubscriptionListQuery = z.object({
+export const webhookSubscriptionListQuery = pageQuery.extend({
   event: optional(text()).meta({
     type: 'string',
     description: 'Only subscriptions that list this event, or *',

@@ -8,6 +8,7 @@ import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { PUBLIC_ONLY } from './target-address.js';
+import { Paged, Pages } from '#http/page.js';
 import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
@@ -45,13 +46,19 @@ export class WebhookSubscriptionsController {
     query: webhookSubscriptionListQuery,
     status: 200,
     answer: z.array(webhookSubscriptionAnswer),
-    errors: [404],
+    errors: [404, 422],
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() query: unknown,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
   ): Promise<WebhookSubscriptionJson[]> {
-    return this.subscriptions.list(accountId, readQuery(webhookSubscriptionListQuery, query).event);
+    const { event, ...page } = readQuery(webhookSubscriptionListQuery, given);
+    return pages.answer(
+      page,
+      (range) => this.subscriptions.list(accountId, event, range),
+      ({ id }) => [id],
+    );
   }
 
   @Get(':id')

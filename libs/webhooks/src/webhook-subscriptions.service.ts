@@ -4,6 +4,7 @@ import type { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { CONFIG } from '#database/database.module.js';
+import type { Range } from '#http/page.js';
 import { openSecret, SECRETS } from './webhook-secret.js';
 import {
   webhookSubscriptionJson,
@@ -30,14 +31,19 @@ export class WebhookSubscriptionsService {
   }
 
   /** Oldest first. An event that there is not has no subscriptions, not even those of every event. */
-  async list(accountId: number, event: string | null): Promise<WebhookSubscriptionJson[]> {
+  async list(
+    accountId: number,
+    event: string | null,
+    { after, limit }: Range,
+  ): Promise<WebhookSubscriptionJson[]> {
     const known = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
     if (!known) return [];
     const rows: WebhookSubscriptionRow[] = await this.source.query(
       `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions
        where account_id = $1 and ($2::text is null or events && array[$2, '${EVERY_EVENT}'])
-       order by id`,
-      [accountId, event],
+         and id > $3
+       order by id limit $4`,
+      [accountId, event, after?.[0] ?? 0, limit],
     );
     return rows.map((row) => webhookSubscriptionJson(subscriptionOf(row)));
   }

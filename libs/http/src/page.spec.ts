@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import { InvalidFieldsError } from '#kernel/errors.js';
+import { decodeCursor, encodeCursor, nextLink, pageQuery, Pages, type Range } from './page.js';
+
+const KEY = Buffer.alloc(32, 1);
+const LIST = '/api/v1/accounts/7/cards';
+
+describe('a cursor', () => {
+  const cursor = encodeCursor(KEY, LIST, [3, 0, 12]);
+
+  it('holds a place of its list', () => {
+    expect(decodeCursor(KEY, LIST, cursor)).toEqual([3, 0, 12]);
+    expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
+  });
+
+  it.each([
+    ['of another list', KEY, '/api/v1/accounts/7/rewards', cursor],
+    ['of another store', KEY, '/api/v1/accounts/8/cards', cursor],
+    ['of another service', Buffer.alloc(32, 2), LIST, cursor],
+    ['cut short', KEY, LIST, cursor.slice(0, -1)],
+    ['cut short to almost nothing', KEY, LIST, cursor.slice(0, 24)],
+    ['with something behind it', KEY, LIST, `${cursor}!`],
+    ['changed', KEY, LIST, (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1)],
+    ['made up', KEY, LIST, Buffer.from('[3,0,12]').toString('base64url')],
+    ['empty', KEY, LIST, ''],
+  ])('%s is none', (_what, key, list, given) => {
+    expect(decodeCursor(key, list, given)).toBeUndefined();
+  });
+});
+
+describe('the link to the next page', () => {
+  it('is absolute and keeps the other parameters', () => {
+    expect(nextLink('https://cards.example/in', `${LIST}?scope=all&limit=2&cursor=x`, 'NEXT')).toBe(
+      `<https://cards.example/in${LIST}?scope=all&limit=2&cursor=NEXT>; rel="next"`,
+    );
+    expect(nextLink('https://cards.example', LIST, 'NEXT')).toBe(
+      `<https://cards.example${LIST}?cursor=NEXT>; rel="next"`,
+    );
+  });
+});
+
+describe('pages', () => {
+  const numbers = [1, 2, 3, 4, 5];
+  const find = async ({ after, limit }: Range) =>
+    numbers.filter((n) => n > (after?.[0] ?? 0)).slice(0, limit ?? undefined);
+  const ask = async (url: string) => {
+    const links: string[] = [];
+    const query = pageQuery.parse(
+      Object.fromEntries(new URL(url, 'https://cards.example').searchParams),
+    );
+    const pages = new Pages(KEY, 'https://cards.example', url, (link) => links.push(link));
+    return { page: await pages.answer(query, find, (n) => [n]), link: links.join() };
+  };
+  const next = (link: string) => /<https:\/\/cards\.example(.+)>/.exec(link)?.[1] ?? '';
+
+  it('are the whole list without parameters', async () => {
+    expect(await ask(LIST)).toEqual({ page: numbers, link: '' });
+  });
+
+  it('follow on one another until there is no more', async () => {
+    const first = await ask(`${LIST}?limit=2`);
+    const second = await ask(next(first.link));
+    const third = await ask(next(second.link));
+    expect([first.page, second.page, third.page]).toEqual([[1, 2], [3, 4], [5]]);
+    expect(third.link).toBe('');
+    expect((await ask(`${LIST}?limit=5`)).link).toBe('');
+  });
+
+  it('go on to the end with a cursor alone', async () => {
+    const { link } = await ask(`${LIST}/?limit=2`);
+    const rest = await ask(next(link).replace('limit=2&', ''));
+    expect(rest).toEqual({ page: [3, 4, 5], link: '' });
+  });
+
+  it('refuse a cursor of another list', async () => {
+    const { link } = await ask(`/api/v1/accounts/8/cards?limit=2`);
+    await expect(ask(next(link).replace('/8/', '/7/'))).rejects.toThrow(InvalidFieldsError);
+  });
+});

@@ -1,0 +1,136 @@
+import {
+  createParamDecorator,
+  Inject,
+  Injectable,
+  type ExecutionContext,
+  type PipeTransform,
+} from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Config } from '#kernel/config.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
+import { deriveKey, open, seal } from '#kernel/sealing.js';
+import { CONFIG } from '#database/database.module.js';
+import { integer, optional, text } from './fields.js';
+
+const MOST = 250;
+const SEALED_EMPTY_BYTES = 28;
+
+/** What every list that is an array takes beside its filters (contract section 1). */
+export const pageQuery = z.object({
+  limit: optional(integer({ min: 1, max: MOST })).describe(
+    'At most so many elements, and while there are more a Link to the next ones',
+  ),
+  cursor: optional(text({ max: 1024 })).describe(
+    'Goes on behind the elements before, as a Link says; without limit to the end',
+  ),
+});
+
+type PageQuery = z.infer<typeof pageQuery>;
+
+/**
+ * What an element is sorted by, its id last. A cursor holds these values and not the element, so that
+ * going on does not depend on the element being there still, nor on its being where it was.
+ */
+export type Place = readonly number[];
+
+/** The part of a list that is asked for: behind a place, so many at most (null: all). */
+export type Range = { after: Place | null; limit: number | null };
+
+/** Opaque, and good for nothing but the list that it comes from. @param list the path of it */
+export function encodeCursor(key: Buffer, list: string, place: Place): string {
+  return seal(key, Buffer.from(JSON.stringify(place)), list).toString('base64url');
+}
+
+/** Undefined when it was not made by `encodeCursor` for this list. */
+export function decodeCursor(key: Buffer, list: string, cursor: string): Place | undefined {
+  const sealed = Buffer.from(cursor, 'base64url');
+  // Decoding passes over what is not base64url, and short tags would be taken for good ones.
+  if (sealed.toString('base64url') !== cursor || sealed.length <= SEALED_EMPTY_BYTES) {
+    return undefined;
+  }
+  let plain: Buffer;
+  try {
+    plain = open(key, sealed, list);
+  } catch {
+    return undefined;
+  }
+  return JSON.parse(plain.toString()) as Place;
+}
+
+/** The value of a Link header. @param url path and query of this page */
+export function nextLink(publicUrl: string, url: string, cursor: string): string {
+  const { path, query } = partsOf(url);
+  query.set('cursor', cursor);
+  return `<${publicUrl}${path}?${query}>; rel="next"`;
+}
+
+/** The pages of one request for a list. */
+export class Pages {
+  private readonly list: string;
+
+  constructor(
+    private readonly key: Buffer,
+    private readonly publicUrl: string,
+    private readonly url: string,
+    private readonly addLink: (link: string) => void,
+  ) {
+    this.list = partsOf(url).path.replace(/\/+$/, '');
+  }
+
+  /**
+   * The page that was asked for; while there is more, the answer gets a link to it.
+   * @param find answers the elements of a range in the order of their places
+   * @throws InvalidFieldsError when the cursor is none of this list
+   */
+  async answer<T>(
+    { limit, cursor }: PageQuery,
+    find: (range: Range) => Promise<T[]>,
+    placeOf: (element: T) => Place,
+  ): Promise<T[]> {
+    const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
+    if (after === undefined) throw new InvalidFieldsError({ cursor: ['is none of this list'] });
+    const found = await find({ after, limit: limit === null ? null : limit + 1 });
+    if (limit === null || found.length <= limit) return found;
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    if (last !== undefined) {
+      const next = encodeCursor(this.key, this.list, placeOf(last));
+      this.addLink(nextLink(this.publicUrl, this.url, next));
+    }
+    return page;
+  }
+}
+
+type Exchange = { request: FastifyRequest; reply: FastifyReply };
+
+@Injectable()
+class PagesPipe implements PipeTransform<Exchange, Pages> {
+  private readonly key: Buffer;
+
+  constructor(@Inject(CONFIG) private readonly config: Config) {
+    this.key = deriveKey(config.masterKey, 'cursors');
+  }
+
+  transform({ request, reply }: Exchange): Pages {
+    // Other links of the answer stay: a deprecated version points to its successor.
+    const addLink = (link: string) =>
+      void reply.header('link', [reply.getHeader('link') ?? [], link].flat().join(', '));
+    return new Pages(this.key, this.config.publicUrl, request.url, addLink);
+  }
+}
+
+const Exchanged = createParamDecorator((_: unknown, execution: ExecutionContext): Exchange => {
+  const http = execution.switchToHttp();
+  return { request: http.getRequest(), reply: http.getResponse() };
+});
+
+/** Gives a list's handler the pages of its request. */
+export const Paged = (): ParameterDecorator => Exchanged(PagesPipe);
+
+function partsOf(url: string): { path: string; query: URLSearchParams } {
+  const start = url.indexOf('?');
+  return start < 0
+    ? { path: url, query: new URLSearchParams() }
+    : { path: url.slice(0, start), query: new URLSearchParams(url.slice(start + 1)) };
+}
