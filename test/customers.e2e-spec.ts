@@ -438,6 +438,41 @@ describe('finding', () => {
     expect(await search(encodeURI(query).replaceAll('%25', '%'))).toEqual(found);
   });
 
+  it('whatever the case and however the accents are written', async () => {
+    await create({ first_name: 'Élodie', last_name: 'Großmann', phone: '90001' });
+    await create({ first_name: 'İpek', last_name: 'Παπαδόπουλος', phone: '90002' });
+    for (const [term, found] of [
+      ['e\u0301LO', 'Élodie'],
+      ['GROSSM', 'Élodie'],
+      ['ipek', 'İpek'],
+      ['İPEK', 'İpek'],
+      ['ΌΠΟΥΛΟΣ', 'İpek'],
+      ['é', 'Élodie'],
+    ] as const) {
+      expect(await search(`search=${encodeURIComponent(term)}`)).toEqual([found]);
+    }
+  });
+
+  it('names too long for an index as well', async () => {
+    const first_name = '🙂🙃'.repeat(127);
+    const last_name = Array.from({ length: 250 }, (_, i) => String.fromCodePoint(0x1f300 + i)).join(
+      '',
+    );
+    const made = await create({ first_name, last_name, email: 'long@example.com' });
+    expect(made.status).toBe(201);
+    const { rows } = await service.database.query<{ long: boolean }>(
+      'select long_search_text is not null as long from customers where id = $1',
+      [made.body.id],
+    );
+    expect(rows).toEqual([{ long: true }]);
+    expect(await search(`search=${encodeURIComponent('🙃🙂🙃')}`)).toEqual([first_name]);
+    expect(await search('search=long@')).toEqual([first_name]);
+    expect(await search(`search=${encodeURIComponent('🙃🙃')}`)).toEqual([]);
+    // One character that compatibility forms write as eighteen.
+    expect((await create({ first_name: 'ﷺ'.repeat(255), phone: '90003' })).status).toBe(201);
+    expect(await search(`search=${encodeURIComponent('ﷺ')}`)).toHaveLength(1);
+  });
+
   it('by the code or uuid of a card, exactly', async () => {
     const { body: card } = await store.get<{ code: string; uuid: string }>(path);
     expect(await search(`search=${card.code}`)).toEqual(['Anna']);
