@@ -1,10 +1,11 @@
-import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody } from '#http/body.js';
+import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { Paged, pageQuery, Pages } from '#http/page.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
 import {
   createLocationDto,
@@ -27,12 +28,21 @@ export class LocationsController {
     tag: 'Locations',
     summary: "A store's locations, by id",
     path: ['account_id'],
+    query: pageQuery,
     status: 200,
     answer: z.array(locationAnswer),
-    errors: [404],
+    errors: [404, 422],
   })
-  list(@Context() { accountId }: CommandContext): Promise<LocationJson[]> {
-    return this.locations.list(accountId);
+  list(
+    @Context() { accountId }: CommandContext,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
+  ): Promise<LocationJson[]> {
+    return pages.answer(
+      readQuery(pageQuery, given),
+      (range) => this.locations.list(accountId, range),
+      ({ id }) => [id],
+    );
   }
 
   @Get(':id')

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
+import type { Range } from '#http/page.js';
 import type { Location } from './location.js';
 import { locationJson, type LocationJson } from './location.dto.js';
 
@@ -10,12 +11,12 @@ type LocationRow = { state: Location };
 export class LocationsService {
   constructor(private readonly source: DataSource) {}
 
-  async list(accountId: number): Promise<LocationJson[]> {
+  async list(accountId: number, { after, limit }: Range): Promise<LocationJson[]> {
     const rows: LocationRow[] = await this.source.query(
       `select state from locations
-       where account_id = $1 and state ->> 'deletedAt' is null
-       order by id`,
-      [accountId],
+       where account_id = $1 and state ->> 'deletedAt' is null and id > $2
+       order by id limit $3`,
+      [accountId, after?.[0] ?? 0, limit],
     );
     return rows.map(({ state }) => locationJson(state));
   }

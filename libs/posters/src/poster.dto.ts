@@ -88,7 +88,8 @@ export function posterAttributes(
 }
 
 /** As for rewards (contract section 8). */
-export const posterListQuery = rewardListQuery.pick({ card_id: true, active: true });
+/** The same filters and pages as rewards have. */
+export const posterListQuery = rewardListQuery;
 
 export const posterAnswer = z
   .object({

@@ -5,6 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { Paged, Pages } from '#http/page.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from './poster.commands.js';
 import {
   createPosterDto,
@@ -34,8 +35,17 @@ export class PostersController {
     answer: z.array(posterAnswer),
     errors: [404, 422],
   })
-  list(@Context() { accountId }: CommandContext, @Query() query: unknown): Promise<PosterJson[]> {
-    return this.posters.list(accountId, readQuery(posterListQuery, query));
+  list(
+    @Context() { accountId }: CommandContext,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
+  ): Promise<PosterJson[]> {
+    const { card_id: cardId, active, ...page } = readQuery(posterListQuery, given);
+    return pages.answer(
+      page,
+      (range) => this.posters.list(accountId, { cardId, active }, range),
+      ({ id }) => [id],
+    );
   }
 
   @Get(':id')

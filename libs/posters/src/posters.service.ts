@@ -5,6 +5,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
+import type { Range } from '#http/page.js';
 import type { Card } from '#cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
 import { posterJson, type PosterJson } from './poster.dto.js';
@@ -20,15 +21,17 @@ export class PostersService {
 
   async list(
     accountId: number,
-    filter: { card_id: number | null; active: boolean | null },
+    filter: { cardId: number | null; active: boolean | null },
+    { after, limit }: Range,
   ): Promise<PosterJson[]> {
     const rows: PosterRow[] = await this.source.query(
       `select state from posters
        where account_id = $1 and state ->> 'deletedAt' is null
          and ($2::bigint is null or card_id = $2)
          and ($3::boolean is null or (state ->> 'active')::boolean = $3)
-       order by id`,
-      [accountId, filter.card_id, filter.active],
+         and id > $4
+       order by id limit $5`,
+      [accountId, filter.cardId, filter.active, after?.[0] ?? 0, limit],
     );
     return rows.map(({ state }) => this.shown(state));
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { boolean, oneOf, optional, orDefault, text } from '#http/fields.js';
-import { targetUrlFault, type TargetRules } from './target-address.js';
 import { pageQuery } from '#http/page.js';
+import { targetUrlFault, type TargetRules } from './target-address.js';
 import {
   EVERY_EVENT,
   PUBLIC_EVENTS,
