@@ -544,7 +544,8 @@ describe('deliveries', () => {
       () => prompt.events.length,
       (count) => count === 30,
     );
-    expect(stuck.received).toHaveLength(3);
+    // One at a time until something was answered.
+    expect(stuck.received).toHaveLength(1);
     release();
     await eventually(
       () => stuck.events.length,

@@ -38,7 +38,7 @@ export type CustomerCreated = {
   };
 };
 
-/** Whole new values, of nothing but what changed. */
+/** Whole new values, of nothing but what changed; receivers are told of it. */
 export type CustomerUpdated = {
   type: 'CustomerUpdated';
   data: {
@@ -50,4 +50,14 @@ export type CustomerUpdated = {
   };
 };
 
-export type CustomerEvent = CustomerCreated | CustomerUpdated;
+/** A change of nothing else: receivers are not told (contract section 10). */
+export type CustomerReferencesUpdated = {
+  type: 'CustomerReferencesUpdated';
+  data: {
+    customerId: number;
+    /** Null once the person was erased. */
+    personal: Pick<PersonalFields, 'externalReferences'> | null;
+  };
+};
+
+export type CustomerEvent = CustomerCreated | CustomerUpdated | CustomerReferencesUpdated;

@@ -191,6 +191,25 @@ describe('update', () => {
       .thenRejected({ fields: ['external_references'] });
   });
 
+  it('tells a change of references alone apart', () => {
+    const reference = { source: 'pos', externalId: '1', metadata: {} };
+    const now = HERE.now.toISOString();
+    const kept = { ...reference, createdAt: now, updatedAt: now };
+    const references: CustomerEvent = {
+      type: 'CustomerReferencesUpdated',
+      data: { customerId: 3, personal: { externalReferences: [kept] } },
+    };
+    given(customer, created)
+      .when(update({ externalReferences: [reference] }))
+      .then(references);
+    given(customer, created)
+      .when(update({ externalReferences: [reference], lastName: null }))
+      .then(updated({ externalReferences: [kept], lastName: null }));
+    given(customer, created, references)
+      .when(update({ externalReferences: [reference] }))
+      .then();
+  });
+
   it('says every fault at once', () => {
     given(customer, created)
       .when(

@@ -65,7 +65,8 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
           ...searchKeys(personal ?? ERASED),
         };
       }
-      case 'CustomerUpdated': {
+      case 'CustomerUpdated':
+      case 'CustomerReferencesUpdated': {
         const { customerId: _, personal, ...consents } = event.data;
         const after = { ...existing(state), ...consents, ...personal, updatedAt: at };
         return { ...after, ...searchKeys(after) };
@@ -116,7 +117,13 @@ export function updateCustomer(
   });
   if (Object.keys({ ...personal, ...consents }).length === 0) return [];
   refuse(faultsOf({ ...state, ...personal }, { changed: personal, timeZone, now }));
-  return [{ type: 'CustomerUpdated', data: { customerId: state.id, ...consents, personal } }];
+  const customerId = state.id;
+  const { externalReferences: references, ...told } = personal;
+  if (references && Object.keys({ ...told, ...consents }).length === 0) {
+    const data = { customerId, personal: { externalReferences: references } };
+    return [{ type: 'CustomerReferencesUpdated', data }];
+  }
+  return [{ type: 'CustomerUpdated', data: { customerId, ...consents, personal } }];
 }
 
 /** What the events of a change make a customer's own, and what they give up. */

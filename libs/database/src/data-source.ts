@@ -76,5 +76,6 @@ async function grant(owner: pg.PoolClient, config: Config): Promise<void> {
     grant select, insert, update, delete on all tables in schema es, public to ${user};
     revoke update, delete on es.events from ${user};
     grant usage, select on all sequences in schema es, public to ${user};
+    grant execute on function webhook_make_partitions, webhook_drop_partitions to ${user};
   `);
 }

@@ -4,6 +4,7 @@ import { Webhooks } from './migrations/0003-webhooks.js';
 import { Intents } from './migrations/0004-intents.js';
 import { OutcomesLocationsPosters } from './migrations/0005-outcomes-locations-posters.js';
 import { Lists } from './migrations/0006-lists.js';
+import { WebhookLanes } from './migrations/0007-webhook-lanes.js';
 
 /** In order. Named one by one: globs find different files in sources and in the build. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   Intents,
   OutcomesLocationsPosters,
   Lists,
+  WebhookLanes,
 ];

@@ -199,6 +199,23 @@ export function eventStoreContract(
       });
     });
 
+    describe('readPlaces', () => {
+      it('finds single events of many streams, and leaves out what is not there', async () => {
+        const [one, two] = [newStream(), newStream()];
+        await append(one, null, event('A'), event('B'), event('C'), event('D'));
+        await append(two, null, event('E'), event('F'));
+        const found = await store.readPlaces([
+          { stream: one, revision: 1 },
+          { stream: two, revision: 0 },
+          { stream: one, revision: 3 },
+          { stream: two, revision: 7 },
+          { stream: newStream(), revision: 0 },
+        ]);
+        expect(found.map(({ type }) => type).sort()).toEqual(['B', 'D', 'E']);
+        expect(await store.readPlaces([])).toEqual([]);
+      });
+    });
+
     describe('the whole log', () => {
       it('reads on from a position without repeating or leaving out', async () => {
         const from = await store.head();

@@ -9,6 +9,9 @@ export type Position = { commit: bigint; prepare: bigint };
 /** Where a stream stands: the revision and the hash (hex) of its last event. */
 export type Head = { revision: number; hash: string };
 
+/** Where an event stands in its stream. */
+export type Place = { stream: string; revision: number };
+
 /** Event as it goes into a commit: personal data already sealed. */
 export type NewEvent = {
   /** Random; the same again when an append is repeated. */
@@ -126,6 +129,9 @@ export abstract class EventStore {
     stream: string,
     options?: { from?: number; to?: number; direction?: 'forwards' | 'backwards' },
   ): AsyncIterable<StoredEvent>;
+
+  /** Single events by their place, in no order; one that is not there is missing. */
+  abstract readPlaces(places: Place[]): Promise<StoredEvent[]>;
 
   /** The next events of the log in order; never one that could still be overtaken. */
   abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;

@@ -35,6 +35,7 @@ import {
   type Commit,
   type Head,
   type JsonObject,
+  type Place,
   type Position,
   type StoredEvent,
   type Subscriber,
@@ -65,6 +66,7 @@ const STREAMS = [
   'poster-',
 ];
 const PAGE = 500;
+const READS_AT_ONCE = 8;
 const ANSWER_WITHIN_MS = 10_000;
 const SETTLE_WITHIN_MS = 30_000;
 const RECOVER_EVERY_MS = 5_000;
@@ -149,6 +151,26 @@ export class EventStoreDbEventStore
       if (backwards && last.revision === 0) return;
       from = backwards ? last.revision - 1 : last.revision + 1;
     }
+  }
+
+  override async readPlaces(places: Place[]): Promise<StoredEvent[]> {
+    const wanted = new Map<string, Set<number>>();
+    for (const { stream, revision } of places) {
+      wanted.set(stream, (wanted.get(stream) ?? new Set()).add(revision));
+    }
+    const found: StoredEvent[] = [];
+    const streams = [...wanted];
+    const readNext = async (): Promise<void> => {
+      for (let next = streams.pop(); next; next = streams.pop()) {
+        const [stream, revisions] = next;
+        const range = { from: Math.min(...revisions), to: Math.max(...revisions) };
+        for await (const event of this.readStream(stream, range)) {
+          if (revisions.has(event.revision)) found.push(event);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: READS_AT_ONCE }, readNext));
+    return found;
   }
 
   override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {

@@ -14,6 +14,10 @@ const KEYS_KEPT = 20_000;
 /** A key destroyed by another process is forgotten by this one within this time. */
 const KEY_KEPT_MS = 5_000;
 
+export type TextToSeal = { customerId: number; text: string | null; context: string };
+
+export type SealedText = { customerId: number; sealed: Buffer; context: string };
+
 /** Event data whose `personal` part belongs to one customer. */
 type PersonalData = { customerId: number; personal: object | string | null };
 
@@ -111,13 +115,31 @@ export class PersonalKeys {
 
   /** A text about one person for a table of ours, outside events. */
   async sealText(customerId: number, text: string, context: string): Promise<Buffer | undefined> {
-    const key = (await this.load([customerId])).get(customerId);
-    return key && seal(key, Buffer.from(text), context);
+    return (await this.sealTexts([{ customerId, text, context }]))[0];
+  }
+
+  /** In the given order; undefined where there is no text, or the person was erased. */
+  async sealTexts(texts: TextToSeal[]): Promise<(Buffer | undefined)[]> {
+    const given = texts.filter(({ text }) => text !== null);
+    if (given.length === 0) return texts.map(() => undefined);
+    const keys = await this.load(given.map(({ customerId }) => customerId));
+    return texts.map(({ customerId, text, context }) => {
+      const key = keys.get(customerId);
+      return key && text !== null ? seal(key, Buffer.from(text), context) : undefined;
+    });
   }
 
   async openText(customerId: number, sealed: Buffer, context: string): Promise<string | undefined> {
-    const key = (await this.load([customerId])).get(customerId);
-    return key && open(key, sealed, context).toString();
+    return (await this.openTexts([{ customerId, sealed, context }]))[0];
+  }
+
+  /** In the given order; undefined where the person was erased. */
+  async openTexts(texts: SealedText[]): Promise<(string | undefined)[]> {
+    const keys = await this.load(texts.map(({ customerId }) => customerId));
+    return texts.map(({ customerId, sealed, context }) => {
+      const key = keys.get(customerId);
+      return key && open(key, sealed, context).toString();
+    });
   }
 
   /** `value` already normalised: equal values must be equal texts. */

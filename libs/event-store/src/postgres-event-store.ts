@@ -20,6 +20,7 @@ import {
   TakenOverError,
   type Commit,
   type Head,
+  type Place,
   type Position,
   type StoredEvent,
   type Subscriber,
@@ -56,6 +57,13 @@ const READ_BACKWARDS = {
   name: 'es_read_backwards',
   text: `select ${COLUMNS} from es.events e
          where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision desc limit $4`,
+};
+const READ_PLACES = {
+  name: 'es_read_places',
+  text: `select ${COLUMNS} from unnest($1::text[], $2::bigint[]) as w (stream_id, revision)
+         cross join lateral (
+           select * from es.events x where x.stream_id = w.stream_id and x.revision = w.revision limit 1
+         ) e`,
 };
 
 type EventRow = {
@@ -127,6 +135,14 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       if (backwards) high = last.revision - 1;
       else low = last.revision + 1;
     }
+  }
+
+  override async readPlaces(places: Place[]): Promise<StoredEvent[]> {
+    const { rows } = await this.pool.query<EventRow>({
+      ...READ_PLACES,
+      values: [places.map(({ stream }) => stream), places.map(({ revision }) => revision)],
+    });
+    return rows.map(storedEvent);
   }
 
   override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {

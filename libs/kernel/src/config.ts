@@ -53,6 +53,7 @@ const settings = z.object({
   TRUST_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
   WEBHOOK_ALLOWED_CIDRS: ranges.default([]),
   WEBHOOK_ALLOW_INSECURE_TARGETS: flag.default(false),
+  WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(30),
   WEBHOOK_TIME_SCALE: z.coerce.number().min(1).default(1),
   LOG_LEVEL: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug']).default('info'),
 });
@@ -83,6 +84,8 @@ export type Config = {
   /** What webhooks may reach beside the public internet. */
   webhookAllowedCidrs: AddressRange[];
   webhookAllowInsecureTargets: boolean;
+  /** Whole days, for delivered and failed deliveries and for rendered events. */
+  webhookRetentionDays: number;
   webhookTimeScale: number;
   logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
 };
@@ -122,6 +125,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     trustProxyHops: env.TRUST_PROXY_HOPS,
     webhookAllowedCidrs: env.WEBHOOK_ALLOWED_CIDRS,
     webhookAllowInsecureTargets: env.WEBHOOK_ALLOW_INSECURE_TARGETS,
+    webhookRetentionDays: env.WEBHOOK_RETENTION_DAYS,
     webhookTimeScale: env.WEBHOOK_TIME_SCALE,
     logLevel: env.LOG_LEVEL,
   };

@@ -1,168 +1,358 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import { newId } from '#kernel/randomness.js';
 import type { Config } from '#kernel/config.js';
+import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { inTransaction } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { Lanes } from '#event-store/lanes.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
-import { bodyOf } from './public-events.js';
-import type { Attempt, Attempted } from './webhook.client.js';
-import { afterAttempt, errorOf, type Next } from './webhook-delivery.js';
+import type { Pace, Queued } from './delivery-lane.js';
+import type { Attempted } from './webhook.client.js';
+import { errorOf, excerptContext, FAILING_SECONDS, type Next } from './webhook-delivery.js';
+import { withPartitions } from './webhook-partitions.service.js';
 import { openSecret, SECRETS } from './webhook-secret.js';
-import type { PayloadFormat } from './webhook-subscription.js';
+import type { DisabledReason, PayloadFormat } from './webhook-subscription.js';
 
 const LEASE_SECONDS = 30;
-const RECORDING = { lanes: 2, group: 64 };
+/** A lane in which something could not be worked on comes back after this long. */
+const AFTER_TROUBLE_SECONDS = 30;
+/** A dispatcher that has not been seen for this long does not count when work is shared. */
+const GONE_SECONDS = 12;
+const RECORDING_GROUP = 512;
+const GIVE_UP_AT_ONCE = 2_000;
 
-type ClaimedRow = {
-  id: number;
-  subscription_id: number;
-  event_id: string;
-  customer_id: number;
-  payload_format: PayloadFormat;
-  attempts_count: number;
-  first_attempt_at: Date | null;
-  account_id: number;
-  type: string;
-  body: Buffer;
-  target_url: string;
-  secret: Buffer;
-};
-
-export type Claimed = {
-  id: number;
+export type Delivery = Queued & {
   subscriptionId: number;
   accountId: number;
-  customerId: number;
-  attemptsCount: number;
+  eventSeq: number;
+  eventId: string;
+  type: string;
+  payloadFormat: PayloadFormat;
   firstAttemptAt: Date | null;
-  /** Missing when the person was erased: then there is nothing that may be sent. */
-  attempt: Attempt | undefined;
+  createdAt: Date;
+  /** Of one that a person asked for; 0 of all others. */
+  redeliveryId: number;
 };
 
-type Recording = { claimed: Claimed; attempted: Attempted; excerpt: Buffer | null };
+/** Where a lane's deliveries go, as of a moment ago. */
+export type Target = {
+  url: string;
+  secret: string;
+  previousSecret: string | undefined;
+  enabled: boolean;
+  disabledReason: DisabledReason | null;
+  giveUpBefore: Date | null;
+  failingSince: Date | null;
+};
 
-type Judged = Recording & { next: Next; error: string | null };
+/** What a lane is about now. `target` is missing when the subscription was deleted. */
+export type LaneView = {
+  subscriptionId: number;
+  /** Raised by whoever adds work; `release` refuses to let go of what is not known yet. */
+  planned: number;
+  redelivery: boolean;
+  target: Target | undefined;
+};
 
-type SubscriptionRow = { id: number; failing_since: Date | null };
+/** @property after the last first attempt that is known already */
+export type Wanted = { subscriptionId: number; after: number; room: number; skip: number };
 
-/** Due, not waiting for its turn, and not leased to anybody. */
+export type Release = {
+  subscriptionId: number;
+  planned: number;
+  pace: Pace;
+  /** Nothing of it may be sent until somebody says so, or not before a while. */
+  hold: 'none' | 'parked' | 'trouble';
+};
+
+/** An attempt, or the reason why there was none, and what follows from it. */
+export type Result = {
+  delivery: Delivery;
+  attempted: Attempted;
+  /** Of a manual attempt only `delivered` and what becomes of the subscription count. */
+  next: Next;
+};
+
+type Sealed = Result & { excerpt: Buffer | null };
+
+type DeliveryRow = {
+  id: number;
+  subscription_id: number;
+  account_id: number;
+  customer_id: number;
+  event_seq: number;
+  event_id: string;
+  type: string;
+  payload_format: PayloadFormat;
+  tries: number;
+  first_attempt_at: Date | null;
+  created_at: Date;
+  redelivery_id: number;
+};
+
+type ViewRow = {
+  subscription_id: number;
+  planned: number;
+  redelivery: boolean;
+  target_url: string | null;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+  enabled: boolean;
+  disabled_reason: DisabledReason | null;
+  give_up_before: Date | null;
+  failing_since: Date | null;
+};
+
+/** Endpoints, not rows: what is claimed costs one write a lane, however much lies in it. */
 const CLAIM = {
-  name: 'webhook_claim',
+  name: 'webhook_lanes_claim',
   text: `
     with due as (
-      select d.id from webhook_deliveries d
-      join webhook_subscriptions s on s.id = d.subscription_id and s.enabled
-      where d.status = 'pending' and not d.waiting and d.next_attempt_at <= now()
-        and (d.leased_until is null or d.leased_until < now())
-        and d.id <> all ($2::bigint[])
-      order by d.next_attempt_at, d.id
-      limit $1
-      for update of d skip locked
-    ), leased as (
-      update webhook_deliveries d set leased_until = now() + interval '${LEASE_SECONDS} seconds'
-      from due where d.id = due.id
-      returning d.id, d.subscription_id, d.event_id, d.customer_id, d.payload_format,
-        d.attempts_count, d.first_attempt_at
+      select subscription_id from webhook_lanes
+      where due_at <= now() and due_at < 'infinity'
+      order by due_at limit $2 for update skip locked
     )
-    select l.*, s.account_id, s.target_url, s.secret, e.type, e.body
-    from leased l
-    join webhook_subscriptions s on s.id = l.subscription_id
-    join webhook_events e on e.id = l.event_id
-    order by l.id`,
+    update webhook_lanes l set owner = $1, due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from due where l.subscription_id = due.subscription_id
+    returning l.subscription_id, l.pace`,
 };
 
 const NEXT_DUE = {
-  name: 'webhook_next_due',
-  text: `select (extract(epoch from min(next_attempt_at) - now()) * 1000)::float8 as ms
-         from webhook_deliveries
-         where status = 'pending' and not waiting and next_attempt_at > now()`,
+  name: 'webhook_lanes_next',
+  text: `select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
+         from webhook_lanes where due_at > now() and due_at < 'infinity'`,
 };
 
-/** A success always counts, even one of a lease that ran out; a failure only of the lease's holder. */
-const FINISH = {
-  name: 'webhook_finish',
+/** Whoever is named here still owns it. */
+const VIEWS = {
+  name: 'webhook_lanes_view',
   text: `
-    with finished as (
-      update webhook_deliveries d
-      set status = r.status, next_attempt_at = r.next_attempt_at, leased_until = null,
-        waiting = false,
-        attempts_count = case when r.sent then r.attempt else d.attempts_count end,
-        first_attempt_at = case when r.sent then coalesce(d.first_attempt_at, r.at)
-                                else d.first_attempt_at end,
-        delivered_at = case when r.status = 'delivered' then r.done_at end
-      from unnest($1::bigint[], $2::int[], $3::text[], $4::timestamptz[], $5::timestamptz[],
-                  $6::timestamptz[], $7::boolean[])
-        as r (id, attempt, status, next_attempt_at, at, done_at, sent)
-      where d.id = r.id
-        and (d.status = 'pending' and d.attempts_count = r.attempt - 1
-          or d.status <> 'delivered' and r.status = 'delivered')
-      returning d.id
+    select l.subscription_id, l.planned, s.target_url, s.secret,
+      case when s.previous_secret_until > now() then s.previous_secret end as previous_secret,
+      s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
+      exists (select from webhook_redeliveries r where r.subscription_id = l.subscription_id) as redelivery
+    from webhook_lanes l
+    left join webhook_subscriptions s on s.id = l.subscription_id
+    where l.subscription_id = any ($2) and l.owner = $1`,
+};
+
+const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, p.event_seq, p.event_id,
+  p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, 0 as redelivery_id`;
+
+/** Each lane's first attempts in order, and after them what is due again. */
+const TAKE = {
+  name: 'webhook_take',
+  text: `
+    select p.* from unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[])
+      as w (subscription_id, after, room, skip)
+    cross join lateral (
+      (select ${DELIVERY_COLUMNS} from webhook_pending p
+       where p.subscription_id = w.subscription_id and p.tries = 0 and p.id > w.after
+       order by p.id limit w.room)
+      union all
+      (select ${DELIVERY_COLUMNS} from webhook_pending p
+       where p.subscription_id = w.subscription_id and p.tries > 0 and p.next_attempt_at <= now()
+       order by p.next_attempt_at limit w.room + w.skip)
+    ) p`,
+};
+
+const TAKE_REDELIVERIES = {
+  name: 'webhook_take_redeliveries',
+  text: `
+    select d.id, d.subscription_id, d.account_id, d.customer_id, d.event_seq, d.event_id, d.type,
+      d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.id as redelivery_id
+    from webhook_redeliveries r
+    join webhook_deliveries d on d.subscription_id = r.subscription_id and d.id = r.delivery_id
+    where r.subscription_id = any ($1) order by r.id limit 64`,
+};
+
+/** When each is next due is seen in the same moment in which it is let go of. */
+const RELEASE = {
+  name: 'webhook_lanes_release',
+  text: `
+    with mine as (
+      select l.subscription_id, r.pace, r.hold
+      from webhook_lanes l
+      join unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) as r (subscription_id, planned, pace, hold)
+        on r.subscription_id = l.subscription_id and r.planned = l.planned
+      where l.owner = $1
+      order by l.subscription_id for no key update of l
     )
-    insert into webhook_attempts
-      (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
-    select r.id, r.attempt, 'scheduled', r.at, r.code, r.duration, r.error, r.excerpt
-    from unnest($1::bigint[], $2::int[], $5::timestamptz[], $7::boolean[], $8::int[], $9::int[],
-                $10::text[], $11::bytea[])
-      as r (id, attempt, at, sent, code, duration, error, excerpt)
-    join finished on finished.id = r.id
-    where r.sent
-    on conflict do nothing`,
+    update webhook_lanes l set owner = null, pace = mine.pace, due_at = case mine.hold
+      when 'parked' then 'infinity'
+      when 'trouble' then now() + interval '${AFTER_TROUBLE_SECONDS} seconds'
+      else least(
+        (select now() from webhook_pending p
+         where p.subscription_id = l.subscription_id and p.tries = 0 limit 1),
+        (select p.next_attempt_at from webhook_pending p
+         where p.subscription_id = l.subscription_id and p.tries > 0
+         order by p.next_attempt_at limit 1),
+        (select now() from webhook_redeliveries r where r.subscription_id = l.subscription_id limit 1),
+        'infinity') end
+    from mine where l.subscription_id = mine.subscription_id
+    returning l.subscription_id`,
+};
+
+const RENEW = {
+  name: 'webhook_lanes_renew',
+  text: `
+    with mine as (
+      select subscription_id from webhook_lanes where owner = $1
+      order by subscription_id for no key update
+    )
+    update webhook_lanes l set due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from mine where l.subscription_id = mine.subscription_id
+    returning l.subscription_id`,
+};
+
+const PRESENT = {
+  name: 'webhook_dispatchers_present',
+  text: `
+    with seen as (
+      insert into webhook_dispatchers (id, seen_at) values ($1, now())
+      on conflict (id) do update set seen_at = now()
+    ), forgotten as (
+      delete from webhook_dispatchers where seen_at < now() - interval '5 minutes'
+    )
+    select (select count(*) from webhook_dispatchers
+            where id <> $1 and seen_at > now() - interval '${GONE_SECONDS} seconds') as others,
+      (select count(*) from webhook_lanes where owner is not null) as owned`,
 };
 
 /**
- * First attempts to one subscription about one customer go one after the other (contract section 10):
- * the first of those not yet tried is let go. Fan-out decides who waits under the same lock on the
- * subscription, so that neither overlooks what the other is just writing.
+ * Scheduled attempts. A success always counts, even one of a lane that was lost meanwhile; anything else
+ * only when nobody has recorded that attempt before. Never updated_at (contract section 9).
  */
-const RELEASE = {
-  name: 'webhook_release',
+const FINISH = {
+  name: 'webhook_finish',
   text: `
-    update webhook_deliveries w set waiting = false
-    from (select distinct * from unnest($1::bigint[], $2::bigint[])) as r (subscription_id, customer_id)
-    where w.waiting and w.id = (
-      select e.id from webhook_deliveries e
-      where e.subscription_id = r.subscription_id and e.customer_id = r.customer_id
-        and e.status = 'pending' and e.attempts_count = 0
-      order by e.id limit 1)`,
+    with r as (
+      select * from unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::timestamptz[],
+        $6::timestamptz[], $7::timestamptz[], $8::boolean[], $9::int[], $10::int[], $11::text[], $12::bytea[])
+      as r (subscription_id, id, tries, status, next_attempt_at, at, done_at, sent, code, duration_ms,
+        error, excerpt)
+    ), gone as (
+      delete from webhook_pending p using r
+      where p.subscription_id = r.subscription_id and p.id = r.id and r.status <> 'pending'
+        and (p.tries = r.tries or r.status = 'delivered')
+      returning p.*, r.status, r.sent, r.done_at
+    ), finished as (
+      insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, status, attempts_count, created_at, delivered_at)
+      select id, subscription_id, event_seq, event_id, account_id, customer_id, type, payload_format,
+        status, attempts_count + sent::int, created_at, case when status = 'delivered' then done_at end
+      from gone
+    ), again as (
+      update webhook_pending p set tries = p.tries + 1, attempts_count = p.attempts_count + 1,
+        first_attempt_at = coalesce(p.first_attempt_at, r.at), next_attempt_at = r.next_attempt_at
+      from r
+      where p.subscription_id = r.subscription_id and p.id = r.id and r.status = 'pending'
+        and p.tries = r.tries
+      returning p.id, p.attempts_count
+    ), subscriptions as (
+      update webhook_subscriptions s
+      set failing_since = case when x.succeeded then x.failing_since
+                               else coalesce(s.failing_since, x.failing_since) end,
+        last_delivery_at = x.at, last_delivery_status = x.code, last_delivery_error = x.error
+      from unnest($13::bigint[], $14::boolean[], $15::timestamptz[], $16::timestamptz[], $17::int[], $18::text[])
+        as x (id, succeeded, failing_since, at, code, error)
+      where s.id = x.id
+    )
+    insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
+    select r.id, n.attempt, 'scheduled', r.at, r.code, r.duration_ms, r.error, r.excerpt
+    from (select id, attempts_count + 1 as attempt from gone
+          union all select id, attempts_count from again) n
+    join r on r.id = n.id
+    where r.sent`,
 };
 
-const SUBSCRIPTIONS_LOCK = {
-  name: 'webhook_subscriptions_lock',
-  text: `select id, failing_since from webhook_subscriptions where id = any ($1) order by id
-         for no key update`,
-};
-
-/** Never updated_at (contract section 9). */
-const SUBSCRIPTIONS_UPDATE = {
-  name: 'webhook_subscriptions_update',
+/** One that a person asked for, of a delivery that is still pending or long over. */
+const FINISH_MANUAL = {
+  name: 'webhook_finish_manual',
   text: `
-    update webhook_subscriptions s
-    set failing_since = r.failing_since, last_delivery_at = r.at, last_delivery_status = r.code,
-      last_delivery_error = r.error
-    from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::int[], $5::text[])
-      as r (id, failing_since, at, code, error)
-    where s.id = r.id`,
+    with asked as (
+      delete from webhook_redeliveries where id = $1 returning id
+    ), gone as (
+      delete from webhook_pending p
+      where p.subscription_id = $2 and p.id = $3 and $4::boolean and exists (select from asked)
+      returning p.*
+    ), moved as (
+      insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, status, attempts_count, created_at, delivered_at)
+      select id, subscription_id, event_seq, event_id, account_id, customer_id, type, payload_format,
+        'delivered', attempts_count + 1, created_at, $6 from gone
+    ), pending as (
+      update webhook_pending p set attempts_count = p.attempts_count + 1
+      where p.subscription_id = $2 and p.id = $3 and not $4::boolean and exists (select from asked)
+      returning p.attempts_count
+    ), finished as (
+      update webhook_finished f set attempts_count = f.attempts_count + 1,
+        status = case when $4::boolean then 'delivered' else f.status end,
+        delivered_at = case when $4::boolean then coalesce(f.delivered_at, $6) else f.delivered_at end
+      where f.subscription_id = $2 and f.id = $3 and exists (select from asked)
+      returning f.attempts_count
+    ), subscriptions as (
+      update webhook_subscriptions s set last_delivery_at = $5, last_delivery_status = $7,
+        last_delivery_error = $9, failing_since = case when $4::boolean then null else s.failing_since end
+      where s.id = $2
+    )
+    insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
+    select $3, n.attempt, 'manual', $5, $7, $8, $9, $10
+    from (select attempts_count + 1 as attempt from gone
+          union all select attempts_count from pending
+          union all select attempts_count from finished) n`,
 };
 
-export function bodyContext(eventId: string): string {
-  return `webhook body ${eventId}`;
-}
+const FORGET_REDELIVERY = {
+  name: 'webhook_redelivery_forget',
+  text: 'delete from webhook_redeliveries where id = $1',
+};
 
-/** The leased queue of deliveries. What is leased by a process that died is due again when the lease ends. */
+/** What was planned too long ago, or before the end of its subscription, without an attempt. */
+const GIVE_UP = {
+  name: 'webhook_give_up',
+  text: `
+    with gone as (
+      delete from webhook_pending p
+      where p.subscription_id = $1 and p.id in (
+        select id from webhook_pending where subscription_id = $1 and created_at < $2
+        order by id limit ${GIVE_UP_AT_ONCE})
+      returning p.*
+    ), kept as (
+      insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, status, attempts_count, created_at)
+      select id, subscription_id, event_seq, event_id, account_id, customer_id, type, payload_format,
+        'failed', attempts_count, created_at from gone
+      where exists (select from webhook_subscriptions where id = $1)
+    )
+    select count(*) as n from gone`,
+};
+
+const FORGET_LANE = {
+  name: 'webhook_lane_forget',
+  text: `
+    with forgotten as (delete from webhook_redeliveries where subscription_id = $2)
+    delete from webhook_lanes l where l.subscription_id = $2 and l.owner = $1 and l.planned = $3`,
+};
+
+const AUDIT = `
+  insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
+  select account_id, $2, '{"type": "system", "id": 0}', 'system', $3,
+    jsonb_build_object('webhook_subscription_id', id) || $4::jsonb, now()
+  from ended`;
+
+/** The queue of deliveries, in lanes. A lane whose owner died is due again when its lease ends. */
 @Injectable()
 export class DeliveryQueue {
-  private readonly log = new Logger('webhook deliveries');
+  /** This process among all dispatchers. */
+  private readonly me = newId();
   private readonly pool: pg.Pool;
   private readonly secretKey: Buffer;
-  private readonly recordings = new Lanes<Recording, void>(
-    RECORDING.lanes,
-    RECORDING.group,
-    (group) => this.recordGroup(group),
+  private readonly recordings = new Lanes<Result, void>(1, RECORDING_GROUP, (group) =>
+    this.recordGroup(group),
   );
 
   constructor(
@@ -174,187 +364,279 @@ export class DeliveryQueue {
     this.secretKey = deriveKey(config.masterKey, SECRETS);
   }
 
-  /** @param except what this process is still busy with, though its lease may have ended */
-  async claim(limit: number, except: number[]): Promise<Claimed[]> {
-    const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [limit, except] });
-    await this.keys.load(rows.map((row) => row.customer_id));
-    const opened = await Promise.allSettled(rows.map((row) => this.claimedOf(row)));
-    return opened.flatMap((result, i) => {
-      if (result.status === 'fulfilled') return [result.value];
-      // It stays leased and comes again; the others must not wait for it.
-      this.log.error(`delivery ${rows[i]?.id} cannot be opened: ${String(result.reason)}`);
-      return [];
+  async claim(limit: number): Promise<{ subscriptionId: number; pace: Pace }[]> {
+    const { rows } = await this.pool.query<{ subscription_id: number; pace: Pace }>({
+      ...CLAIM,
+      values: [this.me, limit],
     });
+    return rows.map((row) => ({ subscriptionId: row.subscription_id, pace: row.pace }));
   }
 
-  /** How long until a delivery becomes due that is not so yet. */
+  /** How long until a lane becomes due that is not so yet, or a lease ends. */
   async millisecondsToNext(): Promise<number | undefined> {
     const { rows } = await this.pool.query<{ ms: number | null }>(NEXT_DUE);
     return rows[0]?.ms ?? undefined;
   }
 
+  /** Only of lanes that are still ours. To be asked before `take`: what is added later raises `planned`. */
+  async views(subscriptionIds: number[]): Promise<LaneView[]> {
+    const { rows } = await this.pool.query<ViewRow>({
+      ...VIEWS,
+      values: [this.me, subscriptionIds],
+    });
+    return rows.map((row) => this.viewOf(row));
+  }
+
+  async take(wanted: Wanted[]): Promise<Delivery[]> {
+    const { rows } = await this.pool.query<DeliveryRow>({
+      ...TAKE,
+      values: [
+        wanted.map((one) => one.subscriptionId),
+        wanted.map((one) => one.after),
+        wanted.map((one) => one.room),
+        wanted.map((one) => one.skip),
+      ],
+    });
+    return rows.map(deliveryOf);
+  }
+
+  async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
+    const { rows } = await this.pool.query<DeliveryRow>({
+      ...TAKE_REDELIVERIES,
+      values: [subscriptionIds],
+    });
+    return rows.map(deliveryOf);
+  }
+
+  /** @returns those let go of; the others have got new work, or belong to somebody else */
+  async release(lanes: Release[]): Promise<Set<number>> {
+    const { rows } = await this.pool.query<{ subscription_id: number }>({
+      ...RELEASE,
+      values: [
+        this.me,
+        lanes.map((lane) => lane.subscriptionId),
+        lanes.map((lane) => lane.planned),
+        lanes.map((lane) => lane.pace),
+        lanes.map((lane) => lane.hold),
+      ],
+    });
+    return new Set(rows.map((row) => row.subscription_id));
+  }
+
+  /** Prolongs every lease of ours. @returns the lanes that are still ours */
+  async renew(): Promise<Set<number>> {
+    const { rows } = await this.pool.query<{ subscription_id: number }>({
+      ...RENEW,
+      values: [this.me],
+    });
+    return new Set(rows.map((row) => row.subscription_id));
+  }
+
+  /** @returns how many other dispatchers there are, and how many lanes all of them own together */
+  async present(): Promise<{ others: number; owned: number }> {
+    const { rows } = await this.pool.query<{ others: number; owned: number }>({
+      ...PRESENT,
+      values: [this.me],
+    });
+    return rows[0] ?? { others: 0, owned: 0 };
+  }
+
+  async leave(): Promise<void> {
+    await this.pool.query('delete from webhook_dispatchers where id = $1', [this.me]);
+  }
+
   /** Rejects only when the database refuses it or is away; then nothing was recorded. */
-  async record(claimed: Claimed, attempted: Attempted): Promise<void> {
-    const { excerpt: text } = attempted;
-    const excerpt = text === null ? null : await this.sealedExcerpt(claimed, text);
-    await this.recordings.add({ claimed, attempted, excerpt });
+  async record(result: Result): Promise<void> {
+    await this.recordings.add(result);
   }
 
-  private async claimedOf(row: ClaimedRow): Promise<Claimed> {
-    const text = await this.keys.openText(row.customer_id, row.body, bodyContext(row.event_id));
-    return {
-      id: row.id,
-      subscriptionId: row.subscription_id,
-      accountId: row.account_id,
-      customerId: row.customer_id,
-      attemptsCount: row.attempts_count,
-      firstAttemptAt: row.first_attempt_at,
-      attempt: text === undefined ? undefined : this.attemptOf(row, text),
-    };
+  /** Fails some of what was planned before then. @returns whether there may be more */
+  async giveUp(subscriptionId: number, before: Date | 'infinity'): Promise<boolean> {
+    return withPartitions(this.pool, async () => {
+      const { rows } = await this.pool.query<{ n: number }>({
+        ...GIVE_UP,
+        values: [subscriptionId, before],
+      });
+      return rows[0]?.n === GIVE_UP_AT_ONCE;
+    });
   }
 
-  private attemptOf(row: ClaimedRow, envelopeText: string): Attempt {
-    return {
+  /** Of a deleted subscription with nothing left in it. */
+  async forget(subscriptionId: number, planned: number): Promise<void> {
+    await this.pool.query({ ...FORGET_LANE, values: [this.me, subscriptionId, planned] });
+  }
+
+  private viewOf(row: ViewRow): LaneView {
+    const { subscription_id: subscriptionId, planned, redelivery } = row;
+    const opened = (sealed: Buffer) => openSecret(this.secretKey, subscriptionId, sealed);
+    const target = row.target_url !== null && {
       url: row.target_url,
-      secret: openSecret(this.secretKey, row.subscription_id, row.secret),
-      eventId: row.event_id,
-      type: row.type,
-      body: bodyOf(envelopeText, row.payload_format),
+      secret: opened(row.secret),
+      previousSecret: row.previous_secret === null ? undefined : opened(row.previous_secret),
+      enabled: row.enabled,
+      disabledReason: row.disabled_reason,
+      giveUpBefore: row.give_up_before,
+      failingSince: row.failing_since,
     };
+    return { subscriptionId, planned, redelivery, target: target || undefined };
   }
 
-  private async sealedExcerpt(claimed: Claimed, text: string): Promise<Buffer | null> {
-    const context = `webhook attempt ${claimed.id} ${claimed.attemptsCount + 1}`;
-    return (await this.keys.sealText(claimed.customerId, text, context)) ?? null;
-  }
-
-  private async recordGroup(group: Recording[]): Promise<PromiseSettledResult<void>[]> {
-    await inTransaction(this.pool, (client) => this.recordIn(client, group));
+  private async recordGroup(group: Result[]): Promise<PromiseSettledResult<void>[]> {
+    const sealed = await this.sealExcerpts(group);
+    const scheduled = sealed.filter(({ delivery }) => !delivery.manual);
+    const manual = sealed.filter(({ delivery }) => delivery.manual);
+    const ending = sealed.filter(({ next: { subscription } }) => ends(subscription));
+    await withPartitions(this.pool, async () => {
+      if (manual.length === 0 && ending.length === 0) {
+        await this.pool.query({ ...FINISH, values: finishArguments(scheduled) });
+        return;
+      }
+      await inTransaction(this.pool, async (client) => {
+        if (scheduled.length > 0) {
+          await client.query({ ...FINISH, values: finishArguments(scheduled) });
+        }
+        for (const one of manual) await finishManual(client, one);
+        for (const one of ending) await this.endSubscription(client, one);
+      });
+    });
     return group.map(() => ({ status: 'fulfilled', value: undefined }));
   }
 
-  private async recordIn(client: pg.PoolClient, group: Recording[]): Promise<void> {
-    const ids = [...new Set(group.map(({ claimed }) => claimed.subscriptionId))];
-    const { rows } = await client.query<SubscriptionRow>({ ...SUBSCRIPTIONS_LOCK, values: [ids] });
-    const failingSince = new Map(rows.map((row) => [row.id, row.failing_since]));
-    const judged = this.judge(group, failingSince);
-    await client.query({ ...FINISH, values: finishArguments(judged) });
-    const first = judged.filter(({ claimed }) => claimed.attemptsCount === 0);
-    if (first.length > 0) {
-      await client.query({
-        ...RELEASE,
-        values: [
-          first.map(({ claimed }) => claimed.subscriptionId),
-          first.map(({ claimed }) => claimed.customerId),
-        ],
-      });
-    }
-    const newest = newestOfEach(judged);
-    if (newest.length > 0) {
-      await client.query({
-        ...SUBSCRIPTIONS_UPDATE,
-        values: [
-          newest.map(({ claimed }) => claimed.subscriptionId),
-          newest.map(({ claimed }) => failingSince.get(claimed.subscriptionId) ?? null),
-          newest.map(({ attempted }) => attempted.at),
-          newest.map(({ attempted }) => statusOf(attempted)),
-          newest.map(({ error }) => error),
-        ],
-      });
-    }
-    await endSubscriptions(client, judged);
+  private async sealExcerpts(group: Result[]): Promise<Sealed[]> {
+    const excerpts = await this.keys.sealTexts(
+      group.map(({ delivery, attempted }) => ({
+        customerId: delivery.customerId,
+        text: attempted.excerpt,
+        context: excerptContext(delivery.id),
+      })),
+    );
+    return group.map((result, i) => ({ ...result, excerpt: excerpts[i] ?? null }));
   }
 
-  /** In the order of the attempts, each seeing what the one before left of its subscription. */
-  private judge(group: Recording[], failingSince: Map<number, Date | null>): Judged[] {
-    const inOrder = [...group].sort((a, b) => doneAt(a).getTime() - doneAt(b).getTime());
-    return inOrder.map((recording) => {
-      const { claimed, attempted } = recording;
-      const next = afterAttempt(
-        claimed,
-        { failingSince: failingSince.get(claimed.subscriptionId) ?? null },
-        attempted.outcome,
-        doneAt(recording),
-        Math.random(),
-        this.config.webhookTimeScale,
-      );
-      if (next.subscription.kept) {
-        failingSince.set(claimed.subscriptionId, next.subscription.failingSince);
-      }
-      return { ...recording, next, error: errorOf(attempted.outcome) };
-    });
-  }
-}
-
-/** Gone by 410, or disabled; either way what is pending is over (contract section 9). */
-async function endSubscriptions(client: pg.PoolClient, judged: Judged[]): Promise<void> {
-  for (const { claimed, attempted, next } of judged) {
-    const eventId = claimed.attempt?.eventId;
-    if (!next.subscription.kept) {
+  /** Gone by 410, or disabled; either way what is pending is over (contract section 9). */
+  private async endSubscription(
+    client: pg.PoolClient,
+    { delivery, attempted, next: { subscription } }: Result,
+  ): Promise<void> {
+    const { subscriptionId, eventId } = delivery;
+    if (!subscription.kept) {
       await client.query(
         `with ended as (delete from webhook_subscriptions where id = $1 returning id, account_id)
          ${AUDIT}`,
         [
-          claimed.subscriptionId,
+          subscriptionId,
           'webhook_subscription.deleted',
           newId(),
           { status: 410, event_id: eventId },
         ],
       );
-    } else if ('disabled' in next.subscription) {
-      const { disabled: reason } = next.subscription;
+    } else if ('disabled' in subscription) {
+      const { disabled: reason } = subscription;
+      const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
+      const at = doneAt(attempted);
+      // Enabled anew meanwhile, it is not failing any more.
       await client.query(
         `with ended as (
-           update webhook_subscriptions set enabled = false, disabled_at = $5, disabled_reason = $6
-           where id = $1 and enabled returning id, account_id
-         ), over as (
-           update webhook_deliveries d set status = 'failed', next_attempt_at = null, leased_until = null
-           from ended where d.subscription_id = ended.id and d.status = 'pending'
+           update webhook_subscriptions set enabled = false, disabled_at = $5, disabled_reason = $6,
+             give_up_before = now()
+           where id = $1 and enabled and ($6 <> 'failing' or failing_since <= $7)
+           returning id, account_id
          )
          ${AUDIT}`,
         [
-          claimed.subscriptionId,
+          subscriptionId,
           'webhook_subscription.disabled',
           newId(),
           { reason, event_id: eventId },
-          doneAt({ attempted }),
+          at,
           reason,
+          new Date(at.getTime() - failingMs),
         ],
       );
     }
   }
 }
 
-const AUDIT = `
-  insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-  select account_id, $2, '{"type": "system", "id": 0}', 'system', $3,
-    jsonb_build_object('webhook_subscription_id', id) || $4::jsonb, now()
-  from ended`;
+function ends(subscription: Next['subscription']): boolean {
+  return !subscription.kept || 'disabled' in subscription;
+}
 
-function finishArguments(judged: Judged[]): unknown[] {
-  const each = <T>(value: (one: Judged) => T) => judged.map(value);
+async function finishManual(client: pg.PoolClient, result: Sealed): Promise<void> {
+  const { delivery, attempted, next, excerpt } = result;
+  if (attempted.outcome.kind === 'erased') {
+    await client.query({ ...FORGET_REDELIVERY, values: [delivery.redeliveryId] });
+    return;
+  }
+  await client.query({
+    ...FINISH_MANUAL,
+    values: [
+      delivery.redeliveryId,
+      delivery.subscriptionId,
+      delivery.id,
+      next.delivery.status === 'delivered',
+      attempted.at,
+      doneAt(attempted),
+      statusOf(attempted),
+      attempted.durationMs,
+      errorOf(attempted.outcome),
+      excerpt,
+    ],
+  });
+}
+
+function finishArguments(results: Sealed[]): unknown[] {
+  const each = <T>(value: (one: Sealed) => T) => results.map(value);
+  const states = subscriptionStates(results);
+  const state = <T>(value: (one: SubscriptionChange) => T) => states.map(value);
   return [
-    each(({ claimed }) => claimed.id),
-    each(({ claimed }) => claimed.attemptsCount + 1),
+    each(({ delivery }) => delivery.subscriptionId),
+    each(({ delivery }) => delivery.id),
+    each(({ delivery }) => delivery.tries),
     each(({ next }) => next.delivery.status),
     each(({ next }) => (next.delivery.status === 'pending' ? next.delivery.nextAttemptAt : null)),
     each(({ attempted }) => attempted.at),
-    each(doneAt),
+    each(({ attempted }) => doneAt(attempted)),
     each(wasTried),
     each(({ attempted }) => statusOf(attempted)),
     each(({ attempted }) => attempted.durationMs),
-    each(({ error }) => error),
+    each(({ attempted }) => errorOf(attempted.outcome)),
     each(({ excerpt }) => excerpt),
+    state(({ id }) => id),
+    state(({ succeeded }) => succeeded),
+    state(({ failingSince }) => failingSince),
+    state(({ newest }) => newest.attempted.at),
+    state(({ newest }) => statusOf(newest.attempted)),
+    state(({ newest }) => errorOf(newest.attempted.outcome)),
   ];
 }
 
-function newestOfEach(judged: Judged[]): Judged[] {
-  const newest = new Map<number, Judged>();
-  for (const one of judged) if (wasTried(one)) newest.set(one.claimed.subscriptionId, one);
-  return [...newest.values()];
+type SubscriptionChange = {
+  id: number;
+  /** Whether any succeeded; `failingSince` is then since the last success, otherwise since the first failure. */
+  succeeded: boolean;
+  failingSince: Date | null;
+  newest: Result;
+};
+
+/** One change a subscription, however many of its attempts are in the group. */
+function subscriptionStates(results: Sealed[]): SubscriptionChange[] {
+  const states = new Map<number, SubscriptionChange>();
+  for (const result of results) {
+    if (!wasTried(result)) continue;
+    const { delivery, attempted, next } = result;
+    const id = delivery.subscriptionId;
+    const state = states.get(id) ?? { id, succeeded: false, failingSince: null, newest: result };
+    state.newest = result;
+    if (next.delivery.status === 'delivered') {
+      state.succeeded = true;
+      state.failingSince = null;
+    } else state.failingSince ??= doneAt(attempted);
+    states.set(id, state);
+  }
+  return [...states.values()];
 }
 
-function wasTried({ attempted }: Recording): boolean {
+function wasTried({ attempted }: Result): boolean {
   return attempted.outcome.kind !== 'erased';
 }
 
@@ -362,6 +644,24 @@ function statusOf({ outcome }: Attempted): number | null {
   return outcome.kind === 'answered' ? outcome.status : null;
 }
 
-function doneAt({ attempted }: Pick<Recording, 'attempted'>): Date {
-  return new Date(attempted.at.getTime() + attempted.durationMs);
+export function doneAt({ at, durationMs }: Attempted): Date {
+  return new Date(at.getTime() + durationMs);
+}
+
+function deliveryOf(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    subscriptionId: row.subscription_id,
+    accountId: row.account_id,
+    customerId: row.customer_id,
+    eventSeq: row.event_seq,
+    eventId: row.event_id,
+    type: row.type,
+    payloadFormat: row.payload_format,
+    tries: row.tries,
+    manual: row.redelivery_id !== 0,
+    firstAttemptAt: row.first_attempt_at,
+    createdAt: row.created_at,
+    redeliveryId: row.redelivery_id,
+  };
 }

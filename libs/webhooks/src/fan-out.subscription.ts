@@ -4,7 +4,8 @@ import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { inTransaction, isDatabaseAway } from '#database/connection.js';
+import { publicEventId } from '#kernel/public-id.js';
+import { isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { checkpointOf } from '#event-store/checkpoint.js';
@@ -14,13 +15,14 @@ import {
   type Position,
   type StoredEvent,
 } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
 import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
+import { EventBodies } from './event-bodies.service.js';
 import { publicTypeOf } from './public-events.js';
-import { PublicEventsService } from './public-events.service.js';
-import { bodyContext } from './delivery-queue.service.js';
-import { wants, type PayloadFormat } from './webhook-subscription.js';
+import { Upkeep } from './upkeep.service.js';
+import { withPartitions } from './webhook-partitions.service.js';
+import { wants, type PayloadFormat, type PublicEventType } from './webhook-subscription.js';
+import { WorkHints } from './work-hints.service.js';
 
 const SUBSCRIPTION = 'webhooks';
 const BATCH = 500;
@@ -39,14 +41,52 @@ type Listener = {
   active_from: string;
 };
 
-type Planned = {
-  events: { id: string; accountId: number; customerId: number; type: string; body: Buffer }[];
-  deliveries: {
-    subscriptionId: number;
-    eventId: string;
-    customerId: number;
-    payloadFormat: PayloadFormat;
-  }[];
+type PlannedEvent = { eventId: string; type: PublicEventType; stored: StoredEvent };
+
+/** `event` is its place among the events of the batch. */
+type PlannedDelivery = { subscriptionId: number; event: number; payloadFormat: PayloadFormat };
+
+type Planned = { events: PlannedEvent[]; deliveries: PlannedDelivery[] };
+
+const IDS = {
+  name: 'webhook_ids',
+  text: 'select array(select webhook_next_id() from generate_series(1, $1::int)) as ids',
+};
+
+/**
+ * One statement is one transaction. Everything hangs on `moved`: whoever loses waits there for the
+ * winner's commit, and then writes nothing.
+ */
+const PLAN = {
+  name: 'webhook_plan',
+  text: `
+    with moved as (
+      insert into es.checkpoints as c (subscription, position)
+      select $1, $3 where $4::boolean or exists (select from es.checkpoints where subscription = $1)
+      on conflict (subscription) do update set position = excluded.position, updated_at = now()
+      where c.position = $2
+      returning 1
+    ), events as (
+      insert into webhook_events
+        (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
+      select * from unnest($5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
+                           $11::bigint[], $12::timestamptz[])
+      where exists (select from moved)
+    ), deliveries as (
+      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, next_attempt_at, created_at)
+      select x.*, clock_timestamp(), clock_timestamp()
+      from unnest($13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[], $18::bigint[],
+                  $19::text[], $20::text[]) as x
+      where exists (select from moved)
+    ), lanes as (
+      insert into webhook_lanes as l (subscription_id, due_at)
+      select id, now() from unnest($21::bigint[]) as x (id) where exists (select from moved)
+      order by id
+      on conflict (subscription_id) do update set planned = l.planned + 1,
+        due_at = case when l.owner is null then least(l.due_at, now()) else l.due_at end
+    )
+    select from moved`,
 };
 
 /** Another process has moved the checkpoint: what was prepared here is already done there. */
@@ -65,9 +105,10 @@ export class FanOut {
   constructor(
     source: DataSource,
     private readonly store: EventStore,
-    private readonly keys: PersonalKeys,
-    private readonly publicEvents: PublicEventsService,
+    private readonly bodies: EventBodies,
     private readonly worker: DeliveryWorker,
+    private readonly hints: WorkHints,
+    private readonly upkeep: Upkeep,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -110,12 +151,16 @@ export class FanOut {
           'select pg_try_advisory_lock($1) as leads',
           [LEADER_LOCK],
         );
-        if (rows[0]?.leads) await this.follow(connected);
+        if (rows[0]?.leads) await this.lead(connected);
         else await pause(LEADER_POLL_MS, connected);
       }
     } finally {
       await client.end().catch((error: unknown) => this.log.debug(messageOf(error)));
     }
+  }
+
+  private async lead(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.follow(signal), this.upkeep.run(signal)]);
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
@@ -167,35 +212,31 @@ export class FanOut {
   private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
     const planned = await this.plan(events);
     await this.save(from, to, planned);
-    if (planned.deliveries.length > 0) this.worker.wake();
+    for (const { eventId, stored } of planned.events) this.bodies.remember(eventId, stored);
+    this.announce(planned);
     return to;
   }
 
+  private announce({ deliveries }: Planned): void {
+    const lanes = new Set(deliveries.map(({ subscriptionId }) => subscriptionId));
+    if (lanes.size === 0) return;
+    this.worker.wake(lanes);
+    if (!this.worker.isAlone) this.hints.wake();
+  }
+
+  /** Bodies are not rendered here: one store's flood would hold up the planning of all others. */
   private async plan(events: StoredEvent[]): Promise<Planned> {
     const listeners = await this.listeners(events);
-    const wanted = events.filter((event) => listenersOf(event, listeners).length > 0);
-    if (wanted.length === 0) return { events: [], deliveries: [] };
-    const rendered = await this.publicEvents.render(wanted);
-    await this.keys.load(rendered.map(({ customerId }) => customerId));
     const planned: Planned = { events: [], deliveries: [] };
-    for (const [i, { event, customerId }] of rendered.entries()) {
-      const stored = wanted[i];
-      if (!stored) throw new Error('rendering keeps the number of events');
-      if (!event) continue;
-      const body = await this.keys.sealText(
-        customerId,
-        JSON.stringify(event),
-        bodyContext(event.id),
-      );
-      // The person was erased: there is nothing left that may be sent.
-      if (!body) continue;
-      const { id, type, account_id: accountId } = event;
-      planned.events.push({ id, accountId, customerId, type, body });
+    for (const stored of events) {
+      const type = publicTypeOf(stored.type);
+      if (!type) continue;
+      const eventId = publicEventId(stored.id);
+      const index = planned.events.push({ eventId, type, stored }) - 1;
       for (const listener of listenersOf(stored, listeners)) {
         planned.deliveries.push({
           subscriptionId: listener.id,
-          eventId: id,
-          customerId,
+          event: index,
           payloadFormat: listener.payload_format,
         });
       }
@@ -226,98 +267,69 @@ export class FanOut {
   }
 
   private async save(from: Position, to: Position, planned: Planned): Promise<void> {
-    await inTransaction(this.pool, async (client) => {
-      await moveCheckpoint(client, from, to);
-      if (planned.events.length > 0) await insert(client, planned);
-    });
+    const ids = await this.ids(planned.events.length + planned.deliveries.length);
+    const moved = await withPartitions(this.pool, () =>
+      this.pool.query({ ...PLAN, values: planArguments(from, to, planned, ids) }),
+    );
+    if (moved.rowCount !== 1) throw new OvertakenError('another process has moved the checkpoint');
+  }
+
+  /**
+   * Taken after the checkpoint was read and before it is moved, so ids rise in the order of the log from
+   * batch to batch, whoever leads: that is the order which first attempts and the feed keep to.
+   */
+  private async ids(count: number): Promise<number[]> {
+    if (count === 0) return [];
+    const { rows } = await this.pool.query<{ ids: number[] }>({ ...IDS, values: [count] });
+    return rows[0]?.ids.map(Number) ?? [];
   }
 }
 
-/** First, because it also locks: whoever loses waits here and then writes nothing. */
-async function moveCheckpoint(client: pg.PoolClient, from: Position, to: Position): Promise<void> {
+function planArguments(
+  from: Position,
+  to: Position,
+  { events, deliveries }: Planned,
+  ids: number[],
+): unknown[] {
+  const each = <T>(value: (event: PlannedEvent) => T) => events.map(value);
+  const eventOf = ({ event }: PlannedDelivery) => {
+    const found = events[event];
+    if (!found) throw new Error('a delivery is planned of an event of its batch');
+    return found;
+  };
+  const every = <T>(value: (delivery: PlannedDelivery) => T) => deliveries.map(value);
   const begins = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
-  const { rowCount } = begins
-    ? await client.query(
-        'insert into es.checkpoints (subscription, position) values ($1, $2) on conflict do nothing',
-        [SUBSCRIPTION, formatPosition(to)],
-      )
-    : await client.query({
-        name: 'webhook_checkpoint',
-        text: `update es.checkpoints set position = $3, updated_at = now()
-               where subscription = $1 and position = $2`,
-        values: [SUBSCRIPTION, formatPosition(from), formatPosition(to)],
-      });
-  if (rowCount !== 1) throw new OvertakenError('another process has moved the checkpoint');
+  const lanes = [...new Set(deliveries.map(({ subscriptionId }) => subscriptionId))];
+  return [
+    SUBSCRIPTION,
+    formatPosition(from),
+    formatPosition(to),
+    begins,
+    ids.slice(0, events.length),
+    each(({ eventId }) => eventId),
+    each(({ stored }) => stored.meta.accountId),
+    each(({ stored }) => customerOf(stored)),
+    each(({ type }) => type),
+    each(({ stored }) => stored.stream),
+    each(({ stored }) => stored.revision),
+    each(({ stored }) => stored.meta.recordedAt),
+    ids.slice(events.length),
+    every(({ subscriptionId }) => subscriptionId),
+    every(({ event }) => ids[event]),
+    every((delivery) => eventOf(delivery).eventId),
+    every((delivery) => eventOf(delivery).stored.meta.accountId),
+    every((delivery) => customerOf(eventOf(delivery).stored)),
+    every((delivery) => eventOf(delivery).type),
+    every(({ payloadFormat }) => payloadFormat),
+    // In one order everywhere: two that wait for each other's lanes would never end.
+    lanes.sort((a, b) => a - b),
+  ];
 }
 
-async function insert(client: pg.PoolClient, { events, deliveries }: Planned): Promise<void> {
-  await client.query({
-    name: 'webhook_events',
-    text: `insert into webhook_events (id, account_id, customer_id, type, body, created_at)
-           select *, now() from unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bytea[])
-           on conflict (id) do nothing`,
-    values: [
-      events.map((event) => event.id),
-      events.map((event) => event.accountId),
-      events.map((event) => event.customerId),
-      events.map((event) => event.type),
-      events.map((event) => event.body),
-    ],
-  });
-  const enabled = await lockEnabled(client, deliveries);
-  const wanted = deliveries.filter(({ subscriptionId }) => enabled.has(subscriptionId));
-  // Ids rise in the order of the events: that order is what first attempts keep to.
-  await client.query({
-    name: 'webhook_deliveries',
-    text: `insert into webhook_deliveries (subscription_id, event_id, customer_id, payload_format,
-             status, waiting, next_attempt_at, created_at)
-           select x.subscription_id, x.event_id, x.customer_id, x.payload_format, 'pending',
-             x.follows or exists (
-               select from webhook_deliveries e
-               where e.subscription_id = x.subscription_id and e.customer_id = x.customer_id
-                 and e.status = 'pending' and e.attempts_count = 0),
-             now(), now()
-           from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::boolean[])
-             with ordinality
-             as x (subscription_id, event_id, customer_id, payload_format, follows, ord)
-           order by x.ord
-           on conflict (subscription_id, event_id) do nothing`,
-    values: [
-      wanted.map((delivery) => delivery.subscriptionId),
-      wanted.map((delivery) => delivery.eventId),
-      wanted.map((delivery) => delivery.customerId),
-      wanted.map((delivery) => delivery.payloadFormat),
-      followers(wanted),
-    ],
-  });
-}
-
-/**
- * Those that are still there and enabled. The lock keeps results from being recorded meanwhile: a
- * delivery planned as waiting would otherwise miss that the one before it has just been tried.
- */
-async function lockEnabled(
-  client: pg.PoolClient,
-  deliveries: Planned['deliveries'],
-): Promise<Set<number>> {
-  const ids = new Set(deliveries.map((delivery) => delivery.subscriptionId));
-  const { rows } = await client.query<{ id: number }>({
-    name: 'webhook_listeners_lock',
-    text: `select id from webhook_subscriptions where id = any ($1) and enabled order by id for share`,
-    values: [[...ids]],
-  });
-  return new Set(rows.map((row) => row.id));
-}
-
-/** For each delivery, whether an earlier one of the batch is about the same customer. */
-function followers(deliveries: Planned['deliveries']): boolean[] {
-  const seen = new Set<string>();
-  return deliveries.map(({ subscriptionId, customerId }) => {
-    const pair = `${subscriptionId} ${customerId}`;
-    const follows = seen.has(pair);
-    seen.add(pair);
-    return follows;
-  });
+function customerOf({ id, data }: StoredEvent): number {
+  const { customerId } = data;
+  if (typeof customerId !== 'number') throw new Error(`event ${id} names no customer`);
+  return customerId;
 }
 
 function listenersOf(event: StoredEvent, listeners: Map<number, Listener[]>): Listener[] {

@@ -9,7 +9,6 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { recorded } from '#event-store/rows.js';
 import { customerJson } from '#customers/customer.dto.js';
 import { customerRows } from '#customers/customer.entity.js';
-import type { CustomerEvent } from '#customers/customer.events.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
@@ -20,11 +19,11 @@ import {
   publicCustomerEvent,
   type CustomerName,
   type PublicEvent,
+  type ToldCustomerEvent,
 } from './public-events.js';
 import { StreamFolds } from './stream-folds.service.js';
 
-/** Without an event there is nothing to tell. */
-export type Rendered = { event: PublicEvent | undefined; customerId: number };
+export type Rendered = { event: PublicEvent; customerId: number };
 
 const NAMES = {
   name: 'webhook_customer_names',
@@ -73,7 +72,7 @@ export class PublicEventsService {
     return new Map(
       events.map((event) => {
         const { before, after } = found(states.get(event.id), event.stream);
-        const publicEvent = publicCustomerEvent(recorded<CustomerEvent>(event), {
+        const publicEvent = publicCustomerEvent(recorded<ToldCustomerEvent>(event), {
           // A customer's cards begin after it: as its creation left it there are none.
           customer: customerJson(after, event.revision > 0 ? (cards.get(after.id) ?? []) : []),
           before: before && customerJson(before, []),

@@ -54,7 +54,10 @@ export type CustomerName = {
   phone: string | null;
 };
 
-const PUBLIC_TYPES: Record<(CustomerEvent | CustomerCardEvent)['type'], PublicEventType> = {
+/** What receivers are told of; a change of external references alone they are not. */
+export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
+
+const PUBLIC_TYPES: Record<(ToldCustomerEvent | CustomerCardEvent)['type'], PublicEventType> = {
   CustomerCreated: 'customer.created',
   CustomerUpdated: 'customer.updated',
   CustomerCardIssued: 'customer_card.created',
@@ -70,11 +73,10 @@ export function publicTypeOf(storedType: string): PublicEventType | undefined {
     : undefined;
 }
 
-/** Nothing where nothing changed that receivers are told of: only external references, say. */
 export function publicCustomerEvent(
-  event: Recorded<CustomerEvent>,
+  event: Recorded<ToldCustomerEvent>,
   { customer, before }: CustomerSubject,
-): PublicEvent | undefined {
+): PublicEvent {
   switch (event.type) {
     case 'CustomerCreated':
       return envelope(event, { ...customer, source: event.data.source });
@@ -83,7 +85,6 @@ export function publicCustomerEvent(
       const changed = TOLD_CHANGES.filter(
         (name) => !isDeepStrictEqual(before[name], customer[name]),
       );
-      if (changed.length === 0) return undefined;
       const previous = Object.fromEntries(changed.map((name) => [name, before[name]]));
       return { ...envelope(event, customer), previous_attributes: previous };
     }
@@ -156,7 +157,7 @@ function whose({ state, cardName }: CustomerCardSubject) {
 }
 
 function envelope(
-  { id, type, meta }: Recorded<CustomerEvent | CustomerCardEvent>,
+  { id, type, meta }: Recorded<ToldCustomerEvent | CustomerCardEvent>,
   data: object,
 ): PublicEvent {
   return {

@@ -17,7 +17,7 @@ const answered = (status: number, retryAfter: string | null = null): Outcome => 
 const TIMED_OUT: Outcome = { kind: 'failed', error: 'No answer within 10 seconds' };
 
 type Options = {
-  attemptsCount?: number;
+  tries?: number;
   elapsed?: number;
   failingFor?: number;
   random?: number;
@@ -25,9 +25,9 @@ type Options = {
 };
 
 function after(outcome: Outcome, options: Options = {}) {
-  const { attemptsCount = 0, elapsed = 0, failingFor, random = 0, timeScale = 1 } = options;
+  const { tries = 0, elapsed = 0, failingFor, random = 0, timeScale = 1 } = options;
   return afterAttempt(
-    { attemptsCount, firstAttemptAt: attemptsCount === 0 ? null : secondsAgo(elapsed) },
+    { tries, firstAttemptAt: tries === 0 ? null : secondsAgo(elapsed) },
     { failingSince: failingFor === undefined ? null : secondsAgo(failingFor) },
     outcome,
     NOW,
@@ -54,50 +54,50 @@ describe('the retry schedule', () => {
     [8, 3600, 3240],
     [9, 6000, 5400],
   ])('after attempt %i waits %i s, or down to %i s by chance', (attempt, longest, shortest) => {
-    const attemptsCount = attempt - 1;
-    expect(delayAfter(TIMED_OUT, { attemptsCount })).toBe(longest);
-    expect(delayAfter(TIMED_OUT, { attemptsCount, random: 0.9999999 })).toBeCloseTo(shortest, 2);
+    const tries = attempt - 1;
+    expect(delayAfter(TIMED_OUT, { tries })).toBe(longest);
+    expect(delayAfter(TIMED_OUT, { tries, random: 0.9999999 })).toBeCloseTo(shortest, 2);
   });
 
   it('gives up after the tenth attempt, in under four hours', () => {
     expect(MAX_ATTEMPTS).toBe(10);
-    expect(after(TIMED_OUT, { attemptsCount: 9 }).delivery).toEqual({ status: 'failed' });
+    expect(after(TIMED_OUT, { tries: 9 }).delivery).toEqual({ status: 'failed' });
     let total = 0;
-    for (let attemptsCount = 0; attemptsCount < 9; attemptsCount++) {
-      total += 10 + delayAfter(TIMED_OUT, { attemptsCount });
+    for (let tries = 0; tries < 9; tries++) {
+      total += 10 + delayAfter(TIMED_OUT, { tries });
     }
     expect(total).toBeLessThan(4 * 3600);
   });
 
   it('divides every wait by the time scale', () => {
-    expect(delayAfter(TIMED_OUT, { attemptsCount: 3, timeScale: 100 })).toBe(3);
-    expect(delayAfter(answered(503, '400'), { attemptsCount: 3, timeScale: 100 })).toBe(4);
+    expect(delayAfter(TIMED_OUT, { tries: 3, timeScale: 100 })).toBe(3);
+    expect(delayAfter(answered(503, '400'), { tries: 3, timeScale: 100 })).toBe(4);
   });
 });
 
 describe('Retry-After', () => {
   it.each([
-    ['lengthens the delay of a 429', answered(429, '40'), { attemptsCount: 1 }, 40],
-    ['lengthens the delay of a 503', answered(503, '40'), { attemptsCount: 1 }, 40],
-    ['never beyond twice the planned delay', answered(429, '3600'), { attemptsCount: 1 }, 60],
-    ['never shortens', answered(429, '1'), { attemptsCount: 1 }, 30],
-    ['is read as a date', answered(503, 'Sun, 01 Mar 2026 12:00:50 GMT'), { attemptsCount: 1 }, 50],
+    ['lengthens the delay of a 429', answered(429, '40'), { tries: 1 }, 40],
+    ['lengthens the delay of a 503', answered(503, '40'), { tries: 1 }, 40],
+    ['never beyond twice the planned delay', answered(429, '3600'), { tries: 1 }, 60],
+    ['never shortens', answered(429, '1'), { tries: 1 }, 30],
+    ['is read as a date', answered(503, 'Sun, 01 Mar 2026 12:00:50 GMT'), { tries: 1 }, 50],
     ['in the past is ignored', answered(503, 'Sun, 01 Mar 2026 11:00:00 GMT'), {}, 5],
     ['that cannot be read is ignored', answered(503, 'soon'), {}, 5],
     ['negative is ignored', answered(503, '-7'), {}, 5],
-    ['of any other status is ignored', answered(500, '40'), { attemptsCount: 1 }, 30],
+    ['of any other status is ignored', answered(500, '40'), { tries: 1 }, 30],
   ] as const)('%s', (_rule, outcome, options, seconds) => {
     expect(delayAfter(outcome, options)).toBe(seconds);
   });
 
   it('never moves the last attempt beyond four hours', () => {
     // 4 h − 7,600 s gone − 10 s for the last attempt leaves 6,790 s, though twice the plan were 12,000
-    const options = { attemptsCount: 8, elapsed: 7600 };
+    const options = { tries: 8, elapsed: 7600 };
     expect(delayAfter(answered(429, '9000'), options)).toBe(6790);
     let clock = 0;
-    for (let attemptsCount = 0; attemptsCount < 9; attemptsCount++) {
+    for (let tries = 0; tries < 9; tries++) {
       clock += 10;
-      clock += delayAfter(answered(429, '99999'), { attemptsCount, elapsed: clock });
+      clock += delayAfter(answered(429, '99999'), { tries, elapsed: clock });
     }
     expect(clock).toBeLessThanOrEqual(4 * 3600);
   });

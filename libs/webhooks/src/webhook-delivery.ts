@@ -11,7 +11,8 @@ export type Outcome =
   /** The person was erased since: there is nothing left that may be sent. */
   | { kind: 'erased' };
 
-export type DeliveryState = { attemptsCount: number; firstAttemptAt: Date | null };
+/** `tries` counts scheduled attempts; those that people ask for change nothing in the schedule. */
+export type DeliveryState = { tries: number; firstAttemptAt: Date | null };
 
 export type SubscriptionState = { failingSince: Date | null };
 
@@ -42,7 +43,8 @@ const DELAY_SECONDS = [
 const JITTER = 0.1;
 const ATTEMPT_SECONDS = 10;
 const WINDOW_SECONDS = 4 * 60 * MINUTE;
-const FAILING_SECONDS = 3 * 24 * 60 * MINUTE;
+/** Without a success since the first failure: then the subscription is disabled. */
+export const FAILING_SECONDS = 3 * 24 * 60 * MINUTE;
 
 export const MAX_ATTEMPTS = DELAY_SECONDS.length + 1;
 
@@ -87,6 +89,42 @@ export function afterAttempt(
   };
 }
 
+/** What an attempt that a person asked for changes: only a success and an end count. */
+export function afterManualAttempt(
+  outcome: Outcome,
+  subscription: SubscriptionState,
+  now: Date,
+): { delivered: boolean; subscription: Next['subscription'] } {
+  if (isSuccess(outcome)) {
+    return { delivered: true, subscription: { kept: true, failingSince: null } };
+  }
+  if (outcome.kind === 'answered' && outcome.status === 410) {
+    return { delivered: false, subscription: { kept: false } };
+  }
+  const { failingSince } = subscription;
+  if (outcome.kind === 'blocked') {
+    const since = failingSince ?? now;
+    return {
+      delivered: false,
+      subscription: { kept: true, disabled: 'blocked_address', failingSince: since },
+    };
+  }
+  return { delivered: false, subscription: { kept: true, failingSince } };
+}
+
+/** At a resume: what was planned earlier than this is failed instead of sent. */
+export function giveUpBefore(now: Date, timeScale: number): Date {
+  return new Date(now.getTime() - (WINDOW_SECONDS * 1000) / timeScale);
+}
+
+export function bodyContext(eventId: string): string {
+  return `webhook body ${eventId}`;
+}
+
+export function excerptContext(deliveryId: number): string {
+  return `webhook attempts ${deliveryId}`;
+}
+
 export function isSuccess(outcome: Outcome): boolean {
   return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300;
 }
@@ -115,12 +153,12 @@ function retry(
   random: number,
   timeScale: number,
 ): Next['delivery'] {
-  const planned = DELAY_SECONDS[delivery.attemptsCount];
+  const planned = DELAY_SECONDS[delivery.tries];
   if (planned === undefined) return { status: 'failed' };
   const jittered = planned * (1 - JITTER * random);
   const asked = askedSeconds(outcome, now);
   const elapsed = ((now.getTime() - (delivery.firstAttemptAt ?? now).getTime()) / 1000) * timeScale;
-  const rest = DELAY_SECONDS.slice(delivery.attemptsCount + 1).reduce(
+  const rest = DELAY_SECONDS.slice(delivery.tries + 1).reduce(
     (sum, delay) => sum + delay + ATTEMPT_SECONDS,
     ATTEMPT_SECONDS,
   );

@@ -1,0 +1,37 @@
+import pg from 'pg';
+
+const CHECK_VIOLATION = '23514';
+const DAYS_AHEAD = 7;
+
+/**
+ * Partitions are made days ahead. Where one is missing all the same it is made on the spot: that must
+ * never keep a webhook from being sent. What belongs to days long gone is dropped again with them.
+ */
+export async function withPartitions<R>(pool: pg.Pool, work: () => Promise<R>): Promise<R> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      const day = dayWithout(error);
+      if (day === undefined || tries === 100) throw error;
+      await makePartitions(pool, day, day);
+    }
+  }
+}
+
+export async function makePartitionsAhead(pool: pg.Pool, now: Date): Promise<void> {
+  const day = 24 * 3600 * 1000;
+  await makePartitions(pool, now, new Date(now.getTime() + DAYS_AHEAD * day));
+}
+
+async function makePartitions(pool: pg.Pool, first: Date, last: Date): Promise<void> {
+  await pool.query('select webhook_make_partitions($1, $2)', [first, last]);
+}
+
+/** "Partition key of the failing row contains (seq) = (2855569136287746)." */
+function dayWithout(error: unknown): Date | undefined {
+  if (!(error instanceof pg.DatabaseError) || error.code !== CHECK_VIOLATION) return undefined;
+  if (error.constraint !== undefined) return undefined;
+  const id = /\) = \((\d+)\)/.exec(error.detail ?? '')?.[1];
+  return id === undefined ? undefined : new Date(Number(BigInt(id) >> 37n) * 86_400_000);
+}
