@@ -30,10 +30,12 @@ describe('a cursor', () => {
 
 describe('the link to the next page', () => {
   it('is absolute and keeps the other parameters', () => {
-    expect(nextLink('https://cards.example/in', `${LIST}?scope=all&limit=2&cursor=x`, 'NEXT')).toBe(
-      `<https://cards.example/in${LIST}?scope=all&limit=2&cursor=NEXT>; rel="next"`,
-    );
-    expect(nextLink('https://cards.example', LIST, 'NEXT')).toBe(
+    expect(
+      nextLink('https://cards.example/in', `${LIST}?scope=all&limit=2&cursor=x`, {
+        cursor: 'NEXT',
+      }),
+    ).toBe(`<https://cards.example/in${LIST}?scope=all&limit=2&cursor=NEXT>; rel="next"`);
+    expect(nextLink('https://cards.example', LIST, { cursor: 'NEXT' })).toBe(
       `<https://cards.example${LIST}?cursor=NEXT>; rel="next"`,
     );
   });

@@ -58,11 +58,20 @@ export function decodeCursor(key: Buffer, list: string, cursor: string): Place |
   return JSON.parse(plain.toString()) as Place;
 }
 
-/** The value of a Link header. @param url path and query of this page */
-export function nextLink(publicUrl: string, url: string, cursor: string): string {
+/**
+ * The value of a Link header.
+ * @param url path and query of this page
+ * @param place the query parameter that says where the next one begins
+ */
+export function nextLink(publicUrl: string, url: string, place: Record<string, string>): string {
   const { path, query } = partsOf(url);
-  query.set('cursor', cursor);
+  for (const [name, value] of Object.entries(place)) query.set(name, value);
   return `<${publicUrl}${path}?${query}>; rel="next"`;
+}
+
+/** Other links of the answer stay: a deprecated version points to its policy. */
+export function addLink(reply: FastifyReply, link: string): void {
+  void reply.header('link', [reply.getHeader('link') ?? [], link].flat().join(', '));
 }
 
 /** The pages of one request for a list. */
@@ -95,8 +104,8 @@ export class Pages {
     const page = found.slice(0, limit);
     const last = page.at(-1);
     if (last !== undefined) {
-      const next = encodeCursor(this.key, this.list, placeOf(last));
-      this.addLink(nextLink(this.publicUrl, this.url, next));
+      const cursor = encodeCursor(this.key, this.list, placeOf(last));
+      this.addLink(nextLink(this.publicUrl, this.url, { cursor }));
     }
     return page;
   }
@@ -113,10 +122,7 @@ class PagesPipe implements PipeTransform<Exchange, Pages> {
   }
 
   transform({ request, reply }: Exchange): Pages {
-    // Other links of the answer stay: a deprecated version points to its successor.
-    const addLink = (link: string) =>
-      void reply.header('link', [reply.getHeader('link') ?? [], link].flat().join(', '));
-    return new Pages(this.key, this.config.publicUrl, request.url, addLink);
+    return new Pages(this.key, this.config.publicUrl, request.url, (link) => addLink(reply, link));
   }
 }
 

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
+import { messageOf } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import type { PublicEventType } from './webhook-subscription.js';
@@ -38,6 +39,7 @@ const MATCHED = `
 /** What the API asks of dispatchers. All of it is written down first, and so survives whoever dies. */
 @Injectable()
 export class DeliveryPlans {
+  private readonly log = new Logger('webhook deliveries');
   private readonly pool: pg.Pool;
 
   constructor(
@@ -47,10 +49,17 @@ export class DeliveryPlans {
     this.pool = poolOf(source);
   }
 
-  /** After every change of a subscription and after its end: what is planned goes by the new state. */
+  /**
+   * After every change of a subscription and after its end: what is planned goes by the new state. Never
+   * throws, because the change is committed: the sweep finds it, somewhat later.
+   */
   async changed(subscriptionId: number): Promise<void> {
-    await ask(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
-    await this.hints.about(subscriptionId);
+    try {
+      await ask(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
+      await this.hints.about(subscriptionId);
+    } catch (error) {
+      this.log.warn(`subscription ${subscriptionId} is looked at later: ${messageOf(error)}`);
+    }
   }
 
   /**

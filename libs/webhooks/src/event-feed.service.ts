@@ -9,7 +9,8 @@ import type { PublicEventType } from './webhook-subscription.js';
 export type FeedPage = {
   /** JSON texts, the same bytes as in webhooks. Events of erased persons are left out. */
   envelopes: string[];
-  more: boolean;
+  /** What to go on after; null: this is all. */
+  next: string | null;
 };
 
 const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_id = $2`;
@@ -57,7 +58,8 @@ export class EventFeed {
       if (text === undefined || text === 'unknown') throw new Error(`${eventId} is not rendered`);
       return text === 'erased' ? [] : [text];
     });
-    return { envelopes, more: rows.length > limit };
+    const last = rows.length > limit ? refs.at(-1) : undefined;
+    return { envelopes, next: last?.eventId ?? null };
   }
 
   private async positionOf(accountId: number, eventId: string): Promise<number | undefined> {

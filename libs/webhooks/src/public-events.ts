@@ -140,6 +140,27 @@ export function publicCustomerCardEvent(
   }
 }
 
+export const TEST_EVENT = 'webhook.test';
+
+/** What a test sends: no event of the store, but in the shape of one. */
+export function testEnvelope(
+  id: string,
+  subscription: { id: number; account_id: number },
+  now: Date,
+): string {
+  return JSON.stringify({
+    id,
+    type: TEST_EVENT,
+    timestamp: now.toISOString(),
+    account_id: subscription.account_id,
+    data: {
+      subscription_id: subscription.id,
+      message:
+        'This is a test. If you can read it and its signature is right, deliveries will work.',
+    },
+  });
+}
+
 /** The bytes of every attempt. They are kept once, as the envelope; `flat` always follows from it. */
 export function bodyOf(envelopeText: string, format: 'envelope' | 'flat'): string {
   if (format === 'envelope') return envelopeText;

@@ -1,65 +1,47 @@
-import { Inject } from '@nestjs/common';
+import { Inject, Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { Config } from '#kernel/config.js';
-import { NotFoundError, RejectedError, UnknownOutcomeError } from '#kernel/errors.js';
+import { messageOf, NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { publicEventId } from '#kernel/public-id.js';
+import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
-import { isConnectionLoss } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { nextId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
+import { Lanes } from '#event-store/lanes.js';
 import { formatPosition } from '#event-store/position.js';
+import { DeliveryPlans } from './delivery-plans.service.js';
+import { bodyOf, TEST_EVENT, testEnvelope } from './public-events.js';
 import { NameLookup } from './name-lookup.client.js';
 import { isBlockedAddress, literalAddress, NOT_PUBLIC } from './target-address.js';
-import { SECRET_BYTES, SECRETS, sealSecret, signingSecret } from './webhook-secret.js';
+import { WebhookClient, type Attempt, type Attempted } from './webhook.client.js';
+import { errorOf, giveUpBefore } from './webhook-delivery.js';
+import { openSecret, SECRET_BYTES, SECRETS, sealSecret, signingSecret } from './webhook-secret.js';
 import {
-  SUBSCRIPTION_COLUMNS,
-  subscriptionOf,
-  type WebhookSubscriptionRow,
-} from './webhook-subscription.entity.js';
-import type { SubscriptionAttributes, WebhookSubscription } from './webhook-subscription.js';
+  webhookSubscriptionJson,
+  webhookSubscriptionSecretJson,
+  webhookTestJson,
+  type WebhookSubscriptionJson,
+  type WebhookSubscriptionSecretJson,
+  type WebhookTestJson,
+} from './webhook-subscription.dto.js';
+import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
+import { changeSubscription } from './webhook-subscription.js';
+import type {
+  SubscriptionAttributes,
+  SubscriptionChanges,
+  WebhookSubscription,
+} from './webhook-subscription.js';
+import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 
 const NAME_LOOKUP_MS = 1_000;
-const SETTLE_WITHIN_MS = 30_000;
-const SETTLE_EVERY_MS = 250;
+const TESTS_AT_ONCE = 32;
+const TESTS_OF_A_STORE = 4;
 
-/** The audit entry is part of the statement, so that neither is ever there without the other. */
-const CREATE = `
-  with made as (
-    insert into webhook_subscriptions (id, account_id, events, target_url, description, payload_format,
-      secret, enabled, disabled_at, disabled_reason, active_from, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, case when $8 then null else $10::timestamptz end,
-      case when $8 then null else 'disabled_by_user' end, $9, $10, $10)
-    on conflict (id) do nothing
-    returning ${SUBSCRIPTION_COLUMNS}
-  ), noted as (
-    insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-    select account_id, 'webhook_subscription.created', $11, $12, $13,
-      jsonb_build_object('webhook_subscription_id', id), $10
-    from made
-  )
-  select * from made
-  union all select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id = $1`;
-
-const DELETE = `
-  with gone as (
-    delete from webhook_subscriptions where id = $1 and account_id = $2 returning id, account_id
-  ), noted as (
-    insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-    select account_id, 'webhook_subscription.deleted', $3, $4, $5,
-      jsonb_build_object('webhook_subscription_id', id), now()
-    from gone
-  )
-  select id from gone`;
-
-export class CreateWebhookSubscription extends Command<{
-  subscription: WebhookSubscription;
-  secret: string;
-}> {
+export class CreateWebhookSubscription extends Command<WebhookSubscriptionSecretJson> {
   constructor(
     readonly context: CommandContext,
     readonly attributes: SubscriptionAttributes,
@@ -73,6 +55,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
   private readonly secretKey: Buffer;
 
   constructor(
+    private readonly table: WebhookSubscriptionTable,
     private readonly source: DataSource,
     private readonly events: EventStore,
     private readonly names: NameLookup,
@@ -81,46 +64,133 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     this.secretKey = deriveKey(config.masterKey, SECRETS);
   }
 
-  async execute({ context, attributes }: CreateWebhookSubscription): Promise<{
-    subscription: WebhookSubscription;
-    secret: string;
-  }> {
-    await this.refuseUnreachable(attributes.targetUrl);
+  async execute({
+    context,
+    attributes,
+  }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
+    await refuseUnreachable(attributes.targetUrl, this.names, this.config);
     // Taken before the insert, because the sealed secret names the subscription that it belongs to.
     const id = await nextId(this.source, 'webhook_subscriptions_id');
     const secret = signingSecret(randomBytes(SECRET_BYTES));
-    const values = [
+    const sealed = sealSecret(this.secretKey, id, secret);
+    const { enabled } = attributes;
+    const activeFrom = enabled ? formatPosition(await this.events.head()) : null;
+    const now = new Date();
+    const subscription: WebhookSubscription = {
       id,
-      context.accountId,
-      attributes.events,
-      attributes.targetUrl,
-      attributes.description,
-      attributes.payloadFormat,
-      sealSecret(this.secretKey, id, secret),
-      attributes.enabled,
-      attributes.enabled ? formatPosition(await this.events.head()) : null,
-      new Date(),
-      JSON.stringify(context.actor),
-      context.channel,
-      context.requestId,
-    ];
-    const row = await settled(async () => {
-      const { rows } = await poolOf(this.source).query<WebhookSubscriptionRow>(CREATE, values);
-      return rows[0];
+      accountId: context.accountId,
+      ...attributes,
+      disabledAt: enabled ? null : now,
+      disabledReason: enabled ? null : 'disabled_by_user',
+      lastDeliveryAt: null,
+      lastDeliveryStatus: null,
+      lastDeliveryError: null,
+      createdAt: now,
+      updatedAt: now,
+    };
+    return this.table.write(context, async (client) => {
+      const inserted = await this.table.insert(client, subscription, sealed, activeFrom);
+      if (inserted) await this.table.audit(client, context, id, 'created');
+      return webhookSubscriptionSecretJson(subscription, secret);
     });
-    if (!row) throw new Error(`webhook subscription ${id} was neither made nor found`);
-    return { subscription: subscriptionOf(row), secret };
+  }
+}
+
+export class UpdateWebhookSubscription extends Command<WebhookSubscriptionJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly changes: SubscriptionChanges,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UpdateWebhookSubscription)
+export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateWebhookSubscription> {
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly plans: DeliveryPlans,
+    private readonly events: EventStore,
+    private readonly names: NameLookup,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async execute({
+    context,
+    id,
+    changes,
+  }: UpdateWebhookSubscription): Promise<WebhookSubscriptionJson> {
+    const { targetUrl, enabled } = changes;
+    if (targetUrl !== undefined) {
+      await this.table.find(context.accountId, id);
+      await refuseUnreachable(targetUrl, this.names, this.config);
+    }
+    const activeFrom = enabled === true ? formatPosition(await this.events.head()) : null;
+    const now = new Date();
+    const answer = await this.table.write(context, async (client) => {
+      const current = await this.table.lock(client, context.accountId, id);
+      const changed = changeSubscription(current, changes, now);
+      if (!changed) return webhookSubscriptionJson(current);
+      const { subscription, switched } = changed;
+      await this.table.update(client, subscription);
+      if (switched === 'on') {
+        const before = giveUpBefore(now, this.config.webhookTimeScale);
+        await this.table.resume(client, id, activeFrom, before);
+      }
+      await this.table.audit(client, context, id, WORDS[switched ?? 'changed']);
+      return webhookSubscriptionJson(subscription);
+    });
+    await this.plans.changed(id);
+    return answer;
+  }
+}
+
+const WORDS = { on: 'enabled', off: 'disabled', changed: 'updated' } as const;
+
+export class RotateWebhookSecret extends Command<WebhookSubscriptionSecretJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    /** For so long the old secret signs beside the new one. */
+    readonly graceSeconds: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RotateWebhookSecret)
+export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhookSecret> {
+  private readonly secretKey: Buffer;
+
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly plans: DeliveryPlans,
+    @Inject(CONFIG) config: Config,
+  ) {
+    this.secretKey = deriveKey(config.masterKey, SECRETS);
   }
 
-  /** A name that leads nowhere but into our own network (contract section 9). */
-  private async refuseUnreachable(targetUrl: string): Promise<void> {
-    const { hostname } = new URL(targetUrl);
-    if (literalAddress(hostname) !== undefined) return;
-    const found = await this.names.addressesWithin(hostname, NAME_LOOKUP_MS);
-    if (found.length === 0) return;
-    if (found.every((address) => isBlockedAddress(address, this.config))) {
-      throw new RejectedError({ target_url: [NOT_PUBLIC] });
-    }
+  async execute({
+    context,
+    id,
+    graceSeconds,
+  }: RotateWebhookSecret): Promise<WebhookSubscriptionSecretJson> {
+    const secret = signingSecret(randomBytes(SECRET_BYTES));
+    const sealed = sealSecret(this.secretKey, id, secret);
+    const now = new Date();
+    const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
+    const answer = await this.table.write(context, async (client, repeated) => {
+      const current = await this.table.lock(client, context.accountId, id);
+      const rotated = { ...current, updatedAt: now };
+      if (!repeated || !(await this.table.hasSecret(client, id, sealed))) {
+        await this.table.rotate(client, rotated, sealed, until);
+        await this.table.audit(client, context, id, 'secret_rotated');
+      }
+      return webhookSubscriptionSecretJson(rotated, secret);
+    });
+    await this.plans.changed(id);
+    return answer;
   }
 }
 
@@ -135,44 +205,113 @@ export class DeleteWebhookSubscription extends Command<void> {
 
 @CommandHandler(DeleteWebhookSubscription)
 export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteWebhookSubscription> {
-  constructor(private readonly source: DataSource) {}
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly plans: DeliveryPlans,
+  ) {}
 
   async execute({ context, id }: DeleteWebhookSubscription): Promise<void> {
-    const { accountId, actor, channel, requestId } = context;
-    await settled(async (repeated) => {
-      const { rowCount } = await poolOf(this.source).query(DELETE, [
-        id,
-        accountId,
-        JSON.stringify(actor),
-        channel,
-        requestId,
-      ]);
-      if (rowCount === 0 && !repeated) throw new NotFoundError('Webhook subscription');
+    await this.table.write(context, async (client, repeated) => {
+      const gone = await this.table.remove(client, context.accountId, id);
+      if (gone) await this.table.audit(client, context, id, 'deleted');
+      else if (!repeated) throw new NotFoundError('Webhook subscription');
     });
+    await this.plans.changed(id);
+  }
+}
+
+export class TestWebhookSubscription extends Command<WebhookTestJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+/** One signed event, sent at once by whoever asks; it counts for nothing (document section 4.7). */
+@CommandHandler(TestWebhookSubscription)
+export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
+  private readonly log = new Logger('webhook tests');
+  private readonly secretKey: Buffer;
+  /** Receivers may take ten seconds each: those that do must not fill the process. */
+  private readonly sending = new Lanes<Attempt, Attempted>(TESTS_AT_ONCE, 1, (attempts) =>
+    Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
+  );
+  private readonly underWay = new Map<number, number>();
+
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly client: WebhookClient,
+    @Inject(CONFIG) config: Config,
+  ) {
+    this.secretKey = deriveKey(config.masterKey, SECRETS);
+  }
+
+  async execute({ context: { accountId }, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
+    const row = await this.table.find(accountId, id);
+    const eventId = publicEventId(newId());
+    const { outcome, at } = await this.inTurn(accountId, {
+      url: row.target_url,
+      ...this.secretsOf(row),
+      eventId,
+      type: TEST_EVENT,
+      body: bodyOf(testEnvelope(eventId, row, new Date()), row.payload_format),
+    });
+    const status = outcome.kind === 'answered' ? outcome.status : null;
+    const error = errorOf(outcome);
+    // It was sent: what stands in the row about it is no reason to report a failure.
+    await this.table
+      .attempted(id, { at, status, error })
+      .catch((fault: unknown) => this.log.warn(`a test is not noted: ${messageOf(fault)}`));
+    return webhookTestJson(eventId, status, error);
+  }
+
+  private secretsOf(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {
+    const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
+    const signsToo = previous !== null && until !== null && until > new Date();
+    return {
+      secret: openSecret(this.secretKey, id, secret),
+      ...(signsToo && { previousSecret: openSecret(this.secretKey, id, previous) }),
+    };
+  }
+
+  /** @throws UnavailableError when the store has several tests running: nothing was sent */
+  private async inTurn(accountId: number, attempt: Attempt): Promise<Attempted> {
+    const running = this.underWay.get(accountId) ?? 0;
+    if (running >= TESTS_OF_A_STORE) {
+      throw new UnavailableError('Other tests of this store are still running');
+    }
+    this.underWay.set(accountId, running + 1);
+    try {
+      return await this.sending.add(attempt);
+    } finally {
+      const left = (this.underWay.get(accountId) ?? 1) - 1;
+      if (left > 0) this.underWay.set(accountId, left);
+      else this.underWay.delete(accountId);
+    }
   }
 }
 
 export const webhookSubscriptionHandlers = [
   CreateWebhookSubscriptionHandler,
+  UpdateWebhookSubscriptionHandler,
+  RotateWebhookSecretHandler,
+  TestWebhookSubscriptionHandler,
   DeleteWebhookSubscriptionHandler,
 ];
 
-/**
- * A connection lost on the way leaves open whether the statement took effect. Both statements end the
- * same when run again, so that settles it.
- * @throws UnknownOutcomeError when the database stays away
- */
-async function settled<T>(statement: (repeated: boolean) => Promise<T>): Promise<T> {
-  const deadline = Date.now() + SETTLE_WITHIN_MS;
-  for (let repeated = false; ; repeated = true) {
-    try {
-      return await statement(repeated);
-    } catch (error) {
-      if (!isConnectionLoss(error)) throw error;
-      if (Date.now() > deadline) {
-        throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
-      }
-      await wait(SETTLE_EVERY_MS);
-    }
+/** A name that leads nowhere but into our own network (contract section 9). */
+async function refuseUnreachable(
+  targetUrl: string,
+  names: NameLookup,
+  config: Config,
+): Promise<void> {
+  const { hostname } = new URL(targetUrl);
+  if (literalAddress(hostname) !== undefined) return;
+  const found = await names.addressesWithin(hostname, NAME_LOOKUP_MS);
+  if (found.length === 0) return;
+  if (found.every((address) => isBlockedAddress(address, config))) {
+    throw new RejectedError({ target_url: [NOT_PUBLIC] });
   }
 }

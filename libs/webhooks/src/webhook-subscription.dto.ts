@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boolean, oneOf, optional, orDefault, text } from '#http/fields.js';
+import { boolean, clearable, integer, oneOf, optional, orDefault, text } from '#http/fields.js';
 import { pageQuery } from '#http/page.js';
 import { targetUrlFault, type TargetRules } from './target-address.js';
 import {
@@ -7,6 +7,7 @@ import {
   PUBLIC_EVENTS,
   onlyEvent,
   type SubscriptionAttributes,
+  type SubscriptionChanges,
   type WebhookSubscription,
 } from './webhook-subscription.js';
 
@@ -39,17 +40,27 @@ function eventsFault(value: unknown): string | undefined {
   return undefined;
 }
 
+function targetUrl(rules: TargetRules) {
+  return text({ max: 2048, format: 'uri' })
+    .superRefine((url, context) => {
+      const fault = targetUrlFault(url, rules);
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+    })
+    .describe('Publicly reachable https URL');
+}
+
+const sameEvents = {
+  path: ['event'],
+  error: 'must be the same as events',
+  when: isSound('events', 'event'),
+};
+
 export function createWebhookSubscriptionDto(rules: TargetRules) {
   return z
     .object({
       events: optional(events),
       event: optional(oneOf(SUBSCRIBABLE)).describe('The same as events with one entry'),
-      target_url: text({ max: 2048, format: 'uri' })
-        .superRefine((url, context) => {
-          const fault = targetUrlFault(url, rules);
-          if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
-        })
-        .describe('Publicly reachable https URL'),
+      target_url: targetUrl(rules),
       description: optional(text()),
       payload_format: orDefault(oneOf(FORMATS), 'envelope'),
       enabled: orDefault(boolean(), true),
@@ -61,7 +72,7 @@ export function createWebhookSubscriptionDto(rules: TargetRules) {
     })
     .refine(
       (input) => input.events === null || input.event === null || isOnly(input.event, input.events),
-      { path: ['event'], error: 'must be the same as events', when: isSound('events', 'event') },
+      sameEvents,
     )
     .refine((input) => input.payload_format !== 'flat' || isFlattable(input), {
       path: ['payload_format'],
@@ -70,6 +81,50 @@ export function createWebhookSubscriptionDto(rules: TargetRules) {
     })
     .meta({ id: 'WebhookSubscriptionInput' });
 }
+
+/**
+ * What is not named stays. A null `event` names none: it is how several events are answered.
+ */
+export function updateWebhookSubscriptionDto(rules: TargetRules) {
+  return z
+    .object({
+      events: events.optional().describe('Replaces the list'),
+      event: clearable(oneOf(SUBSCRIBABLE)).describe('The same as events with one entry'),
+      target_url: targetUrl(rules).optional(),
+      description: clearable(text()),
+      payload_format: oneOf(FORMATS).optional(),
+      enabled: boolean().optional().describe('false pauses, true resumes'),
+    })
+    .refine(
+      ({ events: several, event }) => !several || !event || isOnly(event, several),
+      sameEvents,
+    )
+    .meta({ id: 'WebhookSubscriptionChanges' });
+}
+
+type UpdateInput = z.infer<ReturnType<typeof updateWebhookSubscriptionDto>>;
+
+export function subscriptionChanges(input: UpdateInput): SubscriptionChanges {
+  const several = input.events ?? (input.event ? [input.event] : undefined);
+  const { target_url, description, payload_format, enabled } = input;
+  return {
+    ...(several && { events: several }),
+    ...(target_url !== undefined && { targetUrl: target_url }),
+    ...(description !== undefined && { description }),
+    ...(payload_format !== undefined && { payloadFormat: payload_format }),
+    ...(enabled !== undefined && { enabled }),
+  };
+}
+
+const WEEK_SECONDS = 7 * 24 * 60 * 60;
+
+export const rotateSecretDto = z
+  .object({
+    grace_seconds: orDefault(integer({ min: 0, max: WEEK_SECONDS }), 0).describe(
+      'For so long the old secret signs beside the new one',
+    ),
+  })
+  .meta({ id: 'SecretRotation' });
 
 type CreateInput = z.infer<ReturnType<typeof createWebhookSubscriptionDto>>;
 
@@ -140,6 +195,17 @@ export const webhookSubscriptionSecretAnswer = webhookSubscriptionAnswer
   .extend({ secret: z.string().describe('Signs the deliveries, as Standard Webhooks says') })
   .meta({ id: 'WebhookSubscriptionWithSecret' });
 
+export const webhookTestAnswer = z
+  .object({
+    delivered: z.boolean().describe('The URL answered 2xx'),
+    status: z.int().nullable().describe('The HTTP status that it answered'),
+    event_id: z.string().describe('The webhook-id of the test event'),
+    error: nullableText.describe('Why delivery failed'),
+  })
+  .meta({ id: 'WebhookTest' });
+
+export type WebhookTestJson = z.infer<typeof webhookTestAnswer>;
+
 export type WebhookSubscriptionSecretJson = z.infer<typeof webhookSubscriptionSecretAnswer>;
 
 export function webhookSubscriptionJson(
@@ -169,6 +235,15 @@ export function webhookSubscriptionSecretJson(
   secret: string,
 ): WebhookSubscriptionSecretJson {
   return { ...webhookSubscriptionJson(subscription), secret };
+}
+
+/** @param error in words; null when the URL answered 2xx */
+export function webhookTestJson(
+  eventId: string,
+  status: number | null,
+  error: string | null,
+): WebhookTestJson {
+  return { delivered: error === null, status, event_id: eventId, error };
 }
 
 function timeJson(time: Date | null): string | null {

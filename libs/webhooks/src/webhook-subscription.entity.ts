@@ -9,6 +9,9 @@ export type WebhookSubscriptionRow = {
   description: string | null;
   payload_format: PayloadFormat;
   secret: Buffer;
+  /** Signs beside the present one until then. */
+  previous_secret: Buffer | null;
+  previous_secret_until: Date | null;
   enabled: boolean;
   disabled_at: Date | null;
   disabled_reason: DisabledReason | null;
@@ -20,7 +23,7 @@ export type WebhookSubscriptionRow = {
 };
 
 export const SUBSCRIPTION_COLUMNS = `id, account_id, events, target_url, description, payload_format,
-  secret, enabled, disabled_at, disabled_reason, last_delivery_at, last_delivery_status,
+  secret, previous_secret, previous_secret_until, enabled, disabled_at, disabled_reason, last_delivery_at, last_delivery_status,
   last_delivery_error, created_at, updated_at`;
 
 export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription {

@@ -1,11 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
+import { RejectedError } from '#kernel/errors.js';
 import {
   createWebhookSubscriptionDto,
   subscriptionAttributes,
 } from './webhook-subscription.dto.js';
 import { PUBLIC_ONLY } from './target-address.js';
-import { onlyEvent, wants } from './webhook-subscription.js';
+import {
+  changeSubscription,
+  onlyEvent,
+  wants,
+  type WebhookSubscription,
+} from './webhook-subscription.js';
 import { openSecret, sealSecret, signingSecret } from './webhook-secret.js';
 
 const dto = createWebhookSubscriptionDto(PUBLIC_ONLY);
@@ -93,4 +99,73 @@ it('keeps a secret sealed to its subscription', () => {
   expect(sealed.includes(secret)).toBe(false);
   expect(openSecret(key, 1, sealed)).toBe(secret);
   expect(() => openSecret(key, 2, sealed)).toThrow();
+});
+
+describe('a change', () => {
+  const then = new Date('2026-03-01T10:00:00Z');
+  const now = new Date('2026-03-02T10:00:00Z');
+  const running: WebhookSubscription = {
+    id: 1,
+    accountId: 1,
+    events: ['stamp.earned'],
+    targetUrl: URL_OF_OURS,
+    description: null,
+    payloadFormat: 'flat',
+    enabled: true,
+    disabledAt: null,
+    disabledReason: null,
+    lastDeliveryAt: null,
+    lastDeliveryStatus: null,
+    lastDeliveryError: null,
+    createdAt: then,
+    updatedAt: then,
+  };
+  const failing: WebhookSubscription = {
+    ...running,
+    enabled: false,
+    disabledAt: then,
+    disabledReason: 'failing',
+  };
+
+  it.each([
+    ['nothing', {}],
+    ['the same', { events: ['stamp.earned'], targetUrl: URL_OF_OURS, enabled: true }],
+  ])('of %s is none', (_case, changes) => {
+    expect(changeSubscription(running, changes, now)).toBeUndefined();
+  });
+
+  it('of a setting leaves the rest', () => {
+    expect(changeSubscription(running, { description: 'till' }, now)).toEqual({
+      subscription: { ...running, description: 'till', updatedAt: now },
+      switched: null,
+    });
+  });
+
+  it('pauses', () => {
+    expect(changeSubscription(running, { enabled: false }, now)).toEqual({
+      subscription: {
+        ...running,
+        enabled: false,
+        disabledAt: now,
+        disabledReason: 'disabled_by_user',
+        updatedAt: now,
+      },
+      switched: 'off',
+    });
+  });
+
+  it('resumes, and keeps the reason when it pauses what is paused', () => {
+    expect(changeSubscription(failing, { enabled: true }, now)).toEqual({
+      subscription: { ...running, updatedAt: now },
+      switched: 'on',
+    });
+    expect(changeSubscription(failing, { enabled: false }, now)).toBeUndefined();
+  });
+
+  it('is judged by what comes out', () => {
+    expect(() => changeSubscription(running, { events: ['*'] }, now)).toThrow(RejectedError);
+    expect(
+      changeSubscription(running, { events: ['*'], payloadFormat: 'envelope' }, now)?.subscription,
+    ).toMatchObject({ events: ['*'], payloadFormat: 'envelope' });
+  });
 });

@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
+import { RejectedError } from '#kernel/errors.js';
+
 /** Published: values may be added, never removed. */
 export const PUBLIC_EVENTS = [
   'customer.created',
@@ -41,6 +44,45 @@ export type SubscriptionAttributes = Pick<
   WebhookSubscription,
   'events' | 'targetUrl' | 'description' | 'payloadFormat' | 'enabled'
 >;
+
+/** Only what was named in the request. */
+export type SubscriptionChanges = Partial<SubscriptionAttributes>;
+
+/** What a change comes to: the subscription after it, and which way it was switched, if at all. */
+export type Changed = {
+  subscription: WebhookSubscription;
+  switched: 'on' | 'off' | null;
+};
+
+/**
+ * Undefined when everything is so already, `updated_at` included (contract section 9).
+ * @throws RejectedError when flat would have other than one named event
+ */
+export function changeSubscription(
+  current: WebhookSubscription,
+  changes: SubscriptionChanges,
+  now: Date,
+): Changed | undefined {
+  const { enabled = current.enabled, ...settings } = changes;
+  const after = { ...current, ...settings };
+  if (after.payloadFormat === 'flat' && onlyEvent(after.events) === null) {
+    throw new RejectedError({ payload_format: ['flat needs exactly one named event'] });
+  }
+  const switched = enabled === current.enabled ? null : enabled ? 'on' : 'off';
+  const same = Object.entries(settings).every(([name, value]) =>
+    isDeepStrictEqual(value, current[name as keyof typeof settings]),
+  );
+  if (same && switched === null) return undefined;
+  return { subscription: { ...after, ...stateAfter(switched, now), updatedAt: now }, switched };
+}
+
+function stateAfter(switched: Changed['switched'], now: Date): Partial<WebhookSubscription> {
+  if (switched === 'on') return { enabled: true, disabledAt: null, disabledReason: null };
+  if (switched === 'off') {
+    return { enabled: false, disabledAt: now, disabledReason: 'disabled_by_user' };
+  }
+  return {};
+}
 
 /** The one event of a subscription that has exactly one (document section 2.3). */
 export function onlyEvent(events: readonly string[]): string | null {

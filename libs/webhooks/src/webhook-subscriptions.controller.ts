@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Inject, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Inject, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
@@ -7,27 +7,35 @@ import { CONFIG } from '#database/database.module.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { PUBLIC_ONLY } from './target-address.js';
 import { Paged, Pages } from '#http/page.js';
+import { PUBLIC_ONLY } from './target-address.js';
 import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
+  RotateWebhookSecret,
+  TestWebhookSubscription,
+  UpdateWebhookSubscription,
 } from './webhook-subscription.commands.js';
 import {
   createWebhookSubscriptionDto,
+  rotateSecretDto,
   subscriptionAttributes,
+  subscriptionChanges,
+  updateWebhookSubscriptionDto,
   webhookSubscriptionAnswer,
   webhookSubscriptionListQuery,
   webhookSubscriptionSecretAnswer,
-  webhookSubscriptionSecretJson,
+  webhookTestAnswer,
   type WebhookSubscriptionJson,
   type WebhookSubscriptionSecretJson,
+  type WebhookTestJson,
 } from './webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
 
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
 export class WebhookSubscriptionsController {
   private readonly createDto: ReturnType<typeof createWebhookSubscriptionDto>;
+  private readonly updateDto: ReturnType<typeof updateWebhookSubscriptionDto>;
 
   constructor(
     private readonly commands: CommandBus,
@@ -35,6 +43,7 @@ export class WebhookSubscriptionsController {
     @Inject(CONFIG) config: Config,
   ) {
     this.createDto = createWebhookSubscriptionDto(config);
+    this.updateDto = updateWebhookSubscriptionDto(config);
   }
 
   @Get()
@@ -94,10 +103,72 @@ export class WebhookSubscriptionsController {
     @Body() body: unknown,
   ): Promise<WebhookSubscriptionSecretJson> {
     const input = await readBody(this.createDto, body);
-    const { subscription, secret } = await this.commands.execute(
+    return this.commands.execute(
       new CreateWebhookSubscription(context, subscriptionAttributes(input)),
     );
-    return webhookSubscriptionSecretJson(subscription, secret);
+  }
+
+  @Patch(':id')
+  @Endpoint({
+    id: 'updateWebhookSubscription',
+    tag: 'Webhook subscriptions',
+    summary: 'Change what is named; enabled pauses and resumes',
+    path: ['account_id', 'id'],
+    body: updateWebhookSubscriptionDto(PUBLIC_ONLY),
+    status: 200,
+    answer: webhookSubscriptionAnswer,
+    errors: [404, 422],
+  })
+  async update(
+    @Context() context: CommandContext,
+    @Param('id') path: string,
+    @Body() body: unknown,
+  ): Promise<WebhookSubscriptionJson> {
+    const id = pathId(path);
+    const input = await readBody(this.updateDto, body, {
+      record: () => this.subscriptions.find(context.accountId, id),
+    });
+    return this.commands.execute(
+      new UpdateWebhookSubscription(context, id, subscriptionChanges(input)),
+    );
+  }
+
+  @Post(':id/test')
+  @Endpoint({
+    id: 'testWebhookSubscription',
+    tag: 'Webhook subscriptions',
+    summary: 'Send a signed webhook.test now',
+    description: 'Sent once, also while disabled. It counts for nothing.',
+    path: ['account_id', 'id'],
+    status: 200,
+    answer: webhookTestAnswer,
+    errors: [404],
+  })
+  test(@Context() context: CommandContext, @Param('id') id: string): Promise<WebhookTestJson> {
+    return this.commands.execute(new TestWebhookSubscription(context, pathId(id)));
+  }
+
+  @Post(':id/rotate_secret')
+  @Endpoint({
+    id: 'rotateWebhookSecret',
+    tag: 'Webhook subscriptions',
+    summary: 'Replace the signing secret at once',
+    path: ['account_id', 'id'],
+    body: rotateSecretDto,
+    status: 200,
+    answer: webhookSubscriptionSecretAnswer,
+    errors: [404, 422],
+  })
+  async rotateSecret(
+    @Context() context: CommandContext,
+    @Param('id') path: string,
+    @Body() body: unknown,
+  ): Promise<WebhookSubscriptionSecretJson> {
+    const id = pathId(path);
+    const { grace_seconds } = await readBody(rotateSecretDto, body, {
+      record: () => this.subscriptions.find(context.accountId, id),
+    });
+    return this.commands.execute(new RotateWebhookSecret(context, id, grace_seconds));
   }
 
   @Delete(':id')

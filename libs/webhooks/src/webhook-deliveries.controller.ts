@@ -1,0 +1,115 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { z } from 'zod';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { pathId, readBody, readQuery } from '#http/body.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { Paged, Pages } from '#http/page.js';
+import { WebhookDeliveriesService } from './webhook-deliveries.service.js';
+import {
+  DELIVERIES_SHOWN,
+  deliveryAnswer,
+  deliveryDetailAnswer,
+  deliveryListQuery,
+  replayAnswer,
+  replayDto,
+  type DeliveryDetailJson,
+  type DeliveryJson,
+  type ReplayJson,
+} from './webhook-delivery.dto.js';
+
+const TAG = 'Webhook deliveries';
+
+@Controller('/api/v1/accounts/:account_id/webhook_subscriptions/:subscription_id')
+export class WebhookDeliveriesController {
+  constructor(private readonly deliveries: WebhookDeliveriesService) {}
+
+  @Get('deliveries')
+  @Endpoint({
+    id: 'listWebhookDeliveries',
+    tag: TAG,
+    summary: 'What was and is to be sent to a subscription, newest first',
+    path: ['account_id', 'subscription_id'],
+    query: deliveryListQuery,
+    status: 200,
+    answer: z.array(deliveryAnswer),
+    errors: [404, 422],
+  })
+  list(
+    @Context() { accountId }: CommandContext,
+    @Param('subscription_id') subscriptionId: string,
+    @Query() given: unknown,
+    @Paged() pages: Pages,
+  ): Promise<DeliveryJson[]> {
+    const { limit, cursor, ...filter } = readQuery(deliveryListQuery, given);
+    const id = pathId(subscriptionId);
+    return pages.answer(
+      { limit: limit ?? DELIVERIES_SHOWN, cursor },
+      (range) => this.deliveries.list(accountId, id, filter, range),
+      (delivery) => [delivery.id],
+    );
+  }
+
+  @Get('deliveries/:id')
+  @Endpoint({
+    id: 'getWebhookDelivery',
+    tag: TAG,
+    summary: 'One delivery with every attempt',
+    path: ['account_id', 'subscription_id', 'id'],
+    status: 200,
+    answer: deliveryDetailAnswer,
+    errors: [404],
+  })
+  show(
+    @Context() { accountId }: CommandContext,
+    @Param('subscription_id') subscriptionId: string,
+    @Param('id') id: string,
+  ): Promise<DeliveryDetailJson> {
+    return this.deliveries.find(accountId, pathId(subscriptionId), pathId(id));
+  }
+
+  @Post('deliveries/:id/redeliver')
+  @Endpoint({
+    id: 'redeliverWebhook',
+    tag: TAG,
+    summary: 'Send a delivery once more, now',
+    description:
+      'With the same webhook-id and bytes. The attempt appears among those of the delivery as soon as it is over.',
+    path: ['account_id', 'subscription_id', 'id'],
+    status: 200,
+    answer: deliveryDetailAnswer,
+    errors: [404, 422],
+  })
+  redeliver(
+    @Context() { accountId }: CommandContext,
+    @Param('subscription_id') subscriptionId: string,
+    @Param('id') id: string,
+  ): Promise<DeliveryDetailJson> {
+    return this.deliveries.redeliver(accountId, pathId(subscriptionId), pathId(id));
+  }
+
+  @Post('replay')
+  @Endpoint({
+    id: 'replayWebhooks',
+    tag: TAG,
+    summary: 'Send the events of a time again',
+    description:
+      'Also those that happened while the subscription was disabled or before it was made, for as long as they are kept. They keep their ids, so that receivers can drop what they have already.',
+    path: ['account_id', 'subscription_id'],
+    body: replayDto,
+    status: 200,
+    answer: replayAnswer,
+    errors: [404, 422],
+  })
+  async replay(
+    @Context() { accountId }: CommandContext,
+    @Param('subscription_id') path: string,
+    @Body() body: unknown,
+  ): Promise<ReplayJson> {
+    const id = pathId(path);
+    const input = await readBody(replayDto, body, {
+      record: () => this.deliveries.exists(accountId, id),
+    });
+    return this.deliveries.replay(accountId, id, input);
+  }
+}

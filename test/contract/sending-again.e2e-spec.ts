@@ -1,0 +1,368 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { CommandBus } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { poolOf } from '#database/data-source.js';
+import { CreateToken, LimitToken } from '#identity/identity.commands.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#webhooks/webhook-subscription.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { startProgram } from '../support/program.js';
+import { Receiver } from '../support/receiver.js';
+import { Client, cli, type Answer } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+type Key = { 'idempotency-key': string };
+
+const key = (text: string = randomUUID()): Key => ({ 'idempotency-key': text });
+const isRepeated = ({ headers }: Answer<unknown>) => headers.get('idempotent-replayed') === 'true';
+
+const stamp = (
+  path: string,
+  headers: Record<string, string>,
+  body: unknown = { stamps: 1 },
+  by: Client = store,
+) => by.send<CustomerCardDetailJson>('POST', `${path}/stamp`, body, headers);
+
+const balance = async (path: string) =>
+  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+
+const sql = async <R extends object>(text: string): Promise<R[]> =>
+  (await poolOf(service.running.app.get(DataSource)).query<R>(text)).rows;
+
+describe('sending again', () => {
+  it('RETRY-01 counts two equal requests without the header as two', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, {});
+    await stamp(path, {});
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('RETRY-02 answers the same again as before and does not carry it out', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    const first = await stamp(path, once);
+    await stamp(path, {});
+    const again = await stamp(path, once);
+    expect([again.status, again.text]).toEqual([first.status, first.text]);
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('RETRY-03 marks the repeated answer, and only that', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    expect((await stamp(path, once)).headers.get('idempotent-replayed')).toBeNull();
+    expect((await stamp(path, once)).headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  it('RETRY-04 compares bodies as JSON values', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    await stamp(path, once, '{"stamps":1,"note":"x"}');
+    const again = await stamp(path, once, '{ "note": "\\u0078", "stamps": 1.0 }');
+    expect([again.status, isRepeated(again)]).toEqual([200, true]);
+  });
+
+  it('RETRY-05 refuses the same key with another body', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    await stamp(path, once);
+    const other = await stamp(path, once, { stamps: 2 });
+    expectRefused(other, 'idempotency_key', 'idempotency_key_reused');
+    expect(await balance(path)).toBe(1);
+  });
+
+  it('RETRY-06 says that the first is still running', async () => {
+    const receiver = await Receiver.start();
+    try {
+      const { body } = await store.post<WebhookSubscriptionSecretJson>(
+        `${store.store}/webhook_subscriptions`,
+        { event: '*', target_url: receiver.url },
+      );
+      const path = `${store.store}/webhook_subscriptions/${body.id}/test`;
+      let finish: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => (finish = resolve));
+      receiver.reply = async () => {
+        await held;
+        return { status: 200 };
+      };
+      const once = key();
+      const first = store.send('POST', path, undefined, once);
+      await eventually(
+        () => receiver.received.length,
+        (count) => count === 1,
+      );
+      const again = await store.send('POST', path, undefined, once);
+      expectFailure(again, 409, 'idempotency_in_progress');
+      expect(again.headers.get('retry-after')).toBe('1');
+      finish();
+      expect((await first).status).toBe(200);
+      expect(isRepeated(await store.send('POST', path, undefined, once))).toBe(true);
+    } finally {
+      await receiver.stop();
+    }
+  });
+
+  it('RETRY-07 takes 1 to 255 printable ASCII characters for a key', async () => {
+    const { path } = await enrol(store);
+    for (const unfit of ['', '""', 'ä', 'x'.repeat(256), 'a\tb']) {
+      expectRefused(await stamp(path, key(unfit)), 'idempotency_key');
+    }
+    expect(await balance(path)).toBe(0);
+    for (const fit of ['x'.repeat(255), '!', '~a b"c~']) {
+      expect((await stamp(path, key(fit))).status).toBe(200);
+    }
+  });
+
+  it('RETRY-08 takes one pair of quotes off', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, key('"quoted"'));
+    expect(isRepeated(await stamp(path, key('quoted')))).toBe(true);
+    expect(isRepeated(await stamp(path, key('""quoted""')))).toBe(false);
+  });
+
+  it('RETRY-09 keeps tokens apart', async () => {
+    const { path } = await enrol(store);
+    const { token } = await service.running.app
+      .get(CommandBus)
+      .execute(new CreateToken(cli, store.email, 'second till'));
+    const once = key();
+    await stamp(path, once);
+    expect(isRepeated(await stamp(path, once, { stamps: 1 }, store.as(token)))).toBe(false);
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('RETRY-10 keeps paths apart', async () => {
+    const [one, other] = [await enrol(store), await enrol(store)];
+    const once = key();
+    await stamp(one.path, once);
+    expect(isRepeated(await stamp(other.path, once))).toBe(false);
+    expect(await balance(other.path)).toBe(1);
+  });
+
+  it('RETRY-11 keeps queries apart', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    await stamp(path, once);
+    const other = await store.send('POST', `${path}/stamp?till=2`, { stamps: 1 }, once);
+    expect([isRepeated(other), await balance(path)]).toEqual([false, 2]);
+  });
+
+  it('RETRY-12 keeps methods apart', async () => {
+    const { rewards } = await enrol(store, { rewards: [5] });
+    const path = `${store.store}/rewards/${rewards[0]?.id}`;
+    const once = key();
+    await store.send('PATCH', path, { reward: { name: 'Cake' } }, once);
+    expect((await store.send('DELETE', path, undefined, once)).status).toBe(204);
+  });
+
+  it('RETRY-13 repeats PATCH and DELETE, the empty answer included', async () => {
+    const { rewards } = await enrol(store, { rewards: [5] });
+    const path = `${store.store}/rewards/${rewards[0]?.id}`;
+    const [change, end] = [key(), key()];
+    const body = { reward: { name: 'Cake' } };
+    const changed = await store.send<RewardJson>('PATCH', path, body, change);
+    await store.patch(path, { reward: { name: 'Tea' } });
+    const changedAgain = await store.send<RewardJson>('PATCH', path, body, change);
+    expect([isRepeated(changedAgain), changedAgain.text]).toEqual([true, changed.text]);
+    expect((await store.get<RewardJson>(path)).body.name).toBe('Tea');
+    const none = { reward: { name: 'Tea' } };
+    const nothing = key();
+    await store.send('PATCH', path, none, nothing);
+    expect(isRepeated(await store.send('PATCH', path, none, nothing))).toBe(true);
+    await store.send('DELETE', path, undefined, end);
+    const gone = await store.send('DELETE', path, undefined, end);
+    expect([gone.status, isRepeated(gone)]).toEqual([204, true]);
+  });
+
+  it('RETRY-14 repeats the refusal of a rule although its cause has gone', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [5] });
+    const body = { reward_id: rewards[0]?.id };
+    const once = key();
+    const refused = await store.send('POST', `${path}/redeem`, body, once);
+    expectRefused(refused, 'base', 'insufficient_stamps');
+    await stamp(path, {}, { stamps: 5 });
+    const again = await store.send('POST', `${path}/redeem`, body, once);
+    expect([again.status, again.text, isRepeated(again)]).toEqual([422, refused.text, true]);
+  });
+
+  it('RETRY-15 repeats the refusal of a value that is taken', async () => {
+    const customer = { first_name: 'Ada', email: `${randomUUID()}@example.com` };
+    const path = `${store.store}/customers`;
+    await store.post(path, { customer });
+    const once = key();
+    expectRefused(await store.send('POST', path, { customer }, once), 'email');
+    const again = await store.send('POST', path, { customer }, once);
+    expectRefused(again, 'email');
+    expect(isRepeated(again)).toBe(true);
+  });
+
+  it('RETRY-16 keeps no refusal of faulty fields', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    expectRefused(await stamp(path, once, { stamps: 'many' }), 'stamps');
+    const corrected = await stamp(path, once, { stamps: 2 });
+    expect([corrected.status, isRepeated(corrected)]).toEqual([200, false]);
+  });
+
+  it('RETRY-17 keeps no 404', async () => {
+    const path = `${store.store}/rewards`;
+    const once = key();
+    const body = { reward: { card_id: 999_999_999, name: 'Cake', stamps_required: 3 } };
+    expectFailure(await store.send('POST', path, body, once), 404, 'not_found');
+    const again = await store.send('POST', path, body, once);
+    expect([again.status, isRepeated(again)]).toEqual([404, false]);
+  });
+
+  it('RETRY-18 keeps no 401 and no 429', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    expectFailure(
+      await stamp(path, once, { stamps: 1 }, store.as('ink_none')),
+      401,
+      'unauthorized',
+    );
+    const bus = service.running.app.get(CommandBus);
+    const { token, tokenId } = await bus.execute(new CreateToken(cli, store.email, 'slow till'));
+    await bus.execute(new LimitToken(cli, tokenId, 1));
+    const limited = store.as(token);
+    await limited.get(path);
+    expectFailure(await stamp(path, once, { stamps: 1 }, limited), 429, 'rate_limited');
+    await bus.execute(new LimitToken(cli, tokenId, 10));
+    const after = await eventually(
+      () => stamp(path, once, { stamps: 1 }, limited),
+      ({ status }) => status !== 429,
+    );
+    expect([after.status, isRepeated(after)]).toEqual([200, false]);
+  });
+
+  it('RETRY-19 keeps no refusal of a body that cannot be read', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    expect((await stamp(path, once, '{"stamps":')).status).toBe(400);
+    expect((await stamp(path, once, `"${'x'.repeat(1_100_000)}"`)).status).toBe(413);
+    const xml = { ...once, 'content-type': 'application/xml' };
+    expect((await stamp(path, xml, '<stamps/>')).status).toBe(415);
+    const after = await stamp(path, once);
+    expect([after.status, isRepeated(after)]).toEqual([200, false]);
+  });
+
+  it('RETRY-20 carries many at once out once', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => stamp(path, once)));
+    expect(answers.every(({ status }) => status === 200 || status === 409)).toBe(true);
+    expect(answers.filter((answer) => answer.status === 200 && !isRepeated(answer))).toHaveLength(
+      1,
+    );
+    expect(await balance(path)).toBe(1);
+  });
+
+  it('RETRY-21 seals what it keeps', async () => {
+    const once = key();
+    const { body } = await store.send<WebhookSubscriptionSecretJson>(
+      'POST',
+      `${store.store}/webhook_subscriptions`,
+      { event: '*', target_url: 'https://receiver.example/hooks' },
+      once,
+    );
+    const kept = await sql<{ kept: string }>(
+      `select encode(answer, 'escape') || encode(request, 'escape') as kept
+       from es.outcomes where answer is not null`,
+    );
+    expect(kept.length).toBeGreaterThan(0);
+    for (const row of kept) {
+      expect(row.kept).not.toContain(body.secret);
+      expect(row.kept).not.toContain('target_url');
+    }
+  });
+
+  it('RETRY-22 forgets after 24 hours', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    await stamp(path, once);
+    const [row] = await sql<{ hours: number }>(
+      `select extract(epoch from max(expires_at) - now())::float8 / 3600 as hours from es.outcomes`,
+    );
+    expect(row?.hours).toBeGreaterThan(23.9);
+    expect(row?.hours).toBeLessThanOrEqual(24);
+    await sql(`update es.outcomes set expires_at = now()`);
+    expect(isRepeated(await stamp(path, once))).toBe(false);
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('RETRY-23 counts once when the process is killed before it has answered', async () => {
+    const { path } = await enrol(store);
+    const port = String(20_000 + Math.floor(Math.random() * 20_000));
+    const environment = testEnvironment(service.running.database.url, {
+      ...service.running.environment,
+      PORT: port,
+    });
+    const other = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
+    const once = key();
+    let api = startProgram('dist/apps/api/src/main.js', environment);
+    try {
+      const answers = () =>
+        other.get('/api/v1/status').then(
+          ({ status }) => status,
+          () => 0,
+        );
+      await eventually(answers, (status) => status === 200);
+      const lost = stamp(path, once, { stamps: 1 }, other).catch(() => 'no answer');
+      await eventually(
+        () => balance(path),
+        (count) => count === 1,
+      );
+      await api.kill('SIGKILL');
+      await lost;
+      api = startProgram('dist/apps/api/src/main.js', environment);
+      await eventually(answers, (status) => status === 200);
+      const again = await eventually(
+        () => stamp(path, once, { stamps: 1 }, other),
+        ({ status }) => status !== 409,
+        90_000,
+      );
+      expect([again.status, again.body.stamps_count, isRepeated(again)]).toEqual([200, 1, true]);
+      expect(await balance(path)).toBe(1);
+    } finally {
+      await api.kill('SIGTERM');
+    }
+  });
+
+  it('RETRY-24 means nothing on a GET', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    const first = await store.send<CustomerCardDetailJson>('GET', path, undefined, once);
+    await stamp(path, once);
+    const after = await store.send<CustomerCardDetailJson>('GET', path, undefined, once);
+    expect([first.body.stamps_count, after.body.stamps_count]).toEqual([0, 1]);
+    expect(isRepeated(after)).toBe(false);
+    expect((await store.send('GET', path, undefined, key(''))).status).toBe(200);
+  });
+
+  it('RETRY-25 gives a repeated answer the headers of its own request', async () => {
+    const { path } = await enrol(store);
+    const once = key();
+    const first = await stamp(path, { ...once, 'x-request-id': 'first' });
+    const again = await stamp(path, { ...once, 'x-request-id': 'again' });
+    expect(isRepeated(again)).toBe(true);
+    expect(again.headers.get('x-request-id')).toBe('again');
+    const remaining = ({ headers }: Answer<unknown>) => Number(headers.get('ratelimit-remaining'));
+    expect(remaining(again)).toBeLessThan(remaining(first));
+  });
+});

@@ -1,0 +1,705 @@
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import type {
+  WebhookSubscriptionJson,
+  WebhookSubscriptionSecretJson,
+  WebhookTestJson,
+} from '#webhooks/webhook-subscription.dto.js';
+import { NameLookup } from '#webhooks/name-lookup.client.js';
+import { PUBLIC_EVENTS } from '#webhooks/webhook-subscription.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { startProgram, type Program } from '../support/program.js';
+import { testEnvironment } from '../support/database.js';
+import { isSigned, Receiver, type Reply } from '../support/receiver.js';
+import type { Answer } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const TARGET = 'https://receiver.example/hooks';
+
+/** As it runs in production: only public https targets. */
+const service = useService();
+/** Development: receivers on this machine. */
+const insecure = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+const receivers: Receiver[] = [];
+let store: ContractClient;
+let near: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  near = await insecure.newStore();
+});
+afterEach(async () => {
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
+});
+
+const pathOf = (by: ContractClient) => `${by.store}/webhook_subscriptions`;
+
+function create(
+  body: object,
+  by: ContractClient = store,
+): Promise<Answer<WebhookSubscriptionSecretJson>> {
+  return by.post(pathOf(by), { target_url: TARGET, ...body });
+}
+
+async function made(body: object = {}, by: ContractClient = store) {
+  const { status, body: subscription } = await create({ events: ['*'], ...body }, by);
+  expect(status).toBe(201);
+  return { ...subscription, path: `${pathOf(by)}/${subscription.id}` };
+}
+
+const shown = async (path: string, by: ContractClient = store) =>
+  (await by.get<WebhookSubscriptionSecretJson>(path)).body;
+
+const change = (path: string, body: object, by: ContractClient = store) =>
+  by.patch<WebhookSubscriptionJson>(path, body);
+
+async function receive(reply?: Reply | ((nth: number) => Reply)): Promise<Receiver> {
+  const receiver = await Receiver.start((_received, nth) =>
+    typeof reply === 'function' ? reply(nth) : (reply ?? { status: 200 }),
+  );
+  receivers.push(receiver);
+  return receiver;
+}
+
+/** A test of a subscription of its own to this receiver. */
+async function tested(receiver: Receiver, body: object = {}) {
+  const subscription = await made({ target_url: receiver.url, ...body }, near);
+  const answer = await near.post<WebhookTestJson>(`${subscription.path}/test`);
+  expect(answer.status).toBe(200);
+  return { subscription, outcome: answer.body, received: receiver.received };
+}
+
+const SHAPE = [
+  'account_id',
+  'created_at',
+  'description',
+  'disabled_at',
+  'disabled_reason',
+  'enabled',
+  'event',
+  'events',
+  'id',
+  'last_delivery_at',
+  'last_delivery_error',
+  'last_delivery_status',
+  'payload_format',
+  'target_url',
+  'updated_at',
+];
+
+describe('webhook subscriptions', () => {
+  it('HOOK-01 are made from events and a URL', async () => {
+    const { status, body } = await create({ events: ['stamp.earned', 'reward.redeemed'] });
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      id: expect.any(Number),
+      account_id: store.accountId,
+      events: ['stamp.earned', 'reward.redeemed'],
+      event: null,
+      target_url: TARGET,
+      description: null,
+      payload_format: 'envelope',
+      enabled: true,
+      disabled_at: null,
+      disabled_reason: null,
+      last_delivery_at: null,
+      last_delivery_status: null,
+      last_delivery_error: null,
+      created_at: expect.any(String),
+      updated_at: body.created_at,
+      secret: expect.any(String),
+    });
+  });
+
+  it('HOOK-02 have exactly the fields of the table', async () => {
+    const { path, ...subscription } = await made();
+    expect(Object.keys(subscription).sort()).toEqual([...SHAPE, 'secret'].sort());
+    expect(Object.keys(await shown(path)).sort()).toEqual([...SHAPE, 'secret'].sort());
+    const { body } = await store.get<WebhookSubscriptionJson[]>(pathOf(store));
+    expect(body.length).toBeGreaterThan(0);
+    for (const listed of body) expect(Object.keys(listed).sort()).toEqual(SHAPE);
+  });
+
+  it('HOOK-03 have a secret of 32 random bytes each', async () => {
+    const secrets = [(await made()).secret, (await made()).secret];
+    for (const secret of secrets) {
+      expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+      expect(Buffer.from(secret.slice(6), 'base64')).toHaveLength(32);
+    }
+    expect(secrets[0]).not.toBe(secrets[1]);
+  });
+
+  it('HOOK-04 show the secret on create, show and rotate_secret', async () => {
+    const { path, secret } = await made();
+    expect((await shown(path)).secret).toBe(secret);
+    const rotated = await store.post<WebhookSubscriptionSecretJson>(`${path}/rotate_secret`);
+    expect(rotated.body.secret).toMatch(/^whsec_/);
+  });
+
+  it('HOOK-05 show no secret in the list and on PATCH', async () => {
+    const { path } = await made();
+    const changed = await change(path, { description: 'till' });
+    const list = await store.get(pathOf(store));
+    for (const { text } of [changed, list]) expect(text).not.toContain('whsec_');
+  });
+
+  it('HOOK-06 keep the secret encrypted', async () => {
+    const { id, secret } = await made();
+    const { rows } = await service.running.database.query<{ row: string; secret: Buffer }>(
+      'select w::text as row, secret from webhook_subscriptions w where id = $1',
+      [id],
+    );
+    const bytes = Buffer.from(secret.slice(6), 'base64');
+    expect(rows[0]?.row).not.toContain(secret);
+    expect(rows[0]?.secret.includes(bytes)).toBe(false);
+    expect(rows[0]?.secret.includes(Buffer.from(secret))).toBe(false);
+    expect(rows[0]?.secret.includes(createHash('sha256').update(secret).digest())).toBe(false);
+  });
+
+  it('HOOK-07 take each event and *', async () => {
+    for (const event of [...PUBLIC_EVENTS, '*']) {
+      expect((await create({ events: [event] })).status).toBe(201);
+    }
+    expect(PUBLIC_EVENTS).toHaveLength(7);
+    expect((await create({ events: [...PUBLIC_EVENTS] })).status).toBe(201);
+  });
+
+  it('HOOK-08 take one event by its name', async () => {
+    expect(await made({ events: undefined, event: 'stamp.earned' })).toMatchObject({
+      events: ['stamp.earned'],
+      event: 'stamp.earned',
+    });
+  });
+
+  it('HOOK-09 take * as an event', async () => {
+    expect(await made({ events: undefined, event: '*' })).toMatchObject({
+      events: ['*'],
+      event: null,
+    });
+  });
+
+  it('HOOK-10 need events or event', async () => {
+    expectRefused(await create({}), 'events');
+  });
+
+  it('HOOK-11 refuse events and event that differ', async () => {
+    expectRefused(await create({ events: ['stamp.earned'], event: 'stamp.removed' }), 'event');
+    expectRefused(
+      await create({ events: ['stamp.earned', 'stamp.removed'], event: 'stamp.earned' }),
+      'event',
+    );
+  });
+
+  it('HOOK-12 take both when they are the same', async () => {
+    const same = { events: ['stamp.earned'], event: 'stamp.earned' };
+    expect((await create(same)).status).toBe(201);
+  });
+
+  it('HOOK-13 refuse an unknown event', async () => {
+    for (const event of ['stamp.lost', 'webhook.test', 7, ['stamp.earned']]) {
+      expectRefused(await create({ event }), 'event');
+    }
+  });
+
+  it('HOOK-14 refuse events that are none', async () => {
+    const unfit = ['stamp.earned', [], ['stamp.lost'], ['*', 'stamp.earned'], [7], {}, 7];
+    for (const events of unfit) expectRefused(await create({ events }), 'events');
+  });
+
+  it('HOOK-15 drop duplicates', async () => {
+    const { events, event } = await made({ events: ['stamp.earned', 'stamp.earned'] });
+    expect([events, event]).toEqual([['stamp.earned'], 'stamp.earned']);
+  });
+
+  it('HOOK-16 answer event only where there is exactly one', async () => {
+    expect((await made({ events: ['stamp.earned'] })).event).toBe('stamp.earned');
+    expect((await made({ events: ['stamp.earned', 'stamp.removed'] })).event).toBeNull();
+    expect((await made({ events: ['*'] })).event).toBeNull();
+  });
+
+  it('HOOK-17 need a target_url', async () => {
+    expectRefused(await store.post(pathOf(store), { event: '*' }), 'target_url');
+    expectRefused(await create({ event: '*', target_url: null }), 'target_url');
+    expectRefused(await create({ event: '*', target_url: ' ' }), 'target_url');
+  });
+
+  it('HOOK-18 refuse a target_url that is no https URL', async () => {
+    for (const target_url of [
+      'http://receiver.example',
+      'ftp://receiver.example',
+      'hooks',
+      '//x',
+      7,
+    ]) {
+      expectRefused(await create({ event: '*', target_url }), 'target_url');
+    }
+  });
+
+  it('HOOK-19 refuse a target_url with credentials', async () => {
+    for (const target_url of ['https://me@receiver.example', 'https://me:pw@receiver.example/x']) {
+      expectRefused(await create({ event: '*', target_url }), 'target_url');
+    }
+  });
+
+  it('HOOK-20 refuse a target_url longer than 2,048', async () => {
+    const long = (length: number) => `${TARGET}/`.padEnd(length, 'x');
+    expect((await create({ event: '*', target_url: long(2048) })).status).toBe(201);
+    expectRefused(await create({ event: '*', target_url: long(2049) }), 'target_url');
+  });
+
+  it('HOOK-21 refuse IPv4 addresses that are not public', async () => {
+    const unfit =
+      '10.1.2.3 127.0.0.1 169.254.1.1 169.254.169.254 172.16.0.1 192.168.1.1 100.64.0.1 224.0.0.1 192.0.2.1 198.51.100.1 203.0.113.1 0.0.0.0 255.255.255.255 198.18.0.1';
+    for (const address of unfit.split(' ')) {
+      expectRefused(await create({ event: '*', target_url: `https://${address}/` }), 'target_url');
+    }
+    expect((await create({ event: '*', target_url: 'https://93.184.215.14/' })).status).toBe(201);
+  });
+
+  it('HOOK-22 refuse them in any notation', async () => {
+    const unfit =
+      '2130706433 0x7f000001 017700000001 127.1 0x7f.1 127.0.0.1. 0177.0.0.01 １２７.0.0.1';
+    for (const address of unfit.split(' ')) {
+      expectRefused(await create({ event: '*', target_url: `https://${address}/` }), 'target_url');
+    }
+  });
+
+  it('HOOK-23 refuse IPv6 addresses that are not public', async () => {
+    const unfit =
+      '::1 :: fe80::1 fc00::1 fd00:ec2::254 ff02::1 2001:db8::1 ::ffff:127.0.0.1 ::ffff:7f00:1 64:ff9b::7f00:1 2002:7f00:1::';
+    for (const address of unfit.split(' ')) {
+      expectRefused(
+        await create({ event: '*', target_url: `https://[${address}]/` }),
+        'target_url',
+      );
+    }
+    const open = await create({ event: '*', target_url: 'https://[2606:2800:21f:cb07::1]/' });
+    expect(open.status).toBe(201);
+  });
+
+  it('HOOK-24 refuse localhost', async () => {
+    for (const name of [
+      'localhost',
+      'LOCALHOST',
+      'localhost.',
+      'api.localhost',
+      'a.b.localhost.',
+    ]) {
+      expectRefused(await create({ event: '*', target_url: `https://${name}/` }), 'target_url');
+    }
+  });
+
+  it('HOOK-25 refuse a name that leads only to such addresses', async () => {
+    await whereNamesLeadTo(['10.0.0.7', '::1'], async () => {
+      const target_url = 'https://inside.example/';
+      expectRefused(await create({ event: '*', target_url }), 'target_url');
+    });
+    await whereNamesLeadTo(['10.0.0.7', '93.184.215.14'], async () => {
+      const target_url = 'https://mixed.example/';
+      expect((await create({ event: '*', target_url })).status).toBe(201);
+    });
+  });
+
+  it('HOOK-26 do not show what a name leads to', async () => {
+    await whereNamesLeadTo(['10.0.0.7'], async () => {
+      const { text } = await create({ event: '*', target_url: 'https://inside.example/' });
+      expect(text).not.toContain('10.0.0.7');
+    });
+  });
+
+  it('HOOK-27 take a name that does not resolve', async () => {
+    const { status } = await create({ event: '*', target_url: 'https://nowhere.invalid/' });
+    expect(status).toBe(201);
+  });
+
+  it('HOOK-28 refuse a long description', async () => {
+    expect((await create({ event: '*', description: 'é'.repeat(255) })).status).toBe(201);
+    expectRefused(await create({ event: '*', description: 'é'.repeat(256) }), 'description');
+  });
+
+  it('HOOK-29 refuse another payload_format', async () => {
+    for (const payload_format of ['xml', 'FLAT', 7]) {
+      expectRefused(await create({ event: '*', payload_format }), 'payload_format');
+    }
+  });
+
+  it('HOOK-30 take flat with one event', async () => {
+    const flat = { payload_format: 'flat' };
+    expect((await create({ ...flat, event: 'stamp.earned' })).status).toBe(201);
+    expect((await create({ ...flat, events: ['stamp.earned'] })).body.payload_format).toBe('flat');
+  });
+
+  it('HOOK-31 refuse flat with several events or *', async () => {
+    for (const events of [['stamp.earned', 'stamp.removed'], ['*']]) {
+      expectRefused(await create({ events, payload_format: 'flat' }), 'payload_format');
+    }
+  });
+
+  it('HOOK-32 judge a PATCH of either by what comes out', async () => {
+    const flat = await made({ events: ['stamp.earned'], payload_format: 'flat' });
+    expectRefused(await change(flat.path, { events: ['*'] }), 'payload_format');
+    const several = await made({ events: ['stamp.earned', 'stamp.removed'] });
+    expectRefused(await change(several.path, { payload_format: 'flat' }), 'payload_format');
+    const both = { events: ['stamp.removed'], payload_format: 'flat' };
+    expect((await change(several.path, both)).body).toMatchObject(both);
+    const back = { event: '*', payload_format: 'envelope' };
+    expect((await change(flat.path, back)).body).toMatchObject({ events: ['*'], event: null });
+  });
+
+  it('HOOK-33 can be made disabled', async () => {
+    const { enabled, disabled_at, disabled_reason, created_at } = await made({ enabled: false });
+    expect([enabled, disabled_reason, disabled_at]).toEqual([
+      false,
+      'disabled_by_user',
+      created_at,
+    ]);
+  });
+
+  it('HOOK-34 are listed oldest first', async () => {
+    const own = await service.newStore();
+    const ids = [(await made({}, own)).id, (await made({}, own)).id, (await made({}, own)).id];
+    const { body } = await own.get<WebhookSubscriptionJson[]>(pathOf(own));
+    expect(body.map(({ id }) => id)).toEqual(ids);
+  });
+
+  it('HOOK-35 are listed by event', async () => {
+    const own = await service.newStore();
+    const [all, earned] = [await made({}, own), await made({ events: ['stamp.earned'] }, own)];
+    await made({ events: ['stamp.removed'] }, own);
+    const path = `${pathOf(own)}?event=stamp.earned`;
+    const { body } = await own.get<WebhookSubscriptionJson[]>(path);
+    expect(body.map(({ id }) => id)).toEqual([all.id, earned.id]);
+  });
+
+  it('HOOK-36 are none of an unknown event', async () => {
+    await made();
+    expect((await store.get(`${pathOf(store)}?event=stamp.lost`)).body).toEqual([]);
+  });
+
+  it('HOOK-37 of another store are not found', async () => {
+    const { id } = await made();
+    const other = await service.newStore();
+    const path = `${pathOf(other)}/${id}`;
+    const answers = [
+      await other.get(path),
+      await other.patch(path, { description: 'mine' }),
+      await other.delete(path),
+      await other.post(`${path}/test`),
+      await other.post(`${path}/rotate_secret`),
+    ];
+    for (const answer of answers) expectFailure(answer, 404, 'not_found');
+  });
+
+  it('HOOK-38 change only what is named', async () => {
+    const { path, updated_at: _, ...before } = await made({ events: ['stamp.earned'] });
+    const { updated_at: __, ...after } = (await change(path, { description: 'till' })).body;
+    expect({ ...after, secret: before.secret }).toEqual({ ...before, description: 'till' });
+  });
+
+  it('HOOK-39 get another list of events', async () => {
+    const { path } = await made({ events: ['stamp.earned', 'stamp.removed'] });
+    const { body } = await change(path, { events: ['reward.redeemed'] });
+    expect(body.events).toEqual(['reward.redeemed']);
+    expect((await change(path, { event: 'stamp.removed' })).body.events).toEqual(['stamp.removed']);
+  });
+
+  it('HOOK-40 check a PATCH as they check a creation', async () => {
+    const { path } = await made();
+    const faults: [string, object][] = [
+      ['events', { events: [] }],
+      ['events', { events: null }],
+      ['events', { events: ['*', 'stamp.earned'] }],
+      ['event', { event: 'stamp.lost' }],
+      ['event', { event: 'stamp.earned', events: ['*'] }],
+      ['target_url', { target_url: 'https://10.0.0.1' }],
+      ['target_url', { target_url: null }],
+      ['description', { description: 'x'.repeat(256) }],
+      ['payload_format', { payload_format: null }],
+      ['enabled', { enabled: 'yes' }],
+      ['enabled', { enabled: null }],
+    ];
+    for (const [field, body] of faults) expectRefused(await change(path, body), field);
+  });
+
+  it('HOOK-41 can be paused', async () => {
+    const { path } = await made();
+    const { body } = await change(path, { enabled: false });
+    expect(body).toMatchObject({
+      enabled: false,
+      disabled_reason: 'disabled_by_user',
+      disabled_at: body.updated_at,
+    });
+  });
+
+  it('HOOK-42 keep the reason when they are paused again', async () => {
+    const { path, id } = await made();
+    await service.running.database.query(
+      `update webhook_subscriptions set enabled = false, disabled_reason = 'failing',
+         disabled_at = '2026-01-01T00:00:00Z' where id = $1`,
+      [id],
+    );
+    const before = await shown(path);
+    const { body } = await change(path, { enabled: false });
+    expect([body.disabled_reason, body.disabled_at, body.updated_at]).toEqual([
+      'failing',
+      '2026-01-01T00:00:00.000Z',
+      before.updated_at,
+    ]);
+  });
+
+  it('HOOK-43 can be resumed', async () => {
+    const { path } = await made({ enabled: false });
+    const { body } = await change(path, { enabled: true });
+    expect([body.enabled, body.disabled_at, body.disabled_reason]).toEqual([true, null, null]);
+  });
+
+  it('HOOK-44 are not changed by resuming what runs', async () => {
+    const { path } = await made();
+    const before = await shown(path);
+    expect((await change(path, { enabled: true })).body.updated_at).toBe(before.updated_at);
+    expect(await shown(path)).toEqual(before);
+  });
+
+  it('HOOK-45 lose their description by null', async () => {
+    const { path } = await made({ description: 'till' });
+    expect((await change(path, { description: null })).body.description).toBeNull();
+  });
+
+  it('HOOK-46 stay as they were when a PATCH is refused', async () => {
+    const { path } = await made();
+    const before = await shown(path);
+    expectRefused(await change(path, { description: 'till', enabled: 'no' }), 'enabled');
+    expect(await shown(path)).toEqual(before);
+  });
+
+  it('HOOK-47 move updated_at with a change', async () => {
+    const { path, created_at } = await made();
+    const { body } = await eventually(
+      () => change(path, { description: String(Math.random()) }),
+      (answer) => answer.body.updated_at > created_at,
+    );
+    expect(body.created_at).toBe(created_at);
+    const same = await change(path, { description: body.description });
+    expect(same.body.updated_at).toBe(body.updated_at);
+  });
+
+  it('HOOK-48 are gone once deleted', async () => {
+    const { path, id } = await made();
+    expect((await store.delete(path)).status).toBe(204);
+    expectFailure(await store.get(path), 404, 'not_found');
+    expectFailure(await store.delete(path), 404, 'not_found');
+    const { body } = await store.get<WebhookSubscriptionJson[]>(pathOf(store));
+    expect(body.map((listed) => listed.id)).not.toContain(id);
+  });
+
+  it('HOOK-49 send a signed test at once', async () => {
+    const { subscription, outcome, received } = await tested(await receive({ status: 204 }));
+    expect(outcome).toEqual({
+      delivered: true,
+      status: 204,
+      event_id: expect.stringMatching(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/),
+      error: null,
+    });
+    const [delivery] = received;
+    expect(delivery && isSigned(delivery, subscription.secret)).toBe(true);
+    expect(delivery?.body).toEqual({
+      id: outcome.event_id,
+      type: 'webhook.test',
+      timestamp: expect.stringMatching(/Z$/),
+      account_id: near.accountId,
+      data: { subscription_id: subscription.id, message: expect.any(String) },
+    });
+  });
+
+  it('HOOK-50 name the test by its webhook-id', async () => {
+    const { outcome, received } = await tested(await receive());
+    expect(received[0]?.headers['webhook-id']).toBe(outcome.event_id);
+  });
+
+  it('HOOK-51 take any 2xx for delivered', async () => {
+    for (const status of [200, 201, 202, 204, 299]) {
+      const { outcome } = await tested(await receive({ status }));
+      expect(outcome).toMatchObject({ delivered: true, status, error: null });
+    }
+  });
+
+  it('HOOK-52 take nothing else for delivered', async () => {
+    for (const status of [301, 400, 404, 500]) {
+      const headers = { location: 'https://example.com/' };
+      const { outcome } = await tested(await receive({ status, headers }));
+      expect(outcome).toMatchObject({ delivered: false, status, error: expect.any(String) });
+    }
+  });
+
+  it('HOOK-53 know no status where nobody answers', async () => {
+    const gone = await Receiver.start();
+    const { url } = gone;
+    await gone.stop();
+    const { path } = await made({ target_url: url }, near);
+    const { body } = await near.post<WebhookTestJson>(`${path}/test`);
+    expect(body).toMatchObject({ delivered: false, status: null, error: expect.any(String) });
+  });
+
+  it('HOOK-54 can be tested while disabled', async () => {
+    const { subscription, outcome } = await tested(await receive(), { enabled: false });
+    expect(outcome.delivered).toBe(true);
+    expect((await shown(subscription.path, near)).enabled).toBe(false);
+  });
+
+  it('HOOK-55 show how the test went', async () => {
+    const { subscription } = await tested(
+      await receive((nth) => ({ status: nth === 1 ? 200 : 503 })),
+    );
+    const first = await shown(subscription.path, near);
+    expect(first).toMatchObject({
+      last_delivery_at: expect.any(String),
+      last_delivery_status: 200,
+      last_delivery_error: null,
+    });
+    await near.post(`${subscription.path}/test`);
+    expect(await shown(subscription.path, near)).toMatchObject({
+      last_delivery_status: 503,
+      last_delivery_error: expect.any(String),
+    });
+  });
+
+  it('HOOK-56 keep updated_at when they are tested', async () => {
+    const { subscription } = await tested(await receive({ status: 500 }));
+    expect((await shown(subscription.path, near)).updated_at).toBe(subscription.updated_at);
+  });
+
+  it('HOOK-57 stay when a test is answered 410', async () => {
+    const { subscription, outcome } = await tested(await receive({ status: 410 }));
+    expect(outcome).toMatchObject({ delivered: false, status: 410 });
+    expect((await shown(subscription.path, near)).enabled).toBe(true);
+  });
+
+  it('HOOK-58 test once, whatever comes back', async () => {
+    const receiver = await receive({ status: 503, headers: { 'retry-after': '0' } });
+    const { subscription } = await tested(receiver);
+    const other = await receive();
+    await change(subscription.path, { target_url: other.url }, near);
+    await near.post(`${subscription.path}/test`);
+    expect([receiver.received.length, other.received.length]).toEqual([1, 1]);
+    const { rows } = await insecure.running.database.query(
+      'select 1 from webhook_deliveries where subscription_id = $1',
+      [subscription.id],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('HOOK-59 test in their own format', async () => {
+    const flat = { events: ['stamp.earned'], payload_format: 'flat' };
+    const { subscription, outcome, received } = await tested(await receive(), flat);
+    expect(received[0]?.headers).toMatchObject({
+      'service-event': 'webhook.test',
+      'webhook-id': outcome.event_id,
+    });
+    expect(received[0]?.body).toEqual({
+      subscription_id: subscription.id,
+      message: expect.any(String),
+    });
+  });
+
+  it('HOOK-60 get a new secret', async () => {
+    const { path, secret } = await made();
+    const { body } = await store.post<WebhookSubscriptionSecretJson>(`${path}/rotate_secret`);
+    expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(body.secret).not.toBe(secret);
+    expect(await shown(path)).toEqual(body);
+  });
+
+  it('HOOK-61 sign with the new secret only', async () => {
+    const receiver = await receive();
+    const { subscription } = await tested(receiver);
+    const { body } = await near.post<WebhookSubscriptionSecretJson>(
+      `${subscription.path}/rotate_secret`,
+    );
+    await near.post(`${subscription.path}/test`);
+    const [, delivery] = receiver.received;
+    expect(delivery && isSigned(delivery, body.secret)).toBe(true);
+    expect(delivery && isSigned(delivery, subscription.secret)).toBe(false);
+  });
+
+  it('HOOK-62 sign with both during the grace', async () => {
+    const receiver = await receive();
+    const { subscription } = await tested(receiver, { events: ['stamp.earned'] });
+    const rotate = (grace_seconds: number) =>
+      near.post<WebhookSubscriptionSecretJson>(`${subscription.path}/rotate_secret`, {
+        grace_seconds,
+      });
+    const { secret } = (await rotate(3600)).body;
+    await near.post(`${subscription.path}/test`);
+    const ofTest = receiver.received.at(-1);
+    expect(ofTest && isSigned(ofTest, secret)).toBe(true);
+    expect(ofTest && isSigned(ofTest, subscription.secret)).toBe(true);
+    const dispatcher = startDispatcher();
+    try {
+      const { path } = await enrol(near);
+      await near.post(`${path}/stamp`, { stamps: 1 });
+      const delivery = await eventually(
+        () => receiver.received.find(({ body }) => body['type'] === 'stamp.earned'),
+        (found) => found !== undefined,
+      );
+      expect(delivery && isSigned(delivery, secret)).toBe(true);
+      expect(delivery && isSigned(delivery, subscription.secret)).toBe(true);
+    } finally {
+      await dispatcher.kill('SIGTERM');
+    }
+    await insecure.running.database.query(
+      'update webhook_subscriptions set previous_secret_until = now() where id = $1',
+      [subscription.id],
+    );
+    await near.post(`${subscription.path}/test`);
+    const last = receiver.received.at(-1);
+    expect(last && isSigned(last, secret)).toBe(true);
+    expect(last && isSigned(last, subscription.secret)).toBe(false);
+  });
+
+  it('HOOK-63 refuse a grace that is none', async () => {
+    const { path } = await made();
+    for (const grace_seconds of [-1, 1.5, 'long', 604_801]) {
+      expectRefused(await store.post(`${path}/rotate_secret`, { grace_seconds }), 'grace_seconds');
+    }
+    expect((await store.post(`${path}/rotate_secret`, { grace_seconds: '60' })).status).toBe(200);
+  });
+
+  it('HOOK-64 let near targets in for development', async () => {
+    for (const target_url of [
+      'http://127.0.0.1:9/hooks',
+      'http://localhost:9/',
+      'https://[::1]/',
+    ]) {
+      expectRefused(await create({ event: '*', target_url }), 'target_url');
+      expect((await create({ event: '*', target_url }, near)).status).toBe(201);
+    }
+  });
+});
+
+/** Another resolver than the machine's, for as long as the work goes on. */
+async function whereNamesLeadTo(addresses: string[], work: () => Promise<void>): Promise<void> {
+  const names = service.running.app.get(NameLookup);
+  const own = names.addressesWithin.bind(names);
+  names.addressesWithin = async () => addresses;
+  try {
+    await work();
+  } finally {
+    names.addressesWithin = own;
+  }
+}
+
+function startDispatcher(): Program {
+  return startProgram(
+    'dist/apps/dispatcher/src/main.js',
+    testEnvironment(insecure.running.database.url, {
+      ...insecure.running.environment,
+      WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+    }),
+  );
+}
