@@ -1,4 +1,4 @@
-/** One transform and one resolver for both projects: sources are tested as written, through the same #imports. */
+/** One transform and one resolver for all projects: sources are tested as written, through the same #imports. */
 const base = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
@@ -19,6 +19,11 @@ const base = {
   moduleNameMapper: { '^(\\.{1,2}/(?!.*\\.json).*)\\.js$': '$1' },
 };
 
+const postgres = {
+  globalSetup: '<rootDir>/test/support/start-postgres.mjs',
+  globalTeardown: '<rootDir>/test/support/stop-postgres.mjs',
+};
+
 export default {
   // Against hanging for ever, not a measure: a busy machine may be many times slower.
   testTimeout: 120_000,
@@ -31,18 +36,17 @@ export default {
     },
     {
       ...base,
+      ...postgres,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
       testPathIgnorePatterns: ['<rootDir>/test/full/'],
-      globalSetup: '<rootDir>/test/support/start-postgres.mjs',
-      globalTeardown: '<rootDir>/test/support/stop-postgres.mjs',
     },
+    // These need programs that not every machine has: a Redis, other languages.
     {
       ...base,
+      ...postgres,
       displayName: 'full',
       testMatch: ['<rootDir>/test/full/**/*.e2e-spec.ts'],
-      globalSetup: '<rootDir>/test/support/start-postgres.mjs',
-      globalTeardown: '<rootDir>/test/support/stop-postgres.mjs',
     },
   ],
 };

@@ -18,7 +18,7 @@ required=(POSTGRES_PASSWORD=p EVENTSTORE_PASSWORD=e MASTER_KEY=m)
 # From an empty environment and without .env, so that what is set on this machine proves nothing.
 compose() {
   env -i PATH="$PATH" HOME="${HOME:-/}" "$@" \
-    docker-compose --env-file "$empty" --profile shared-limits -f docker-compose.yml config --quiet
+    docker-compose --env-file "$empty" -f docker-compose.yml config --quiet
 }
 
 complaints=$(compose "${required[@]}" 2>&1) || { echo "check-compose: $complaints" >&2; exit 1; }

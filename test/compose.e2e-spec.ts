@@ -79,6 +79,7 @@ describe('docker-compose.yml', () => {
       password: 'p0stgres',
     });
     expect(config.eventstoreUrl).toContain('@eventstoredb:2113?tls=true');
+    expect(new URL(config.redisUrl ?? '').hostname in compose.services).toBe(true);
   });
 
   it.each(Object.keys(SECRETS))('asks for %s and has no default for it', (name) => {
@@ -346,7 +347,7 @@ function environmentOf(
 
 /** The two forms that docker-compose.yml uses, as Compose reads them; anything else is a mistake. */
 function interpolated(value: string, given: Record<string, string>): string {
-  return value.replaceAll(/\$(?:\{([A-Z_]+):([-?])([^}]*)\})?/g, (found, name, form, rest) => {
+  return value.replaceAll(/\$(?:\{([A-Z0-9_]+):([-?])([^}]*)\})?/g, (found, name, form, rest) => {
     if (name === undefined) throw new Error(`${found} in ${value}`);
     const known = given[String(name)];
     if (known !== undefined && known !== '') return known;

@@ -59,6 +59,8 @@ describe('every answer under /api/v1', () => {
     ['404 of an unknown path', () => store.get('/api/v1/nothing/here')],
     ['404 of a store', () => store.get('/api/v1/accounts/999999')],
     ['400', () => store.post(`${store.store}/cards`, '{"card":')],
+    ['404 of a path that cannot be decoded', () => store.get('/api/v1/accounts/%E0%A4%A')],
+    ['405', () => store.send('PUT', '/api/v1/accounts')],
     [
       '415',
       () => store.send('POST', `${store.store}/cards`, 'x', { 'content-type': 'text/plain' }),
@@ -210,7 +212,6 @@ describe('bodies', () => {
 describe('failures', () => {
   it.each([
     ['GET', '/api/v1/accounts/1/unknown'],
-    ['PUT', '/api/v1/accounts'],
     ['GET', '/nowhere'],
     ['GET', `/api/v1/accounts/${'9'.repeat(300)}`],
     ['GET', '/api/v1/accounts/%E0%A4%A'],

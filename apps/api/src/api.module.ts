@@ -1,10 +1,12 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import type { Config } from '#kernel/config.js';
+import { randomFew } from '#kernel/randomness.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HealthController } from '#http/health.controller.js';
 import { IdempotencyInterceptor } from '#http/idempotency.interceptor.js';
+import { OtherApis } from '#http/other-apis.js';
 import { Readiness } from '#http/readiness.js';
 import { StatusController } from '#http/status.controller.js';
 import { IdentityModule } from '#identity/identity.module.js';
@@ -23,7 +25,8 @@ export class ApiModule {
     return {
       module: ApiModule,
       imports: [
-        DatabaseModule.forRoot(config, 'api'),
+        // A name of its own for each process: by these they see one another (OtherApis).
+        DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`),
         EventStoreModule,
         IdentityModule,
         AccountsModule,
@@ -36,7 +39,11 @@ export class ApiModule {
         WebhooksModule,
       ],
       controllers: [HealthController, StatusController],
-      providers: [Readiness, { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor }],
+      providers: [
+        Readiness,
+        OtherApis,
+        { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
+      ],
     };
   }
 }

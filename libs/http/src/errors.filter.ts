@@ -5,10 +5,13 @@ import {
   type ArgumentsHost,
   type ExceptionFilter,
 } from '@nestjs/common';
+import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import Negotiator from 'negotiator';
 import type { Config } from '#kernel/config.js';
 import {
   InProgressError,
+  MethodNotAllowedError,
   NotFoundError,
   RateLimitedError,
   RejectedError,
@@ -21,6 +24,10 @@ import { isConnectionLoss } from '#database/connection.js';
 import type { KeptAnswer } from '#event-store/outcomes.js';
 import { TakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
+import { ERROR_CODES } from './docs-pages.js';
+import { vary } from './headers.js';
+import { pathOf } from './path.js';
+import { VersionSunsetError, type VersioningJson } from './versioning.js';
 
 type Answer = {
   status: number;
@@ -29,7 +36,11 @@ type Answer = {
   errors?: FieldErrors;
   resolution?: string;
   retryAfterSeconds?: number;
+  versioning?: VersioningJson;
 };
+
+const JSON_TYPE = 'application/json';
+const PROBLEM_TYPE = 'application/problem+json';
 
 /** Faults that Fastify finds before a route runs. */
 const REFUSED_EARLY: Record<string, Answer> = {
@@ -60,6 +71,12 @@ const REFUSED_EARLY: Record<string, Answer> = {
   FST_ERR_MAX_PARAM_LENGTH: { status: 404, code: 'not_found', error: 'This path does not exist' },
 };
 
+const CUT_OFF: Answer = {
+  status: 400,
+  code: 'malformed_request',
+  error: 'The request ended before all of it had arrived',
+};
+
 /** A refusal as it was answered the first time. */
 export class KeptRefusal extends Error {
   constructor(readonly answer: KeptAnswer) {
@@ -80,6 +97,12 @@ export class ErrorsFilter implements ExceptionFilter {
   }
 
   answer(error: unknown, request: GatedRequest, reply: FastifyReply): void {
+    // The caller hung up before anything was begun: neither a fault of ours nor one of a database.
+    if (request.raw.destroyed && !request.raw.complete) {
+      const body = errorJson(CUT_OFF, request, this.config.publicUrl);
+      send(CUT_OFF.status, body, request, reply, this.config);
+      return;
+    }
     // A connection lost in the middle of a write of plain rows: nobody knows whether it was committed.
     const unsettled = isConnectionLoss(error) && !['GET', 'HEAD'].includes(request.method);
     if (error instanceof UnknownOutcomeError || unsettled) {
@@ -90,7 +113,7 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     if (error instanceof KeptRefusal) {
-      void reply.status(error.answer.status).send(error.answer.body);
+      send(error.answer.status, error.answer.body as ErrorJson, request, reply, this.config);
       return;
     }
     const answer = answerTo(error);
@@ -102,7 +125,8 @@ export class ErrorsFilter implements ExceptionFilter {
     if (answer.retryAfterSeconds !== undefined) {
       reply.header('retry-after', answer.retryAfterSeconds);
     }
-    void reply.status(answer.status).send(bodyOf(answer, request, this.config.publicUrl));
+    const body = errorJson(answer, request, this.config.publicUrl);
+    send(answer.status, body, request, reply, this.config);
   }
 }
 
@@ -113,22 +137,50 @@ export function refusalOf(
   publicUrl: string,
 ): KeptAnswer {
   const answer = answerTo(error);
-  return { status: answer.status, body: bodyOf(answer, request, publicUrl) };
+  return { status: answer.status, body: errorJson(answer, request, publicUrl) };
 }
 
-function bodyOf(
-  { code, error, errors, resolution }: Answer,
+type ErrorJson = ReturnType<typeof errorJson>;
+
+/** Sections 1 and 2.4. */
+function errorJson(
+  { code, error, errors, resolution, versioning }: Answer,
   { requestId }: GatedRequest,
   publicUrl: string,
-): object {
+) {
   return {
     error,
     code,
     ...(errors && { errors }),
     ...(resolution !== undefined && { resolution }),
+    ...(versioning && { versioning }),
     documentation_url: `${publicUrl}/docs`,
     request_id: requestId,
   };
+}
+
+/** Negotiated for the kind of JSON only: whoever accepts neither gets JSON all the same. */
+function send(
+  status: number,
+  body: ErrorJson,
+  request: GatedRequest,
+  reply: FastifyReply,
+  { publicUrl }: Config,
+): void {
+  const type = new Negotiator(request).mediaType([JSON_TYPE, PROBLEM_TYPE]) ?? JSON_TYPE;
+  // The five members of RFC 9457.
+  const problem = {
+    type: `${publicUrl}${ERROR_CODES}#${body.code}`,
+    title: STATUS_CODES[status],
+    status,
+    detail: body.error,
+    instance: pathOf(request.url),
+  };
+  vary(reply, 'Accept');
+  void reply
+    .status(status)
+    .type(`${type}; charset=utf-8`)
+    .send(type === PROBLEM_TYPE ? { ...problem, ...body } : body);
 }
 
 function answerTo(error: unknown): Answer {
@@ -163,6 +215,23 @@ function answerTo(error: unknown): Answer {
       code: 'rate_limited',
       error: error.message,
       resolution: `Wait ${error.retryAfterSeconds} seconds and send the request again.`,
+    };
+  }
+  if (error instanceof VersionSunsetError) {
+    return {
+      status: 410,
+      code: 'version_sunset',
+      error: error.message,
+      resolution: 'Move to a version that is still supported; versioning.policy_url says more.',
+      versioning: error.versioning,
+    };
+  }
+  if (error instanceof MethodNotAllowedError) {
+    return {
+      status: 405,
+      code: 'method_not_allowed',
+      error: error.message,
+      resolution: `Use one of ${error.allowed.join(', ')}.`,
     };
   }
   if (error instanceof UnavailableError || isConnectionLoss(error)) {

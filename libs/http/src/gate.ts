@@ -1,52 +1,80 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { NotFoundError, RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
-import { newId } from '#kernel/randomness.js';
 import { pathId } from './body.js';
 import type { Authenticator, Caller, GatedRequest } from './caller.js';
-import { RateLimit, WINDOW_SECONDS, type Usage } from './rate-limit.js';
+import { routeOf } from './path.js';
+import { addressKey, openCounts, RateLimit, WINDOW_SECONDS, type Usage } from './rate-limit.js';
+import { isRetired, retirementHeaders, versioningJson, VersionSunsetError } from './versioning.js';
 
 export const API = '/api/v1';
 const STATUS = `${API}/status`;
+const HEALTH = '/health';
 
 /**
- * Everything that is decided before a body is read, in the contract's order (section 1): limit per IP
- * for callers without a valid token, token, limit per token, store. A hook and not a guard, because
- * Nest's guards run after the body was parsed, and because unknown routes must carry the headers too.
+ * Everything that is decided before a body is read, in the contract's order (section 1): retired
+ * version, limit per IP for callers without a valid token, token, limit per token, store. A hook and
+ * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
+ * carry the headers too. Outside the API there is a limit per IP, and none for health checks.
  */
-export function installGate(
+export async function installGate(
   server: FastifyInstance,
   authenticator: Authenticator,
   config: Config,
-): void {
-  const limits = new RateLimit();
+): Promise<void> {
+  const counts = await openCounts(config);
+  server.addHook('onClose', async () => counts.close());
+  const limits = new RateLimit(counts);
+  const countAddress = (request: FastifyRequest) =>
+    limits.count(`ip ${addressKey(request.ip)}`, config.rateLimitPerMinute);
 
   server.addHook('onRequest', async (plain: FastifyRequest, reply: FastifyReply) => {
     const request = plain as GatedRequest;
-    request.requestId = requestIdOf(request);
-    reply.header('x-request-id', request.requestId);
-    const path = request.url.split('?', 1)[0] ?? '';
-    if (path !== API && !path.startsWith(`${API}/`)) return;
+    const route = routeOf(request);
+    if (isBelow(HEALTH, route)) return;
+    if (!isBelow(API, route)) {
+      const key = `page ${addressKey(request.ip)}`;
+      refuseBeyond(await limits.count(key, config.pageRateLimitPerMinute), reply);
+      return;
+    }
 
     reply.header('cache-control', 'no-store');
-    const caller = await callerOf(request, authenticator);
+    const now = new Date();
+    if (isRetired(config, now)) {
+      sendLimits(reply, await countAddress(request));
+      throw new VersionSunsetError(versioningJson(config, now));
+    }
+    const caller = await callerOf(request, authenticator).catch(async (error: unknown) => {
+      sendLimits(reply, await countAddress(request));
+      throw error;
+    });
+    if (caller) request.caller = caller;
     const usage = caller
       ? await limits.count(`token ${caller.tokenId}`, caller.perMinute ?? config.rateLimitPerMinute)
-      : await limits.count(`ip ${request.ip}`, config.rateLimitPerMinute);
+      : await countAddress(request);
     sendLimits(reply, usage);
-    if (usage.exceeded) {
-      reply.header('retry-after', usage.resetSeconds);
-      throw new RateLimitedError(usage.resetSeconds);
-    }
-    if (path === STATUS) return;
+    refuseBeyond(usage, reply);
+    if (route === STATUS) return;
     if (!caller) throw new UnauthorizedError();
-    request.caller = caller;
 
     const accountId = accountIdOf(request);
     if (accountId === undefined) return;
     if (!(await authenticator.reaches(caller, accountId))) throw new NotFoundError('Store');
     request.accountId = accountId;
   });
+
+  const { link, ...dates } = retirementHeaders(config);
+  if (link === undefined) return;
+  // At the very end: a list has set its own Link by then.
+  server.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply) => {
+    if (!isBelow(API, routeOf(request))) return;
+    const own = reply.getHeader('link');
+    reply.headers({ ...dates, link: own === undefined ? link : `${String(own)}, ${link}` });
+  });
+}
+
+function isBelow(folder: string, route: string): boolean {
+  return route === folder || route.startsWith(`${folder}/`);
 }
 
 async function callerOf(
@@ -70,7 +98,8 @@ function sendLimits(reply: FastifyReply, { limit, remaining, resetSeconds }: Usa
   reply.header('ratelimit-policy', `${limit};w=${WINDOW_SECONDS}`);
 }
 
-function requestIdOf({ headers }: FastifyRequest): string {
-  const given = headers['x-request-id'];
-  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId();
+function refuseBeyond({ exceeded, resetSeconds }: Usage, reply: FastifyReply): void {
+  if (!exceeded) return;
+  reply.header('retry-after', resetSeconds);
+  throw new RateLimitedError(resetSeconds);
 }

@@ -1,15 +1,27 @@
+import type { IncomingMessage } from 'node:http';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
+import { newId } from '#kernel/randomness.js';
+import { logAccess } from './access-log.js';
 import { Authenticator, type GatedRequest } from './caller.js';
+import { ClientErrors } from './client-errors.js';
+import { serveDocsPages } from './docs-pages.js';
 import { ErrorsFilter } from './errors.filter.js';
 import { installGate } from './gate.js';
+import { installHeaders } from './headers.js';
+import { answerMethods } from './methods.js';
 import { openApiDocument, serveDocs } from './openapi.js';
+import { decodable } from './path.js';
 
 const BODY_LIMIT = 1024 * 1024;
+/** Within these a request must have arrived, first its header, then all of it. */
+const HEADER_WITHIN_MS = 15_000;
+const REQUEST_WITHIN_MS = 60_000;
+const TIMEOUTS_LOOKED_AT_EVERY_MS = 5_000;
 const IDLE_EVERY_MS = 100;
 
 /** The api as it runs: one hook that lets callers in, one filter that words every failure. */
@@ -17,10 +29,19 @@ export async function createServer(
   module: DynamicModule,
   config: Config,
 ): Promise<NestFastifyApplication> {
+  const clientErrors = new ClientErrors();
   const adapter = new FastifyAdapter({
     bodyLimit: BODY_LIMIT,
+    requestTimeout: REQUEST_WITHIN_MS,
+    http: {
+      headersTimeout: HEADER_WITHIN_MS,
+      connectionsCheckingInterval: TIMEOUTS_LOOKED_AT_EVERY_MS,
+    },
     trustProxy: (_address: string, hop: number) => hop < config.trustProxyHops,
-    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: true },
+    // Longer than any header: a long id is answered as what it is, a record that does not exist.
+    routerOptions: { maxParamLength: 64 * 1024, ignoreTrailingSlash: true },
+    rewriteUrl: ({ url = '/' }) => decodable(url),
+    genReqId: ({ headers }: IncomingMessage) => requestIdOf(headers['x-request-id']),
     // Keys with these names are ignored like any other unknown key, not refused.
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
@@ -31,16 +52,8 @@ export async function createServer(
       Object.assign(request, { requestId: request.id });
       errors.answer(error, request as unknown as GatedRequest, reply);
     },
-    clientErrorHandler: (_error, socket) => {
-      const body = JSON.stringify({
-        error: 'This is not an HTTP request',
-        code: 'malformed_request',
-      });
-      if (!socket.writable) return;
-      socket.end(
-        `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-      );
-    },
+    clientErrorHandler: (error, socket) =>
+      clientErrors.answer(error, socket, `${config.publicUrl}/docs`),
   });
   const errors = new ErrorsFilter(config);
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
@@ -52,7 +65,17 @@ export async function createServer(
   app.enableShutdownHooks(['SIGTERM', 'SIGINT']);
 
   const server = adapter.getInstance();
-  installGate(server, app.get(Authenticator, { strict: false }), config);
+  clientErrors.watch(server.server);
+  identifyRequests(server);
+  logAccess(server);
+  // The route for preflights comes before Nest's error handler does, and would never get it.
+  server.addHook('onRoute', (route) => {
+    route.errorHandler ??= (error, request, reply) =>
+      errors.answer(error, request as GatedRequest, reply);
+  });
+  await installHeaders(server, config);
+  await installGate(server, app.get(Authenticator, { strict: false }), config);
+  answerMethods(server);
   server.removeContentTypeParser(['text/plain', 'application/json']);
   const parse = server.getDefaultJsonParser('remove', 'remove');
   server.addContentTypeParser(
@@ -64,6 +87,7 @@ export async function createServer(
     },
   );
   serveDocs(server, openApiDocument(app, config));
+  serveDocsPages(server, config);
   // Closing ends idle connections once; one that was busy then would be kept alive for a minute more.
   server.addHook('preClose', async () => {
     const timer = setInterval(() => server.server.closeIdleConnections(), IDLE_EVERY_MS);
@@ -72,4 +96,17 @@ export async function createServer(
   await app.init();
   await server.ready();
   return app;
+}
+
+/** Before all other hooks: whatever they answer carries it. */
+function identifyRequests(server: FastifyInstance): void {
+  server.addHook('onRequest', async (request, reply) => {
+    Object.assign(request, { requestId: request.id });
+    reply.header('x-request-id', request.id);
+  });
+}
+
+/** The caller's own when it is fit to stand in logs and events. */
+function requestIdOf(given: string | string[] | undefined): string {
+  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId();
 }

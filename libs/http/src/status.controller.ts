@@ -5,6 +5,7 @@ import { CONFIG } from '#database/database.module.js';
 import { Endpoint } from './endpoint.js';
 import { API } from './gate.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
+import { versioningJson } from './versioning.js';
 
 const status = z
   .object({
@@ -25,6 +26,8 @@ const status = z
       deprecated: z.array(z.string()),
       policy_url: z.string(),
       signalling: z.string(),
+      deprecation_date: z.iso.datetime().optional(),
+      sunset_date: z.iso.datetime().optional(),
     }),
   })
   .meta({ id: 'Status' });
@@ -56,14 +59,7 @@ export class StatusController {
         window_seconds: WINDOW_SECONDS,
         scope: 'api_token',
       },
-      versioning: {
-        current: 'v1',
-        supported: ['v1'],
-        deprecated: [],
-        policy_url: `${publicUrl}/docs`,
-        signalling:
-          'A version that is being retired sends Deprecation, Sunset and a Link with rel="deprecation" on every response.',
-      },
+      versioning: versioningJson(this.config, new Date()),
     };
   }
 }

@@ -56,4 +56,53 @@ describe('settings', () => {
     expect(() => readConfig(production)).toThrow(/MASTER_KEY must be set/);
     expect(() => readConfig({ ...production, MASTER_KEY: 'short' })).toThrow(/MASTER_KEY/);
   });
+
+  const faultsOf = (given: NodeJS.ProcessEnv) => {
+    try {
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...given });
+    } catch (error) {
+      if (error instanceof ConfigError) return error.message.split('\n').slice(1);
+      throw error;
+    }
+    return [];
+  };
+
+  it.each([
+    ['2027-02-01', undefined, []],
+    ['2027-02-01', '2028-02-01', []],
+    ['2027-02-01T12:00:00+01:00', '2028-02-01T11:00:00Z', []],
+    ['2027-02-01', '2028-01-31', [/SUNSET_DATE.*twelve months/]],
+    ['2027-02-01T12:00:00Z', '2028-02-01', [/SUNSET_DATE.*twelve months/]],
+    ['2027-02-01', '2027-01-31', [/SUNSET_DATE.*before/]],
+    [undefined, '2028-02-01', [/SUNSET_DATE.*needs API_V1_DEPRECATION_DATE/]],
+    ['soon', 'later', [/API_V1_DEPRECATION_DATE.*ISO/, /API_V1_SUNSET_DATE.*ISO/]],
+    ['2027-02-30', undefined, [/API_V1_DEPRECATION_DATE.*ISO/]],
+    [undefined, 'later', [/API_V1_SUNSET_DATE.*ISO/, /needs API_V1_DEPRECATION_DATE/]],
+  ])('on the end of v1: deprecated %s, retired %s', (announced, end, faults) => {
+    const said = faultsOf({ API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end });
+    expect(said).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+  });
+
+  it('name a bad end of v1 together with everything else', () => {
+    const said = faultsOf({ PORT: 'x', API_V1_SUNSET_DATE: '2028-02-01', REDIS_URL: 'http://x' });
+    expect(said).toHaveLength(3);
+  });
+
+  it.each([
+    ['*', ['*']],
+    [
+      'https://shop.example, http://localhost:5173',
+      ['https://shop.example', 'http://localhost:5173'],
+    ],
+  ])('on origins: %s', (given, corsOrigins) => {
+    const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), CORS_ORIGINS: given });
+    expect(config.corsOrigins).toEqual(corsOrigins);
+  });
+
+  it.each(['shop.example', 'https://shop.example/', 'https://shop.example/app', '*,', 'null'])(
+    'refuse what is no origin: %s',
+    (given) => {
+      expect(faultsOf({ CORS_ORIGINS: given })).toEqual([expect.stringContaining('CORS_ORIGINS')]);
+    },
+  );
 });

@@ -29,6 +29,21 @@ const ranges = z.string().transform((text, context): AddressRange[] => {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 });
+const origins = z
+  .string()
+  .transform((value) => value.split(',').map((one) => one.trim()))
+  .refine(
+    (list) =>
+      list.every((one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one)),
+    'must be * or origins such as https://shop.example, separated by commas',
+  );
+
+const moment = z
+  .union(
+    [z.iso.date(), z.iso.datetime({ offset: true })],
+    'must be an ISO date such as 2027-01-31, or a time with its offset',
+  )
+  .transform((value) => new Date(value));
 
 const settings = z.object({
   NODE_ENV: z.string().default('development'),
@@ -50,8 +65,13 @@ const settings = z.object({
     .refine((value) => Buffer.from(value, 'base64').length === 32, 'must be 32 bytes in base64')
     .optional(),
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(1).default(300),
+  PAGE_RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(1).default(1200),
   TRUST_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
   WEBHOOK_ALLOWED_CIDRS: ranges.default([]),
+  REDIS_URL: url('redis:', 'rediss:').optional(),
+  CORS_ORIGINS: origins.default([]),
+  API_V1_DEPRECATION_DATE: moment.optional(),
+  API_V1_SUNSET_DATE: moment.optional(),
   WEBHOOK_ALLOW_INSECURE_TARGETS: flag.default(false),
   WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(30),
   WEBHOOK_TIME_SCALE: z.coerce.number().min(1).default(1),
@@ -80,9 +100,17 @@ export type Config = {
   eventstoreStreamPrefix: string;
   masterKey: Buffer;
   rateLimitPerMinute: number;
+  /** An address, outside the API. */
+  pageRateLimitPerMinute: number;
   trustProxyHops: number;
   /** What webhooks may reach beside the public internet. */
   webhookAllowedCidrs: AddressRange[];
+  /** Null: each process counts for itself. */
+  redisUrl: string | null;
+  /** Whose scripts may read answers; `*` is everybody's. */
+  corsOrigins: string[];
+  /** When v1 is retired; null as long as that is not announced. At least twelve months lie between. */
+  v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
   webhookAllowInsecureTargets: boolean;
   /** Whole days, for delivered and failed deliveries and for rendered events. */
   webhookRetentionDays: number;
@@ -100,8 +128,11 @@ export class ConfigError extends Error {}
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, v]) => v !== ''));
   const parsed = settings.safeParse(given);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  const faults = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...retirementFaults(given),
+  ];
+  if (!parsed.success || faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
   }
   const env = parsed.data;
@@ -122,13 +153,39 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     eventstoreStreamPrefix: env.EVENTSTORE_STREAM_PREFIX,
     masterKey: masterKey(env.MASTER_KEY, production, dataDir),
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
+    pageRateLimitPerMinute: env.PAGE_RATE_LIMIT_PER_MINUTE,
     trustProxyHops: env.TRUST_PROXY_HOPS,
     webhookAllowedCidrs: env.WEBHOOK_ALLOWED_CIDRS,
+    redisUrl: env.REDIS_URL ?? null,
+    corsOrigins: env.CORS_ORIGINS,
+    v1: {
+      deprecatedAt: env.API_V1_DEPRECATION_DATE ?? null,
+      sunsetAt: env.API_V1_SUNSET_DATE ?? null,
+    },
     webhookAllowInsecureTargets: env.WEBHOOK_ALLOW_INSECURE_TARGETS,
     webhookRetentionDays: env.WEBHOOK_RETENTION_DAYS,
     webhookTimeScale: env.WEBHOOK_TIME_SCALE,
     logLevel: env.LOG_LEVEL,
   };
+}
+
+/** What one date says about the other (section 9 of the contract); each by itself is checked above. */
+function retirementFaults(given: Record<string, string | undefined>): string[] {
+  const { API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end } = given;
+  if (end !== undefined && announced === undefined) {
+    return ['API_V1_SUNSET_DATE: needs API_V1_DEPRECATION_DATE, at least twelve months before it'];
+  }
+  const deprecatedAt = moment.safeParse(announced).data;
+  const sunsetAt = moment.safeParse(end).data;
+  if (!deprecatedAt || !sunsetAt) return [];
+  if (sunsetAt < deprecatedAt) {
+    return ['API_V1_SUNSET_DATE: lies before API_V1_DEPRECATION_DATE'];
+  }
+  const earliest = new Date(deprecatedAt);
+  earliest.setUTCFullYear(earliest.getUTCFullYear() + 1);
+  return sunsetAt < earliest
+    ? ['API_V1_SUNSET_DATE: lies less than twelve months after API_V1_DEPRECATION_DATE']
+    : [];
 }
 
 /** What `npm start` wrote about the database that it runs; read by tools started beside it. */

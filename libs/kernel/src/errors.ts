@@ -57,6 +57,16 @@ export class RateLimitedError extends Error {
   }
 }
 
+/** The path exists, with other methods. Answers 405. */
+export class MethodNotAllowedError extends Error {
+  constructor(
+    method: string,
+    readonly allowed: string[],
+  ) {
+    super(`This path does not take ${method}`);
+  }
+}
+
 /** A part that this request needs is away and nothing was written. Answers 503. */
 export class UnavailableError extends Error {}
 

@@ -1,0 +1,54 @@
+import type { FastifyInstance } from 'fastify';
+import { MethodNotAllowedError } from '#kernel/errors.js';
+import { routeOf } from './path.js';
+
+/**
+ * Answers OPTIONS with what a path takes, and 405 where it exists but does not take the method.
+ * Belongs behind the gate: a stranger learns nothing from it.
+ */
+export function answerMethods(server: FastifyInstance): void {
+  const known = new KnownRoutes();
+
+  server.addHook('onRoute', ({ url, method }) => {
+    for (const one of [method].flat()) known.add(url, one);
+  });
+
+  server.addHook('onRequest', async (request, reply) => {
+    const asks = request.method === 'OPTIONS';
+    if (!asks && !request.is404) return;
+    const allowed = known.methodsOf(routeOf(request));
+    if (allowed.length === 0) return;
+    reply.header('allow', allowed.join(', '));
+    if (!asks) throw new MethodNotAllowedError(request.method, allowed);
+    await reply.status(204).send();
+  });
+}
+
+/** The router tells which route answers a request, but not which routes a path has. */
+export class KnownRoutes {
+  private readonly routes: { segments: string[]; method: string }[] = [];
+
+  add(pattern: string, method: string): void {
+    if (pattern !== '*') this.routes.push({ segments: segmentsOf(pattern), method });
+  }
+
+  /** @returns sorted, with OPTIONS; none for a path that does not exist */
+  methodsOf(path: string): string[] {
+    const asked = segmentsOf(path);
+    const methods = this.routes
+      .filter(({ segments }) => matches(segments, asked))
+      .map(({ method }) => method);
+    return methods.length === 0 ? [] : [...new Set([...methods, 'OPTIONS'])].sort();
+  }
+}
+
+function segmentsOf(path: string): string[] {
+  return path.replace(/(?<=.)\/$/, '').split('/');
+}
+
+function matches(pattern: string[], path: string[]): boolean {
+  return (
+    pattern.length === path.length &&
+    pattern.every((segment, i) => (segment.startsWith(':') ? path[i] !== '' : segment === path[i]))
+  );
+}

@@ -1,0 +1,57 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+} from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { CONFIG } from '#database/database.module.js';
+import { poolOf } from '#database/data-source.js';
+
+/** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
+const LOOK_EVERY_MS = 10_000;
+
+/** Each process names its connections `inkpad api` and something of its own. */
+const COUNT_APIS = `select count(distinct application_name) as apis from pg_stat_activity
+  where datname = current_database() and application_name like 'inkpad api %'`;
+
+/** Warns when several apis count limits each for itself, because nobody told them of a Redis. */
+@Injectable()
+export class OtherApis implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly log = new Logger('limits');
+  private timer: NodeJS.Timeout | undefined;
+  private seen = 1;
+
+  constructor(
+    private readonly source: DataSource,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    if (this.config.redisUrl !== null) return;
+    this.timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
+    await this.look();
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.timer);
+  }
+
+  private async look(): Promise<void> {
+    try {
+      const { rows } = await poolOf(this.source).query<{ apis: number }>(COUNT_APIS);
+      const apis = rows[0]?.apis ?? 1;
+      if (apis > 1 && apis !== this.seen) {
+        this.log.warn(
+          `${apis} apis run on this database without REDIS_URL: each counts rate limits for itself, so callers get up to ${apis} times their limit. Set REDIS_URL to the same Redis in all of them.`,
+        );
+      }
+      this.seen = apis;
+    } catch (error) {
+      this.log.debug(`other apis cannot be counted: ${messageOf(error)}`);
+    }
+  }
+}

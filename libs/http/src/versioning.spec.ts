@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import { isRetired, retirementHeaders, versioningJson } from './versioning.js';
+
+const DEPRECATION = '2027-02-01T00:00:00.000Z';
+const SUNSET = '2028-02-01T00:00:00.000Z';
+
+const versions = (deprecated?: string, sunset?: string) => ({
+  publicUrl: 'https://cards.example',
+  v1: {
+    deprecatedAt: deprecated === undefined ? null : new Date(deprecated),
+    sunsetAt: sunset === undefined ? null : new Date(sunset),
+  },
+});
+
+describe('a version', () => {
+  it.each([
+    ['never announced', versions(), '2099-01-01T00:00:00.000Z', { retired: false, deprecated: [] }],
+    [
+      'announced, a moment before',
+      versions(DEPRECATION, SUNSET),
+      '2027-01-31T23:59:59.999Z',
+      { retired: false, deprecated: [] },
+    ],
+    [
+      'from its deprecation on',
+      versions(DEPRECATION, SUNSET),
+      DEPRECATION,
+      { retired: false, deprecated: ['v1'] },
+    ],
+    [
+      'without an end',
+      versions(DEPRECATION),
+      '2099-01-01T00:00:00.000Z',
+      { retired: false, deprecated: ['v1'] },
+    ],
+    [
+      'a moment before its sunset',
+      versions(DEPRECATION, SUNSET),
+      '2028-01-31T23:59:59.999Z',
+      { retired: false, deprecated: ['v1'] },
+    ],
+    [
+      'from its sunset on',
+      versions(DEPRECATION, SUNSET),
+      SUNSET,
+      { retired: true, deprecated: ['v1'] },
+    ],
+  ])('%s', (_when, given, now, { retired, deprecated }) => {
+    expect(isRetired(given, new Date(now))).toBe(retired);
+    expect(versioningJson(given, new Date(now))).toMatchObject({
+      current: 'v1',
+      supported: retired ? [] : ['v1'],
+      deprecated,
+    });
+  });
+
+  it('shows its dates as soon as they are known', () => {
+    const now = new Date('2026-01-01T00:00:00.000Z');
+    expect(versioningJson(versions(DEPRECATION, SUNSET), now)).toMatchObject({
+      deprecation_date: DEPRECATION,
+      sunset_date: SUNSET,
+    });
+    expect(versioningJson(versions(), now)).not.toHaveProperty('deprecation_date');
+    expect(versioningJson(versions(DEPRECATION), now)).not.toHaveProperty('sunset_date');
+  });
+});
+
+describe('the headers of a version that is being retired', () => {
+  it('are none for one that is not', () => {
+    expect(retirementHeaders(versions())).toEqual({});
+  });
+
+  it('are dates in the two ways of their RFCs, and a link', () => {
+    expect(retirementHeaders(versions(DEPRECATION, SUNSET))).toEqual({
+      deprecation: '@1801440000',
+      sunset: 'Tue, 01 Feb 2028 00:00:00 GMT',
+      link: '<https://cards.example/docs/versioning>; rel="deprecation"; type="text/html"',
+    });
+    expect(retirementHeaders(versions(DEPRECATION))).not.toHaveProperty('sunset');
+  });
+});

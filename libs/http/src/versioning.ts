@@ -1,0 +1,59 @@
+import type { Config } from '#kernel/config.js';
+
+export const VERSION_POLICY = '/docs/versioning';
+
+type Versions = Pick<Config, 'v1' | 'publicUrl'>;
+
+export type VersioningJson = {
+  current: 'v1';
+  supported: string[];
+  deprecated: string[];
+  policy_url: string;
+  signalling: string;
+  deprecation_date?: string;
+  sunset_date?: string;
+};
+
+/** Answers 410, whatever was asked. */
+export class VersionSunsetError extends Error {
+  constructor(readonly versioning: VersioningJson) {
+    super(`Version ${versioning.current} of this API is retired`);
+  }
+}
+
+/** From the sunset date on, to the moment. */
+export function isRetired({ v1: { sunsetAt } }: Versions, now: Date): boolean {
+  return sunsetAt !== null && now >= sunsetAt;
+}
+
+/**
+ * What every answer of a version that is being retired carries (section 9): Deprecation as RFC 9745
+ * writes it, which may lie ahead, and Sunset as RFC 8594 does.
+ */
+export function retirementHeaders({ v1: { deprecatedAt, sunsetAt }, publicUrl }: Versions): {
+  deprecation?: string;
+  sunset?: string;
+  link?: string;
+} {
+  if (deprecatedAt === null) return {};
+  return {
+    deprecation: `@${Math.floor(deprecatedAt.getTime() / 1000)}`,
+    ...(sunsetAt && { sunset: sunsetAt.toUTCString() }),
+    link: `<${publicUrl}${VERSION_POLICY}>; rel="deprecation"; type="text/html"`,
+  };
+}
+
+/** A deprecation that is only announced shows as its date; the version counts as deprecated from then on. */
+export function versioningJson(versions: Versions, now: Date): VersioningJson {
+  const { deprecatedAt, sunsetAt } = versions.v1;
+  return {
+    current: 'v1',
+    supported: isRetired(versions, now) ? [] : ['v1'],
+    deprecated: deprecatedAt !== null && now >= deprecatedAt ? ['v1'] : [],
+    policy_url: `${versions.publicUrl}${VERSION_POLICY}`,
+    signalling:
+      'A version that is being retired sends Deprecation, Sunset and a Link with rel="deprecation" on every response.',
+    ...(deprecatedAt && { deprecation_date: deprecatedAt.toISOString() }),
+    ...(sunsetAt && { sunset_date: sunsetAt.toISOString() }),
+  };
+}

@@ -1,0 +1,161 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { startProgram, type Program } from '../support/program.js';
+import { freePort, TestRedis } from '../support/redis.js';
+import { Client, startService, type Service } from '../support/service.js';
+
+const LIMIT = 50;
+const AWAY = 'Redis does not count';
+const BACK = 'Redis counts again';
+
+describe('two apis that share a Redis', () => {
+  let redis: TestRedis;
+  let database: TestDatabase;
+  let service: Service;
+  let token: string;
+  const apis: { program: Program; baseUrl: string }[] = [];
+
+  beforeAll(async () => {
+    redis = await TestRedis.start();
+    database = await testDatabase();
+    // Only to make stores and tokens; what is asked here is asked of the two programs.
+    service = await startService({ REDIS_URL: redis.url }, database);
+    for (let i = 0; i < 2; i++) apis.push(await startApi(database, redis.url));
+  });
+  afterAll(async () => {
+    await Promise.all(apis.map(({ program }) => program.kill('SIGTERM')));
+    await service.stop();
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    token = (await service.newStore()).token ?? '';
+  });
+
+  const ask = (api: number) =>
+    new Client(apis[api]?.baseUrl ?? '', 0, token).get('/api/v1/accounts');
+  const remaining = async (api: number) => {
+    const { status, headers } = await ask(api);
+    expect([200, 429]).toContain(status);
+    return Number(headers.get('ratelimit-remaining'));
+  };
+  const times = (text: string) =>
+    apis.map(({ program }) => program.output().split(text).length - 1);
+
+  it('count together, in one window', async () => {
+    const left = [];
+    for (let i = 0; i < 6; i++) left.push(await remaining(i % 2));
+    expect(left).toEqual([49, 48, 47, 46, 45, 44]);
+
+    const [one, other] = [await ask(0), await ask(1)].map(({ headers }) => headers);
+    const resets = [one, other].map((headers) => Number(headers?.get('ratelimit-reset')));
+    for (const reset of resets) expect(reset).toBeGreaterThan(0);
+    for (const reset of resets) expect(reset).toBeLessThanOrEqual(60);
+    // Fixed: it began with the first request, and no later one makes it longer.
+    const keys = await redis.asked((client) => client.keys('inkpad:token *'));
+    const ends = await redis.asked((client) => client.pexpiretime(keys[0] ?? ''));
+    await remaining(0);
+    expect(await redis.asked((client) => client.pexpiretime(keys[0] ?? ''))).toBe(ends);
+  });
+
+  it('let through exactly the limit of many requests at once', async () => {
+    const answers = await Promise.all(Array.from({ length: LIMIT + 20 }, (_, i) => ask(i % 2)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(20);
+    for (const { headers } of refused) {
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    expect(apis.map(({ program }) => program.output().includes('without REDIS_URL'))).toEqual([
+      false,
+      false,
+    ]);
+  });
+
+  it.each([
+    ['killed', () => redis.kill(), () => redis.begin()],
+    ['hung', async () => redis.hang(), async () => redis.goOn()],
+  ])(
+    'count each by itself while it is %s, and together again after that',
+    async (_how, away, back) => {
+      const [lost, found] = [times(AWAY), times(BACK)];
+      await remaining(0);
+      await away();
+      // The first request of each may have to find out; nobody fails, nobody waits for Redis.
+      expect([(await ask(0)).status, (await ask(1)).status]).toEqual([200, 200]);
+      const before = [await remaining(0), await remaining(1)];
+      expect([await remaining(0), await remaining(1)]).toEqual(before.map((left) => left - 1));
+      for (const { baseUrl } of apis) {
+        expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
+      }
+      expect(times(AWAY)).toEqual(lost.map((n) => n + 1));
+
+      await back();
+      await eventually(
+        () => times(BACK),
+        (now) => now.every((n, i) => n === (found[i] ?? 0) + 1),
+      );
+      const first = await remaining(0);
+      expect([await remaining(1), await remaining(0)]).toEqual([first - 1, first - 2]);
+      expect(times(AWAY)).toEqual(lost.map((n) => n + 1));
+    },
+  );
+});
+
+describe('an api whose Redis', () => {
+  let database: TestDatabase;
+  let api: { program: Program; baseUrl: string };
+  let redis: TestRedis;
+
+  beforeEach(async () => {
+    database = await testDatabase();
+  });
+  afterEach(async () => {
+    await api.program.kill('SIGTERM');
+    await redis.stop();
+    await database.drop();
+  });
+
+  it('is not there starts without it, and finds it when it comes', async () => {
+    redis = await TestRedis.start();
+    await redis.kill();
+    api = await startApi(database, redis.url);
+    expect((await fetch(`${api.baseUrl}/api/v1/status`)).status).toBe(200);
+    expect(api.program.output()).toContain(AWAY);
+    await redis.begin();
+    await eventually(api.program.output, (text) => text.includes(BACK));
+    await fetch(`${api.baseUrl}/api/v1/status`);
+    expect(await redis.asked((client) => client.get('inkpad:ip 127.0.0.1'))).toBe('1');
+  });
+
+  it('refuses to write counts by itself, and never says the password', async () => {
+    redis = await TestRedis.start();
+    await redis.asked((client) => client.config('SET', 'maxmemory', '1'));
+    const url = redis.url.replace('//', '//:s3cret@');
+    api = await startApi(database, url);
+    for (const left of ['49', '48']) {
+      const { headers } = await fetch(`${api.baseUrl}/api/v1/status`);
+      expect(headers.get('ratelimit-remaining')).toBe(left);
+    }
+    expect(api.program.output()).toContain(AWAY);
+    expect(api.program.output()).not.toContain('s3cret');
+  });
+});
+
+async function startApi(
+  database: TestDatabase,
+  redisUrl: string,
+): Promise<{ program: Program; baseUrl: string }> {
+  const port = await freePort();
+  const program = startProgram(
+    'dist/apps/api/src/main.js',
+    testEnvironment(database.url, {
+      PORT: String(port),
+      REDIS_URL: redisUrl,
+      LOG_LEVEL: 'info',
+      RATE_LIMIT_PER_MINUTE: String(LIMIT),
+    }),
+  );
+  await eventually(program.output, (text) => text.includes('listening on'));
+  return { program, baseUrl: `http://127.0.0.1:${port}` };
+}

@@ -1,0 +1,181 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { LimitToken } from '#identity/identity.commands.js';
+import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram, type Program } from './support/program.js';
+import { cli, Client, startService, type Service } from './support/service.js';
+
+type Failure = { code: string; error: string; resolution: string; request_id: string };
+
+describe('limits of a token and of an address', () => {
+  let service: Service;
+  let store: Client;
+  let anonymous: Client;
+
+  // A service for each test: they all come from the same address.
+  beforeEach(async () => {
+    service = await startService({ RATE_LIMIT_PER_MINUTE: '3' });
+    store = await service.newStore();
+    anonymous = new Client(service.baseUrl, store.accountId, null);
+  });
+  afterEach(() => service.stop());
+
+  const left = ({ headers }: { headers: Headers }) => Number(headers.get('ratelimit-remaining'));
+
+  it('count every request, refused ones too, and refuse with everything that helps to wait', async () => {
+    expect(left(await store.get('/api/v1/accounts'))).toBe(2);
+    expect(left(await store.get('/api/v1/nothing'))).toBe(1);
+    expect(left(await store.post(`${store.store}/cards`, '{'))).toBe(0);
+    const refused = await store.get<Failure>('/api/v1/accounts');
+    expect(refused.status).toBe(429);
+    expect(refused.body).toMatchObject({
+      code: 'rate_limited',
+      error: expect.any(String),
+      request_id: refused.headers.get('x-request-id'),
+    });
+    const { headers } = refused;
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d?$/);
+    expect(headers.get('retry-after')).toBe(headers.get('ratelimit-reset'));
+    expect(headers.get('ratelimit-limit')).toBe('3');
+    expect(headers.get('ratelimit-remaining')).toBe('0');
+    expect(headers.get('ratelimit-policy')).toBe('3;w=60');
+    expect(headers.has('x-ratelimit-reset')).toBe(false);
+  });
+
+  it('are apart: a token from an address, a token from another', async () => {
+    for (let i = 0; i < 4; i++) await store.get('/api/v1/accounts');
+    expect(left(await (await service.newStore()).get('/api/v1/accounts'))).toBe(2);
+    expect(left(await anonymous.get('/api/v1/status'))).toBe(2);
+  });
+
+  it('charge a bad token to the address, and refuse that before it is told that it is bad', async () => {
+    const stranger = new Client(service.baseUrl, 1, 'ink_guess');
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await stranger.get('/api/v1/accounts')).status);
+    expect(statuses).toEqual([401, 401, 401, 429]);
+    expect((await anonymous.get('/api/v1/status')).status).toBe(429);
+    expect((await store.get('/api/v1/accounts')).status).toBe(200);
+  });
+
+  it('count the status too: for the token that comes with it, else for the address', async () => {
+    expect(left(await store.get('/api/v1/status'))).toBe(2);
+    expect(left(await store.get('/api/v1/status'))).toBe(1);
+    expect(left(await anonymous.get('/api/v1/status'))).toBe(2);
+  });
+
+  it('do not believe X-Forwarded-For', async () => {
+    for (let i = 0; i < 3; i++) {
+      const forwarded = { 'x-forwarded-for': `192.0.2.${i}` };
+      await anonymous.send('GET', '/api/v1/status', undefined, forwarded);
+    }
+    expect((await anonymous.get('/api/v1/status')).status).toBe(429);
+  });
+
+  it('can be raised for one token, which shows at once', async () => {
+    for (let i = 0; i < 4; i++) await store.get('/api/v1/accounts');
+    expect((await store.get('/api/v1/accounts')).status).toBe(429);
+    const { rows } = await service.database.query('select max(id) as id from api_tokens');
+    await service.app.get(CommandBus).execute(new LimitToken(cli, Number(rows[0].id), 1000));
+    const raised = await eventually(
+      () => store.get('/api/v1/accounts'),
+      ({ status }) => status === 200,
+    );
+    expect(raised.headers.get('ratelimit-limit')).toBe('1000');
+    expect(raised.headers.get('ratelimit-policy')).toBe('1000;w=60');
+    expect((await anonymous.get('/api/v1/status')).headers.get('ratelimit-limit')).toBe('3');
+  });
+
+  it('have nothing to do with pages and health checks', async () => {
+    for (let i = 0; i < 5; i++) {
+      expect((await anonymous.get('/docs')).status).toBe(200);
+      expect((await anonymous.get('/health/live')).status).toBe(200);
+    }
+    expect(left(await anonymous.get('/api/v1/status'))).toBe(2);
+  });
+});
+
+describe('behind a proxy', () => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await startService({ TRUST_PROXY_HOPS: '1', RATE_LIMIT_PER_MINUTE: '100' });
+  });
+  afterAll(() => service.stop());
+
+  const left = async (forwarded: string) => {
+    const { headers } = await fetch(`${service.baseUrl}/api/v1/status`, {
+      headers: { 'x-forwarded-for': forwarded },
+    });
+    return Number(headers.get('ratelimit-remaining'));
+  };
+
+  it('counts the address that the proxy saw, not what a caller wrote before it', async () => {
+    expect(await left('192.0.2.1')).toBe(99);
+    expect(await left('192.0.2.2')).toBe(99);
+    expect(await left('6.6.6.6, 192.0.2.1')).toBe(98);
+    expect(await left('7.7.7.7, 192.0.2.1')).toBe(97);
+  });
+
+  it('counts IPv6 by network', async () => {
+    expect(await left('2001:db8:1:2::1')).toBe(99);
+    expect(await left('2001:db8:1:2:3:4:5:6')).toBe(98);
+    expect(await left('2001:db8:1:3::1')).toBe(99);
+  });
+});
+
+describe('pages', () => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await startService({ PAGE_RATE_LIMIT_PER_MINUTE: '4' });
+  });
+  afterAll(() => service.stop());
+
+  it('have a limit of their own, whether they exist or not', async () => {
+    const statuses = [];
+    for (const path of ['/docs', '/openapi.json', '/nowhere', '/docs', '/docs', '/nowhere']) {
+      const answer = await fetch(service.baseUrl + path);
+      statuses.push(answer.status);
+      const text = await answer.text();
+      const refused = [answer.headers.has('retry-after'), text.includes('rate_limited')];
+      expect(refused).toEqual([answer.status === 429, answer.status === 429]);
+    }
+    expect(statuses).toEqual([200, 200, 404, 200, 429, 429]);
+    expect((await fetch(`${service.baseUrl}/health/ready`)).status).toBe(200);
+    expect((await fetch(`${service.baseUrl}/api/v1/status`)).status).toBe(200);
+  });
+});
+
+describe('a second api on the same database', () => {
+  let database: TestDatabase;
+  const programs: Program[] = [];
+
+  beforeAll(async () => {
+    database = await testDatabase();
+  });
+  afterAll(async () => {
+    await Promise.all(programs.map((program) => program.kill('SIGTERM')));
+    await database.drop();
+  });
+
+  async function startApi(): Promise<Program> {
+    const program = startProgram(
+      'dist/apps/api/src/main.js',
+      testEnvironment(database.url, { LOG_LEVEL: 'info' }),
+    );
+    programs.push(program);
+    await eventually(program.output, (text) => text.includes('listening on'));
+    return program;
+  }
+
+  it('is warned of by both, as long as each counts for itself', async () => {
+    const first = await startApi();
+    expect(first.output()).not.toContain('without REDIS_URL');
+    await startApi();
+    for (const program of programs) {
+      const said = await eventually(program.output, (text) => text.includes('without REDIS_URL'));
+      expect(said).toMatch(/WARN.*2 apis run on this database without REDIS_URL/);
+    }
+  });
+});

@@ -1,0 +1,577 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { request as httpRequest } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { testDatabase, testEnvironment } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram } from './support/program.js';
+import { exchange } from './support/raw.js';
+import { Client, startService, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+type Failure = {
+  error: string;
+  code: string;
+  errors?: Record<string, string[]>;
+  documentation_url: string;
+  request_id: string;
+};
+type Problem = Failure & {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+};
+
+let service: Service;
+let store: Client;
+let anonymous: Client;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  anonymous = new Client(service.baseUrl, store.accountId, null);
+});
+afterAll(() => service.stop());
+
+/** The bytes as they came, which fetch would unpack. */
+function raw(path: string, headers: Record<string, string>, method = 'GET') {
+  return new Promise<{
+    status: number;
+    headers: Record<string, string | string[] | undefined>;
+    body: Buffer;
+  }>((resolve, reject) => {
+    const sent = httpRequest(service.baseUrl + path, { method, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks),
+        }),
+      );
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+describe('compression', () => {
+  beforeAll(async () => {
+    for (let i = 0; i < 5; i++) await store.post(`${store.store}/cards`, { card: { name: 'Tea' } });
+  });
+
+  const cards = (headers: Record<string, string>, method?: string) =>
+    raw(
+      `${store.store}/cards`,
+      { authorization: `Bearer ${store.token ?? ''}`, ...headers },
+      method,
+    );
+
+  it.each([
+    ['gzip', 'gzip', gunzipSync],
+    ['br', 'br', brotliDecompressSync],
+    ['gzip, deflate, br', 'br', brotliDecompressSync],
+    ['br;q=0, gzip', 'gzip', gunzipSync],
+  ] as const)('Accept-Encoding: %s', async (accepted, encoding, unpack) => {
+    const plain = await cards({});
+    const packed = await cards({ 'accept-encoding': accepted });
+    expect(packed.headers['content-encoding']).toBe(encoding);
+    expect(packed.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(packed.body.length).toBeLessThan(plain.body.length);
+    expect(unpack(packed.body).toString()).toBe(plain.body.toString());
+    expect(packed.headers['vary']).toContain('Accept-Encoding');
+  });
+
+  it.each([{}, { 'accept-encoding': 'identity' }, { 'accept-encoding': 'gzip;q=0, br;q=0' }])(
+    'is left out unless asked for: %j',
+    async (headers) => {
+      const { headers: answered, body } = await cards(headers as Record<string, string>);
+      expect(answered['content-encoding']).toBeUndefined();
+      expect(Array.isArray(JSON.parse(body.toString()))).toBe(true);
+      expect(answered['vary']).toContain('Accept-Encoding');
+    },
+  );
+
+  it('is not worth it for little', async () => {
+    const { headers } = await raw('/health/live', { 'accept-encoding': 'gzip, br' });
+    expect(headers['content-encoding']).toBeUndefined();
+    expect(headers['content-length']).toBe('15');
+  });
+
+  it('is there for the docs', async () => {
+    const { headers } = await raw('/docs/swagger-ui-bundle.js', { 'accept-encoding': 'br' });
+    expect(headers['content-encoding']).toBe('br');
+  });
+});
+
+describe('HEAD', () => {
+  const uncounted = ({ headers }: { headers: Headers }) =>
+    Object.fromEntries(
+      [...headers].filter(([name]) => !/^(date|connection|keep-alive|ratelimit-re)/.test(name)),
+    );
+
+  it('is GET without the body, with the same headers', async () => {
+    const { card, customer } = await enrol(store);
+    const paths = [
+      '/api/v1/status',
+      '/api/v1/accounts',
+      store.store,
+      `${store.store}/cards`,
+      `${store.store}/cards/${card.id}`,
+      `${store.store}/customers/${customer.id}`,
+      `${store.store}/cards/999999`,
+      '/api/v1/nothing',
+      '/nothing',
+      '/docs',
+      '/docs/versioning',
+      '/openapi.json',
+      '/health/live',
+    ];
+    for (const path of paths) {
+      // The length of what is packed on the fly is not known beforehand.
+      const plain = { 'accept-encoding': 'identity', 'x-request-id': 'same' };
+      const get = await store.send('GET', path, undefined, plain);
+      const head = await store.send('HEAD', path, undefined, plain);
+      expect([path, head.status, head.text]).toEqual([path, get.status, '']);
+      expect([path, uncounted(head)]).toEqual([path, uncounted(get)]);
+    }
+    expect((await anonymous.send('HEAD', '/api/v1/accounts')).status).toBe(401);
+    expect((await store.send('HEAD', '/nothing')).status).toBe(404);
+  });
+});
+
+describe('methods', () => {
+  it.each([
+    ['PUT', '/api/v1/accounts', 'GET, HEAD, OPTIONS'],
+    ['DELETE', '/api/v1/status', 'GET, HEAD, OPTIONS'],
+    ['POST', '/docs', 'GET, HEAD, OPTIONS'],
+    ['TRACE', '/api/v1/accounts', 'GET, HEAD, OPTIONS'],
+    ['PROPFIND', '/api/v1/accounts', 'GET, HEAD, OPTIONS'],
+  ])('%s on %s is 405 and says what is allowed', async (method, path, allow) => {
+    const answer = await exchange(
+      service.baseUrl,
+      `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${store.token ?? ''}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+    expect(answer.toLowerCase()).toContain(`\r\nallow: ${allow.toLowerCase()}\r\n`);
+    expect(answer).toContain('"code":"method_not_allowed"');
+  });
+
+  it('are told to who asks with OPTIONS, and to no stranger', async () => {
+    const cards = `${store.store}/cards`;
+    const { status, headers, text } = await store.send('OPTIONS', cards);
+    expect([status, headers.get('allow'), text]).toEqual([204, 'GET, HEAD, OPTIONS, POST', '']);
+    expect((await store.send('OPTIONS', '/api/v1/nothing')).status).toBe(404);
+    expect((await anonymous.send('OPTIONS', cards)).status).toBe(401);
+    expect((await anonymous.send('PUT', cards)).status).toBe(401);
+  });
+});
+
+describe('scripts of other origins', () => {
+  const ORIGIN = 'https://shop.example';
+  const preflight = (client: Client, origin: string, path = `${store.store}/cards`) =>
+    client.send('OPTIONS', path, undefined, {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization, content-type, idempotency-key',
+    });
+
+  it('are told nothing unless the settings name them', async () => {
+    const asked = await preflight(anonymous, ORIGIN);
+    expect(asked.status).toBe(401);
+    const got = await store.send('GET', '/api/v1/accounts', undefined, { origin: ORIGIN });
+    for (const { headers } of [asked, got]) {
+      expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+    }
+  });
+
+  describe('that the settings name', () => {
+    let open: Service;
+    let client: Client;
+    let stranger: Client;
+
+    beforeAll(async () => {
+      open = await startService({ CORS_ORIGINS: `https://till.example, ${ORIGIN}` });
+      client = await open.newStore();
+      stranger = new Client(open.baseUrl, client.accountId, null);
+    });
+    afterAll(() => open.stop());
+
+    it('may ask beforehand, without a token and without being counted', async () => {
+      const left = async () =>
+        Number((await stranger.get('/api/v1/status')).headers.get('ratelimit-remaining'));
+      const before = await left();
+      for (const path of ['/api/v1/accounts', '/api/v1/status', '/api/v1/nothing']) {
+        const { status, headers, text } = await preflight(stranger, ORIGIN, path);
+        expect([status, text]).toEqual([204, '']);
+        expect(headers.get('access-control-allow-origin')).toBe(ORIGIN);
+        expect(headers.get('access-control-allow-methods')).toMatch(/GET.*POST.*PATCH.*DELETE/);
+        expect(headers.get('access-control-allow-headers')).toBe(
+          'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
+        );
+        expect(headers.get('access-control-allow-credentials')).toBeNull();
+        expect(headers.get('x-request-id')).toEqual(expect.any(String));
+        expect(headers.get('vary')).toContain('Origin');
+      }
+      expect(await left()).toBe(before - 1);
+    });
+
+    it('may read answers and what their headers say, failures too', async () => {
+      const answers = [
+        await client.send('GET', '/api/v1/accounts', undefined, { origin: ORIGIN }),
+        await stranger.send('GET', '/api/v1/accounts', undefined, { origin: ORIGIN }),
+        await client.send('POST', `${client.store}/cards`, '{', { origin: ORIGIN }),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([200, 401, 400]);
+      for (const { headers } of answers) {
+        expect(headers.get('access-control-allow-origin')).toBe(ORIGIN);
+        expect(headers.get('access-control-expose-headers')?.split(', ').sort()).toEqual([
+          'Deprecation',
+          'Idempotent-Replayed',
+          'Link',
+          'RateLimit-Limit',
+          'RateLimit-Policy',
+          'RateLimit-Remaining',
+          'RateLimit-Reset',
+          'Retry-After',
+          'Sunset',
+          'X-Request-Id',
+        ]);
+      }
+    });
+
+    it('are no others', async () => {
+      for (const origin of ['https://evil.example', `${ORIGIN}.evil.example`, 'null']) {
+        const { headers } = await preflight(stranger, origin);
+        expect(headers.get('access-control-allow-origin')).toBeNull();
+      }
+    });
+
+    it('do not change what OPTIONS is otherwise', async () => {
+      const plain = await client.send('OPTIONS', '/api/v1/accounts');
+      expect([plain.status, plain.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
+      expect((await stranger.send('OPTIONS', '/api/v1/accounts')).status).toBe(401);
+      expect((await client.send('OPTIONS', '/api/v1/nothing')).status).toBe(404);
+    });
+  });
+});
+
+describe('security headers', () => {
+  it.each([
+    '/api/v1/status',
+    '/api/v1/nothing',
+    '/docs',
+    '/docs/errors',
+    '/nowhere',
+    '/health/live',
+  ])('are on %s', async (path) => {
+    const { headers } = await anonymous.get(path);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'/);
+    expect(headers.get('content-security-policy')).toMatch(/default-src 'none'/);
+    expect(headers.get('strict-transport-security')).toMatch(/max-age=31536000/);
+    expect(headers.has('x-powered-by')).toBe(false);
+  });
+
+  it('leave the docs page what it needs', async () => {
+    const { headers } = await anonymous.get('/docs');
+    expect(headers.get('content-security-policy')).toContain("script-src 'self'");
+  });
+
+  it('ask for TLS only where there is TLS', async () => {
+    const plain = await startService({ PUBLIC_URL: 'http://localhost:3000' });
+    try {
+      const { headers } = await fetch(`${plain.baseUrl}/api/v1/status`);
+      expect(headers.get('strict-transport-security')).toBeNull();
+    } finally {
+      await plain.stop();
+    }
+  });
+});
+
+describe('problem details', () => {
+  const failing: [string, number, () => [string, string, unknown?]][] = [
+    ['a record that is not there', 404, () => ['GET', `${store.store}/cards/999999`]],
+    ['an unknown path', 404, () => ['GET', '/api/v1/nothing?secret=1']],
+    ['a page that is not there', 404, () => ['GET', '/nowhere']],
+    ['a path that cannot be decoded', 404, () => ['GET', '/api/v1/accounts/%E0%A4%A']],
+    ['a wrong method', 405, () => ['PUT', '/api/v1/accounts']],
+    ['malformed JSON', 400, () => ['POST', `${store.store}/cards`, '{']],
+    ['too much', 413, () => ['POST', `${store.store}/cards`, `"${'x'.repeat(2_000_000)}"`]],
+    ['wrong fields', 422, () => ['POST', `${store.store}/cards`, {}]],
+  ];
+
+  it.each(failing)('for %s', async (_name, status, given) => {
+    const [method, path, body] = given();
+    const accept = { accept: 'application/problem+json, application/json;q=0.9' };
+    const asked = await store.send<Problem>(method, path, body, accept);
+    const { headers, body: problem } = asked;
+    expect(asked.status).toBe(status);
+    expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    expect(headers.get('vary')).toContain('Accept');
+    expect(problem).toMatchObject({
+      type: `https://cards.example/docs/errors#${problem.code}`,
+      title: expect.any(String),
+      status,
+      detail: problem.error,
+      instance: expect.not.stringContaining('?'),
+      request_id: headers.get('x-request-id'),
+    });
+    const plain = await store.send<Failure>(method, path, body);
+    expect(plain.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    const { type: _t, title: _ti, status: _s, detail: _d, instance: _i, ...rest } = problem;
+    expect({ ...rest, request_id: '' }).toEqual({ ...plain.body, request_id: '' });
+  });
+
+  it.each([
+    ['application/problem+json', true],
+    ['application/problem+json, application/json;q=0.9', true],
+    ['application/json;q=0.5, application/problem+json;q=0.6', true],
+    ['application/*;q=0.2, application/problem+json', true],
+    ['application/json', false],
+    ['application/json, application/problem+json;q=0.9', false],
+    ['application/problem+json;q=0', false],
+    ['*/*', false],
+    ['application/*', false],
+    ['text/html', false],
+    ['text/html,application/xhtml+xml,*/*;q=0.8', false],
+    ['', false],
+    [';;;q=', false],
+  ])('Accept: %s', async (accept, preferred) => {
+    const { status, headers, body } = await anonymous.send<Failure>(
+      'GET',
+      '/api/v1/accounts',
+      undefined,
+      { accept },
+    );
+    expect([status, body.code]).toEqual([401, 'unauthorized']);
+    expect(headers.get('content-type')).toBe(
+      `application/${preferred ? 'problem+json' : 'json'}; charset=utf-8`,
+    );
+  });
+
+  it('have types that can be looked up', async () => {
+    const { body } = await anonymous.send<Problem>('GET', '/api/v1/accounts', undefined, {
+      accept: 'application/problem+json',
+    });
+    const { pathname, hash } = new URL(body.type);
+    const page = await anonymous.get(pathname);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(page.text).toContain(`id="${hash.slice(1)}"`);
+  });
+});
+
+describe('bodies', () => {
+  const cards = () => `${store.store}/cards`;
+  const head = (path: string, ...more: string[]) =>
+    [
+      `POST ${path} HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${store.token ?? ''}`,
+      'Connection: close',
+      ...more,
+    ].join('\r\n');
+
+  it.each([
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'APPLICATION/JSON',
+  ])('may be of type %s', async (type) => {
+    const made = await store.send(
+      'POST',
+      cards(),
+      { card: { name: 'Tea' } },
+      {
+        'content-type': type,
+      },
+    );
+    expect(made.status).toBe(201);
+  });
+
+  it('over 1 MiB are refused in chunks too', async () => {
+    const chunk = 'x'.repeat(64 * 1024);
+    const chunks = `${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(20);
+    const said = await exchange(
+      service.baseUrl,
+      `${head(cards(), 'Content-Type: application/json', 'Transfer-Encoding: chunked')}\r\n\r\n${chunks}0\r\n\r\n`,
+      (text) => text.includes('payload_too_large'),
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
+  });
+
+  it('are waited for by who sends Expect: 100-continue', async () => {
+    const body = JSON.stringify({ card: { name: 'Tea' } });
+    const said = await exchange(
+      service.baseUrl,
+      `${head(cards(), 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: 100-continue')}\r\n\r\n${body}`,
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
+    const other = await exchange(
+      service.baseUrl,
+      `${head(cards(), 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: a-miracle')}\r\n\r\n${body}`,
+    );
+    expect(other).toMatch(/^HTTP\/1\.1 201 Created\r\n/);
+  });
+
+  it('on DELETE are no obstacle', async () => {
+    const { card } = await enrol(store);
+    const path = `${store.store}/rewards`;
+    for (const body of [undefined, {}, { reason: 'x' }]) {
+      const reward = await store.post<{ id: number }>(path, {
+        reward: { card_id: card.id, name: 'Cake', stamps_required: 3 },
+      });
+      const gone = await store.send('DELETE', `${path}/${reward.body.id}`, body);
+      expect([gone.status, gone.text]).toEqual([204, '']);
+    }
+  });
+
+  it('may be missing altogether on an action', async () => {
+    const { card } = await enrol(store);
+    for (const more of [[], ['Content-Length: 0'], ['Content-Type: application/json']]) {
+      const said = await exchange(
+        service.baseUrl,
+        `${head(`${cards()}/${card.id}/archive`, ...more)}\r\n\r\n`,
+      );
+      expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    }
+  });
+
+  it.each([
+    ['two lengths', 'Content-Length: 2\r\nContent-Length: 3'],
+    ['a length and chunks', 'Content-Length: 2\r\nTransfer-Encoding: chunked'],
+    ['a length that is none', 'Content-Length: x'],
+  ])('with %s are refused as JSON', async (_name, lengths) => {
+    const said = await exchange(
+      service.baseUrl,
+      `${head(cards(), 'Content-Type: application/json', lengths)}\r\n\r\n{}`,
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 400 [^]*application\/json[^]*"code":"malformed_request"/);
+  });
+
+  it('with a header larger than 16 KiB are refused as JSON', async () => {
+    const said = await exchange(
+      service.baseUrl,
+      `${head(cards(), `X-Long: ${'x'.repeat(20_000)}`)}\r\n\r\n`,
+    );
+    expect(said).toMatch(
+      /^HTTP\/1\.1 431 [^]*application\/json[^]*"code":"header_fields_too_large"/,
+    );
+    expect(said).toMatch(/x-request-id: [\da-f-]{36}/i);
+  });
+});
+
+describe('a request that does not arrive', () => {
+  let impatient: Service;
+  let client: Client;
+
+  beforeAll(async () => {
+    impatient = await startService();
+    client = await impatient.newStore();
+    Object.assign(impatient.app.getHttpServer(), { headersTimeout: 500, requestTimeout: 1_000 });
+  });
+  afterAll(() => impatient.stop());
+
+  const withToken = (method: string, path: string, ...more: string[]) =>
+    [
+      `${method} ${path} HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${client.token ?? ''}`,
+      ...more,
+      '',
+      '',
+    ].join('\r\n');
+
+  it('has 15 seconds for its header, and a minute in all', () => {
+    const { headersTimeout, requestTimeout } = service.app.getHttpServer();
+    expect([headersTimeout, requestTimeout]).toEqual([15_000, 60_000]);
+  });
+
+  it.each([
+    ['whose header never ends', () => 'GET /api/v1/status HTTP/1.1\r\nHost: x\r\n'],
+    [
+      'whose body never ends',
+      () =>
+        `${withToken('POST', `${client.store}/cards`, 'Content-Type: application/json', 'Content-Length: 30')}{"card"`,
+    ],
+  ])('%s is told 408 as JSON', async (_name, bytes) => {
+    const said = await exchange(impatient.baseUrl, bytes());
+    expect(said).toMatch(/^HTTP\/1\.1 408 [^]*application\/json[^]*"code":"request_timeout"/);
+    expect(said.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  it('is not told so where an answer was given already', async () => {
+    const said = await exchange(
+      impatient.baseUrl,
+      `POST ${client.store}/cards HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n{`,
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 401 /);
+    expect(said.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  it.each([
+    ['never ends', 'GET /api/v1/status HTTP/1.1\r\nHost:'],
+    ['is no HTTP', 'nonsense\r\n\r\n'],
+  ])('takes the place of no other answer: a change, and behind it what %s', async (_name, rest) => {
+    const events = async () => (await impatient.history()).length;
+    const before = await events();
+    const body = JSON.stringify({ card: { name: 'Tea' } });
+    const { query } = impatient.database;
+    await query('begin');
+    await query('lock table es.events in access exclusive mode');
+    const held = async () => (await query('select 1 from pg_locks where not granted')).rowCount;
+    async function* bytes() {
+      const head = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+      yield withToken('POST', `${client.store}/cards`, ...head) + body;
+      await eventually(held, (waiting) => waiting === 1);
+      yield rest;
+    }
+    const said = await exchange(impatient.baseUrl, bytes());
+    await impatient.database.query('commit');
+    expect(said).toBe('');
+    await eventually(events, (now) => now === before + 1);
+  });
+});
+
+describe('the access log', () => {
+  it('has a line for each request, by its id, and neither token nor query', async () => {
+    const database = await testDatabase();
+    const owner = await startService({}, database);
+    const { token, store: path } = await owner.newStore();
+    const program = startProgram(
+      'dist/apps/api/src/main.js',
+      testEnvironment(database.url, { LOG_LEVEL: 'info' }),
+    );
+    const listening = /listening on (http:\S+)/;
+    const output = await eventually(program.output, (text) => listening.test(text));
+    const client = new Client(listening.exec(output)?.[1] ?? '', 1, token);
+
+    const made = await client.send(
+      'POST',
+      `${path}/cards?secret=1`,
+      { card: { name: 'Tea' } },
+      { 'x-request-id': 'till-1' },
+    );
+    expect(made.status).toBe(201);
+    const failed = await client.send<Failure>('GET', '/api/v1/nothing?secret=1', undefined, {
+      'x-request-id': 'till-2',
+    });
+    expect(failed.body.request_id).toBe('till-2');
+    await fetch(`${client.baseUrl}/health/live`);
+    await fetch(`${client.baseUrl}/nowhere`);
+
+    const lines = await eventually(program.output, (text) => text.includes('/nowhere'));
+    expect(lines).toMatch(new RegExp(`POST ${path}/cards 201 [\\d.]+ms request=till-1 token=\\d+`));
+    expect(lines).toMatch(/GET \/api\/v1\/nothing 404 [\d.]+ms request=till-2 token=\d+/);
+    expect(lines).toMatch(/GET \/nowhere 404 [\d.]+ms request=[\da-f-]{36}\n/);
+    expect(lines).not.toContain('secret');
+    expect(lines).not.toContain('/health');
+    expect(lines).not.toContain(token);
+    expect((await owner.history()).at(-1)?.meta.requestId).toBe('till-1');
+    await program.kill('SIGTERM');
+    await owner.stop();
+  });
+});
