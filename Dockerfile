@@ -7,6 +7,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY apps ./apps
+COPY clients/typescript/src ./clients/typescript/src
 COPY libs ./libs
 COPY scripts ./scripts
 # Not --omit=optional: argon2 brings its native part as an optional package.

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Refusal, inWords, launch, readIfThere, readJson } from './processes.mjs';
 
-const sourceFolders = ['apps', 'libs', 'scripts'];
+const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
 
 /**
  * What is there and what has to be done before anything can run.

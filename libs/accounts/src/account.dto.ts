@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { clearable, text } from '#http/fields.js';
+import { clearable, text, timestamp } from '#http/fields.js';
 import { localeOf, timeZoneOf, type Account } from './account.js';
 import type { AccountSettings } from './account.events.js';
 
@@ -26,18 +26,21 @@ export const updateAccountDto = z
 export const accountAnswer = z
   .object({
     id: z.int(),
-    name: z.string(),
-    store_name: z.string().nullable(),
-    display_store_name: z.string(),
-    personal: z.boolean(),
+    name: z.string().meta({ example: 'corner-cafe' }),
+    store_name: z.string().nullable().meta({ example: 'Corner Café' }),
+    display_store_name: z
+      .string()
+      .meta({ example: 'Corner Café' })
+      .describe('store_name, or name where there is none'),
+    personal: z.boolean().meta({ example: false }),
     locations_count: z.int(),
     cards_count: z.int(),
     customers_count: z.int(),
     posters_count: z.int(),
-    time_zone: z.string(),
-    locale: z.string(),
-    created_at: z.string(),
-    updated_at: z.string(),
+    time_zone: z.string().meta({ example: 'Europe/Berlin' }),
+    locale: z.string().meta({ example: 'en' }),
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .meta({ id: 'Store' });
 

@@ -10,6 +10,7 @@ import {
   orDefault,
   text,
   time,
+  timestamp,
 } from '#http/fields.js';
 import { pageQuery } from '#http/page.js';
 import type { Card } from './card.js';
@@ -115,7 +116,10 @@ export const createCardDto = z
     max_stamps_per_day: optional(limit),
     min_seconds_between_stamps: optional(limit),
   })
-  .meta({ id: 'CardInput' });
+  .meta({
+    id: 'CardInput',
+    example: { name: 'Coffee card', stamps_required: 10, stamp_icon: 'coffee' },
+  });
 
 export const updateCardDto = z
   .object({
@@ -140,7 +144,7 @@ export const updateCardDto = z
     max_stamps_per_day: clearable(limit),
     min_seconds_between_stamps: clearable(limit),
   })
-  .meta({ id: 'CardChanges' });
+  .meta({ id: 'CardChanges', example: { name: 'Coffee and cake', header_text: 'Corner Café' } });
 
 type Changes = z.infer<typeof updateCardDto>;
 
@@ -194,38 +198,43 @@ export const cardListQuery = pageQuery.extend({
 });
 
 const nullableText = z.string().nullable();
+const hex = (example: string) => z.string().meta({ example });
 const nullableCount = z.int().nullable();
 
 export const cardAnswer = z
   .object({
     id: z.int(),
-    name: z.string(),
-    card_color: z.string(),
-    text_color: z.string(),
-    stamp_icon: z.string(),
-    stamp_color: z.string(),
-    stamp_background_color: z.string(),
-    stamps_required: z.int(),
-    initial_stamps: z.int(),
+    name: z.string().meta({ example: 'Coffee card' }),
+    card_color: hex('#6B4226'),
+    text_color: hex('#FFFFFF'),
+    stamp_icon: z.string().meta({ enum: STAMP_ICONS }),
+    stamp_color: hex('#6B4226'),
+    stamp_background_color: hex('#FFFFFF'),
+    stamps_required: z.int().meta({ example: 10 }),
+    initial_stamps: z.int().meta({ example: 0 }),
     show_member_field: z.boolean(),
     show_stamps_to_reward_field: z.boolean(),
     auxiliary_fields: z.array(
-      z.object({ key: z.string(), label: nullableText, value: z.string() }),
+      z.object({
+        key: z.string().meta({ example: 'aux_1' }),
+        label: nullableText.meta({ example: 'Open' }),
+        value: z.string().meta({ example: 'Mo to Sa' }),
+      }),
     ),
     strip_type: z.enum(['color', 'image', 'preset']),
     strip_color: nullableText,
-    strip_opacity: z.number(),
+    strip_opacity: z.number().meta({ example: 100 }),
     strip_preset: nullableText,
     header_text: nullableText,
-    expires_at: nullableText,
-    archived_at: nullableText,
+    expires_at: timestamp.nullable().meta({ example: null }),
+    archived_at: timestamp.nullable().meta({ example: null }),
     rewards_count: z.int(),
     customer_cards_count: z.int(),
     max_stamps_per_request: nullableCount,
     max_stamps_per_day: nullableCount,
     min_seconds_between_stamps: nullableCount,
-    created_at: z.string(),
-    updated_at: z.string(),
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .meta({ id: 'Card' });
 

@@ -10,6 +10,7 @@ import {
   pastDate,
   text,
   textFault,
+  timestamp,
 } from '#http/fields.js';
 import { customerCardAnswer, customerCardDetailAnswer } from '#stamping/customer-card.dto.js';
 import type { CustomerCardJson } from '#stamping/customer-card.dto.js';
@@ -84,7 +85,14 @@ export const createCustomerDto = z
     marketing_consent: orDefault(boolean(), false),
     sms_consent: orDefault(boolean(), false),
   })
-  .meta({ id: 'CustomerInput' });
+  .meta({
+    id: 'CustomerInput',
+    example: {
+      first_name: 'Anna',
+      email: 'anna@example.com',
+      external_references: [{ source: 'till', external_id: 'A-17' }],
+    },
+  });
 
 export const updateCustomerDto = z
   .object({
@@ -102,7 +110,7 @@ export const updateCustomerDto = z
 
 /** What stands beside the customer in the body of a creation. */
 export const enrolmentDto = z.object({
-  card_id: optional(integer({ min: 1 })),
+  card_id: optional(integer({ min: 1 })).meta({ example: 1 }),
   send_card_links: orDefault(boolean(), false),
 });
 
@@ -126,27 +134,27 @@ const record = z.record(z.string(), z.unknown());
 const customerShape = {
   id: z.int(),
   account_id: z.int(),
-  first_name: z.string(),
+  first_name: z.string().meta({ example: 'Anna' }),
   last_name: z.string().nullable(),
-  email: z.string().nullable(),
-  phone: z.string().nullable(),
-  birthday: z.string().nullable(),
-  stamp_count: z.int(),
+  email: z.string().nullable().meta({ example: 'anna@example.com' }),
+  phone: z.string().nullable().meta({ example: '+4915112345678' }),
+  birthday: z.string().nullable().meta({ format: 'date', example: '1990-05-31' }),
+  stamp_count: z.int().meta({ example: 5 }).describe('Over all cards'),
   metadata: record,
   external_references: z.array(
     z.object({
-      source: z.string(),
-      external_id: z.string(),
+      source: z.string().meta({ example: 'till' }),
+      external_id: z.string().meta({ example: 'A-17' }),
       metadata: record,
-      created_at: z.string(),
-      updated_at: z.string(),
+      created_at: timestamp,
+      updated_at: timestamp,
     }),
   ),
   customer_cards: z.array(customerCardAnswer),
-  marketing_consent: z.boolean(),
-  sms_consent: z.boolean(),
-  created_at: z.string(),
-  updated_at: z.string(),
+  marketing_consent: z.boolean().meta({ example: false }),
+  sms_consent: z.boolean().meta({ example: false }),
+  created_at: timestamp,
+  updated_at: timestamp,
 };
 
 export const customerAnswer = z.object(customerShape).meta({ id: 'Customer' });
@@ -163,7 +171,7 @@ export const customerListAnswer = z
     customers: z.array(customerAnswer),
     pagination: z.object({
       count: z.int(),
-      items: z.int(),
+      items: z.int().meta({ example: 20 }),
       page: z.int(),
       pages: z.int(),
     }),

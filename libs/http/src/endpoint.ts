@@ -1,24 +1,25 @@
 import { applyDecorators, HttpCode } from '@nestjs/common';
-import {
-  ApiBody,
-  ApiOperation,
-  ApiParam,
-  ApiQuery,
-  ApiResponse,
-  ApiSecurity,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiOperation } from '@nestjs/swagger';
 import { z } from 'zod';
 
-type JsonSchema = Record<string, unknown>;
+/** What the operations are sorted by in the docs, in this order. */
+export const TAGS = {
+  Status: 'Whether the service is up, and which limit and version are in force. Needs no token.',
+  Stores: 'The stores that a token reaches; paths call them accounts.',
+  Cards: 'Templates of stamp cards: their looks, and how many stamps fill them.',
+  Rewards: 'What a card earns at a number of stamps.',
+  Customers: 'The members of a store’s programme, found by a term or by an id of another system.',
+  'Customer cards': 'A customer’s own card: stamp it, and redeem rewards from it.',
+  Locations: 'The physical shops of a store. Their addresses are looked up for the wallets.',
+  Posters: 'Printed signup posters, each with a public signup URL.',
+  'Webhook subscriptions': 'Where the events of a store are sent, signed.',
+  'Webhook deliveries': 'What was sent and what came back, and having it sent again.',
+} as const;
 
-/** Named schemas met so far: they become the components of the OpenAPI document. */
-export const components: Record<string, JsonSchema> = {};
-
-type EndpointSpec = {
-  /** operationId */
+export type EndpointSpec = {
+  /** operationId, and the method's name in the client. */
   id: string;
-  tag: string;
+  tag: keyof typeof TAGS;
   summary: string;
   description?: string;
   /** Path ids, each an integer. */
@@ -31,137 +32,34 @@ type EndpointSpec = {
   beside?: z.ZodObject;
   status: 200 | 201 | 204;
   answer?: z.ZodType;
+  /** Those that follow from the method, the token and the limits are added by themselves. */
   errors?: (404 | 422)[];
   /** No token needed. */
   open?: boolean;
 };
 
-const MEANING = {
-  400: 'The body is not valid JSON',
-  401: 'The token is missing or invalid',
-  404: 'The record does not exist, or the token does not reach its store',
-  413: 'The body is larger than 1 MiB',
-  415: 'The body is not JSON',
-  422: 'The request was understood and refused; see errors',
-  429: 'Too many requests; wait as long as Retry-After says',
-  503: 'A part that the request needs is away; nothing was written',
-} as const;
+/** An event that receivers get: whole as `envelope`, or only its `data` as `flat`. */
+export type AnnouncementSpec = {
+  type: string;
+  summary: string;
+  envelope: z.ZodObject;
+  data: z.ZodObject;
+};
 
-export const errorPayload = z
-  .object({
-    error: z.string().describe('What went wrong, for people'),
-    code: z.string().describe('The same for programs'),
-    errors: z
-      .record(z.string(), z.array(z.string()))
-      .optional()
-      .describe('On 422: messages by field; base is a fault of the whole record'),
-    resolution: z.string().optional().describe('How to put it right'),
-    documentation_url: z.string(),
-    request_id: z.string(),
-  })
-  .meta({ id: 'Error' });
+/** What was declared so far, by operationId and by type. The OpenAPI document is made of it. */
+export const endpoints = new Map<string, EndpointSpec>();
+export const announcements = new Map<string, AnnouncementSpec>();
 
 /** One declaration of an operation: what Nest answers with and what the OpenAPI document says. */
 export function Endpoint(spec: EndpointSpec): MethodDecorator {
-  const errors: (keyof typeof MEANING)[] = [
-    ...(spec.open ? [] : ([401] as const)),
-    ...(spec.errors ?? []),
-    ...(spec.body ? ([400, 413, 415] as const) : []),
-    429,
-    503,
-  ];
-  return applyDecorators(
-    HttpCode(spec.status),
-    ApiTags(spec.tag),
-    ApiOperation({
-      operationId: spec.id,
-      summary: spec.summary,
-      ...(spec.description && { description: spec.description }),
-    }),
-    ...(spec.open ? [] : [ApiSecurity('token')]),
-    ...(spec.path ?? []).map((name) =>
-      ApiParam({ name, required: true, schema: { type: 'integer', format: 'int64' } }),
-    ),
-    ...queryParameters(spec.query),
-    ...(spec.body ? [ApiBody({ required: true, schema: bodySchema(spec.body, spec) })] : []),
-    ApiResponse({
-      status: spec.status,
-      description: spec.answer ? 'Done' : 'Done, with no body',
-      headers: answerHeaders,
-      ...(spec.answer && {
-        content: { 'application/json': { schema: jsonSchema(spec.answer, 'output') } },
-      }),
-    }),
-    ...errors.map((status) =>
-      ApiResponse({
-        status,
-        description: MEANING[status],
-        headers: answerHeaders,
-        content: { 'application/json': { schema: jsonSchema(errorPayload, 'output') } },
-      }),
-    ),
-  );
+  if (endpoints.has(spec.id)) throw new Error(`two operations are called ${spec.id}`);
+  endpoints.set(spec.id, spec);
+  return applyDecorators(HttpCode(spec.status), ApiOperation({ operationId: spec.id }));
 }
 
-const header = (description: string, type: 'integer' | 'string') => ({
-  description,
-  schema: { type },
-});
-
-const answerHeaders = {
-  'X-Request-Id': header('The id of this request, yours if you sent a fit one', 'string'),
-  'RateLimit-Limit': header('Requests allowed in the current window', 'integer'),
-  'RateLimit-Remaining': header('Requests still allowed in the window', 'integer'),
-  'RateLimit-Reset': header('Seconds until the window resets', 'integer'),
-  'RateLimit-Policy': header('quota;w=window-seconds', 'string'),
-} as const;
-
-function bodySchema(body: z.ZodObject, { wrapper, beside }: EndpointSpec): JsonSchema {
-  const fields = jsonSchema(body, 'input');
-  if (wrapper === undefined) return fields;
-  const outer = beside ? jsonSchema(beside, 'input') : {};
-  return {
-    type: 'object',
-    required: [wrapper],
-    properties: { [wrapper]: fields, ...(outer['properties'] as object | undefined) },
+/** The events that a controller's subscribers are sent, for the OpenAPI document's webhooks. */
+export function Announces(specs: AnnouncementSpec[]): ClassDecorator {
+  return () => {
+    for (const spec of specs) announcements.set(spec.type, spec);
   };
-}
-
-function queryParameters(query: z.ZodObject | undefined): MethodDecorator[] {
-  if (!query) return [];
-  const { properties } = jsonSchema(query, 'input');
-  return Object.entries(properties as Record<string, JsonSchema>).map(([name, schema]) => {
-    const { description, ...rest } = schema;
-    return ApiQuery({
-      name,
-      required: false,
-      schema: rest,
-      ...(typeof description === 'string' && { description }),
-    });
-  });
-}
-
-/** JSON Schema of a zod schema; named ones move to the document's components. */
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
-    io,
-    unrepresentable: 'any',
-    // The library leaves the default of whatever transforms its input out; ours means the wire's value.
-    override: ({ zodSchema, jsonSchema: made }) => {
-      const meta = z.globalRegistry.get(zodSchema);
-      if (io === 'input' && meta && 'default' in meta)
-        Object.assign(made, { default: meta['default'] });
-    },
-  });
-  for (const [name, definition] of Object.entries($defs ?? {})) {
-    components[name] = pointToComponents(definition as JsonSchema);
-  }
-  return pointToComponents(properties?.['it'] as JsonSchema);
-}
-
-function pointToComponents(schema: JsonSchema): JsonSchema {
-  const text = JSON.stringify(schema, (key, value: unknown) =>
-    key === 'id' && typeof value === 'string' ? undefined : value,
-  );
-  return JSON.parse(text.replaceAll('"#/$defs/', '"#/components/schemas/')) as JsonSchema;
 }

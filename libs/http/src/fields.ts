@@ -269,3 +269,8 @@ function nullable(schema: Record<string, unknown>): Record<string, unknown> {
   if (Array.isArray(schema['enum'])) nulled['enum'] = [...schema['enum'], null];
   return nulled;
 }
+
+/** A time in an answer: ISO 8601, UTC, milliseconds, `Z`. */
+export const timestamp = z
+  .string()
+  .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' });

@@ -1,15 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '#kernel/config.js';
-import { components } from './endpoint.js';
+import { announcements, endpoints, TAGS } from './endpoint.js';
+import { JsonSchemas } from './json-schema.js';
+import {
+  HEADERS,
+  operationObject,
+  PARAMETERS,
+  refusalResponses,
+  webhookObject,
+} from './openapi-operation.js';
 
 const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request but the status needs
 \`Authorization: Bearer <API_TOKEN>\`. Every failure is JSON with \`error\`, \`code\`, usually a
 \`resolution\`, and on 422 \`errors\` by field. Ids are integers, times are ISO 8601 in UTC. Response
-fields that you do not know are to be ignored: new ones may come.`;
+fields that you do not know are to be ignored: new ones may come.
+
+The examples take the service's address and a token from two variables of the shell:
+\`export INKPAD_URL=https://… INKPAD_TOKEN=ink_…\``;
+
+export type OpenApiDocument = Record<string, unknown> & {
+  paths: Record<string, Record<string, Record<string, unknown>>>;
+};
+
+type OperationObject = { operationId?: string };
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -28,36 +44,88 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#docs', deepLinking: true });\n`;
+const START = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#docs',
+  deepLinking: true,
+  // Otherwise it asks a server elsewhere whether the document is valid.
+  validatorUrl: null,
+});
+`;
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** Generated from the controllers and DTOs, so that it cannot say anything else than the code does. */
-export function openApiDocument(app: INestApplication, config: Config): OpenAPIObject {
-  const document = SwaggerModule.createDocument(
-    app,
-    new DocumentBuilder()
-      .setOpenAPIVersion('3.1.0')
-      .setTitle('Inkpad')
-      .setVersion('v1')
-      .setDescription(DESCRIPTION)
-      .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
-      .addServer(config.publicUrl)
-      .addSecurity('token', { type: 'http', scheme: 'bearer' })
-      .build(),
-    // Each operation names its tag; the controllers' names would list them all twice.
-    { autoTagControllers: false },
+/**
+ * Generated from the controllers and DTOs, so that it cannot say anything else than the code does.
+ * Objects are open, because fields may be added to answers within v1.
+ * @throws Error that names an operation without a declaration or an example
+ */
+export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
+  const found = SwaggerModule.createDocument(app, new DocumentBuilder().build(), {
+    autoTagControllers: false,
+  });
+  const schemas = new JsonSchemas();
+  const responses = refusalResponses(schemas);
+  const tags = new Set<string>();
+  const paths = mapValues(found.paths, (operations, path) =>
+    mapValues(operations as Record<string, OperationObject>, ({ operationId = '' }, method) => {
+      const spec = endpoints.get(operationId);
+      if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
+      tags.add(spec.tag);
+      return within(`${method} ${path}`, () => operationObject(spec, { method, path }, schemas));
+    }),
   );
-  document.components = {
-    ...document.components,
-    schemas: { ...document.components?.schemas, ...components },
+  const webhooks = mapValues(Object.fromEntries(announcements), (spec, type) =>
+    within(type, () => webhookObject(spec, schemas)),
+  );
+  const inOrder = Object.entries(schemas.components).sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Inkpad',
+      version: 'v1',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: publicUrl }],
+    security: [{ token: [] }],
+    tags: Object.entries(TAGS)
+      .filter(([name]) => tags.has(name))
+      .map(([name, description]) => ({ name, description })),
+    paths,
+    webhooks,
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'An API token of a user' },
+      },
+      schemas: Object.fromEntries(inOrder),
+      responses,
+      headers: HEADERS,
+      parameters: PARAMETERS,
+    },
   };
-  return document;
+}
+
+function mapValues<T, R>(
+  record: Record<string, T>,
+  map: (value: T, key: string) => R,
+): Record<string, R> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
+}
+
+function within<R>(what: string, make: () => R): R {
+  try {
+    return make();
+  } catch (error) {
+    throw new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
 }
 
 /** /openapi.json, and /docs to read it, from files of our own: nothing is loaded from elsewhere. */
-export function serveDocs(server: FastifyInstance, document: OpenAPIObject): void {
+export function serveDocs(server: FastifyInstance, document: OpenApiDocument): void {
   const serve = (path: string, type: string, body: string | Buffer) =>
     server.get(path, (_request, reply) =>
       reply

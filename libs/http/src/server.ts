@@ -86,7 +86,7 @@ export async function createServer(
       else parse(request, body, done);
     },
   );
-  serveDocs(server, openApiDocument(app, config));
+  serveDocs(server, openApiDocument(app, config.publicUrl));
   serveDocsPages(server, config);
   // Closing ends idle connections once; one that was busy then would be kept alive for a minute more.
   server.addHook('preClose', async () => {

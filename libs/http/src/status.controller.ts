@@ -7,25 +7,32 @@ import { API } from './gate.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
 import { versioningJson } from './versioning.js';
 
+const AUTHENTICATION = 'Send Authorization: Bearer <API_TOKEN> with every request but this one.';
+const SIGNALLING =
+  'A version that is being retired sends Deprecation, Sunset and a Link with rel="deprecation" on every response.';
+
+const address = (path: string) =>
+  z.string().meta({ format: 'uri', example: `https://inkpad.example${path}` });
+
 const status = z
   .object({
     status: z.literal('ok'),
     api_version: z.literal('v1'),
-    authentication: z.string(),
-    documentation_url: z.string(),
-    developer_portal_url: z.string(),
-    openapi_url: z.string(),
+    authentication: z.string().meta({ example: AUTHENTICATION }),
+    documentation_url: address('/docs'),
+    developer_portal_url: address('/docs'),
+    openapi_url: address('/openapi.json'),
     rate_limit: z.object({
-      limit: z.int(),
-      window_seconds: z.int(),
+      limit: z.int().meta({ example: 300 }),
+      window_seconds: z.int().meta({ example: WINDOW_SECONDS }),
       scope: z.literal('api_token'),
     }),
     versioning: z.object({
       current: z.literal('v1'),
-      supported: z.array(z.string()),
-      deprecated: z.array(z.string()),
-      policy_url: z.string(),
-      signalling: z.string(),
+      supported: z.array(z.string()).meta({ example: ['v1'] }),
+      deprecated: z.array(z.string()).meta({ example: [] }),
+      policy_url: address('/docs/versioning'),
+      signalling: z.string().meta({ example: SIGNALLING }),
       deprecation_date: z.iso.datetime().optional(),
       sunset_date: z.iso.datetime().optional(),
     }),
@@ -50,7 +57,7 @@ export class StatusController {
     return {
       status: 'ok',
       api_version: 'v1',
-      authentication: 'Send Authorization: Bearer <API_TOKEN> with every request but this one.',
+      authentication: AUTHENTICATION,
       documentation_url: `${publicUrl}/docs`,
       developer_portal_url: `${publicUrl}/docs`,
       openapi_url: `${publicUrl}/openapi.json`,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boolean, clearable, integer, optional, orDefault, text } from '#http/fields.js';
+import { boolean, clearable, integer, optional, orDefault, text, timestamp } from '#http/fields.js';
 import { pageQuery } from '#http/page.js';
 import type { Reward } from './reward.js';
 import type { RewardAttributes } from './reward.events.js';
@@ -18,7 +18,7 @@ export const createRewardDto = z
     position: optional(position),
     active: orDefault(boolean(), true),
   })
-  .meta({ id: 'RewardInput' });
+  .meta({ id: 'RewardInput', example: { card_id: 1, name: 'Free coffee', stamps_required: 5 } });
 
 export const updateRewardDto = z
   .object({
@@ -28,7 +28,7 @@ export const updateRewardDto = z
     position: position.optional(),
     active: boolean().optional(),
   })
-  .meta({ id: 'RewardChanges' });
+  .meta({ id: 'RewardChanges', example: { description: 'Any size' } });
 
 export const rewardListQuery = pageQuery.extend({
   card_id: optional(integer({ min: 1 })),
@@ -50,13 +50,13 @@ export const rewardAnswer = z
     id: z.int(),
     account_id: z.int(),
     card_id: z.int(),
-    name: z.string(),
-    description: z.string().nullable(),
-    stamps_required: z.int(),
+    name: z.string().meta({ example: 'Free coffee' }),
+    description: z.string().nullable().meta({ example: 'Any size' }),
+    stamps_required: z.int().meta({ example: 5 }),
     position: z.int(),
     active: z.boolean(),
-    created_at: z.string(),
-    updated_at: z.string(),
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .meta({ id: 'Reward' });
 

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { integer, oneOf, optional, orDefault, boolean, text, time } from '#http/fields.js';
+import {
+  integer,
+  oneOf,
+  optional,
+  orDefault,
+  boolean,
+  text,
+  time,
+  timestamp,
+} from '#http/fields.js';
 import {
   availableRewards,
   progressPercentage,
@@ -26,35 +35,41 @@ export const enrolDto = z
 
 export const stampDto = z
   .object({ stamps: integer({ min: 1, max: 100 }), ...circumstances })
-  .meta({ id: 'StampInput' });
+  .meta({ id: 'StampInput', example: { stamps: 5, external_ref: 'receipt-1001' } });
 
 export const redeemDto = z
   .object({ reward_id: integer({ min: 1 }), ...circumstances })
-  .meta({ id: 'RedeemInput' });
+  .meta({ id: 'RedeemInput', example: { reward_id: 1 } });
+
+const passUrl = (platform: string) =>
+  z.string().meta({
+    format: 'uri',
+    example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
+  });
 
 const listShape = {
   id: z.int(),
-  uuid: z.string(),
+  uuid: z.string().meta({ format: 'uuid', example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01' }),
   card_id: z.int(),
-  card_name: z.string(),
+  card_name: z.string().meta({ example: 'Coffee card' }),
   status: z.enum(['active', 'completed', 'expired']),
-  stamps_count: z.int(),
-  stamps_remaining: z.int(),
-  progress_percentage: z.int(),
-  pass_installed: z.boolean(),
-  apple_wallet_url: z.string(),
-  google_wallet_url: z.string(),
-  issued_at: z.string(),
-  created_at: z.string(),
-  updated_at: z.string(),
-  code: z.string(),
+  stamps_count: z.int().meta({ example: 5 }),
+  stamps_remaining: z.int().meta({ example: 5 }),
+  progress_percentage: z.int().meta({ example: 50 }),
+  pass_installed: z.boolean().meta({ example: false }),
+  apple_wallet_url: passUrl('apple'),
+  google_wallet_url: passUrl('google'),
+  issued_at: timestamp,
+  created_at: timestamp,
+  updated_at: timestamp,
+  code: z.string().meta({ example: 'K7QX2M9P' }).describe('What the barcode holds'),
 };
 
 const rewardShape = z.object({
   id: z.int(),
-  name: z.string(),
-  description: z.string().nullable(),
-  stamps_required: z.int(),
+  name: z.string().meta({ example: 'Free coffee' }),
+  description: z.string().nullable().meta({ example: 'Any size' }),
+  stamps_required: z.int().meta({ example: 5 }),
 });
 
 export const customerCardAnswer = z.object(listShape).meta({ id: 'CustomerCard' });
@@ -74,10 +89,10 @@ export const redemptionAnswer = z
     redemption: z.object({
       id: z.int(),
       reward_id: z.int(),
-      reward_name: z.string(),
-      stamps_spent: z.int(),
-      stamps_remaining: z.int().describe('The balance left on the card'),
-      redeemed_at: z.string(),
+      reward_name: z.string().meta({ example: 'Free coffee' }),
+      stamps_spent: z.int().meta({ example: 5 }),
+      stamps_remaining: z.int().meta({ example: 0 }).describe('The balance left on the card'),
+      redeemed_at: timestamp,
     }),
   })
   .meta({ id: 'Redemption' });

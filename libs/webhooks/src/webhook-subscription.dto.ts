@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { boolean, clearable, integer, oneOf, optional, orDefault, text } from '#http/fields.js';
+import {
+  boolean,
+  clearable,
+  integer,
+  oneOf,
+  optional,
+  orDefault,
+  text,
+  timestamp,
+} from '#http/fields.js';
 import { pageQuery } from '#http/page.js';
 import { targetUrlFault, type TargetRules } from './target-address.js';
 import {
@@ -79,7 +88,14 @@ export function createWebhookSubscriptionDto(rules: TargetRules) {
       error: 'flat needs exactly one named event',
       when: isSound('events', 'event', 'payload_format'),
     })
-    .meta({ id: 'WebhookSubscriptionInput' });
+    .meta({
+      id: 'WebhookSubscriptionInput',
+      example: {
+        events: ['stamp.earned', 'reward.redeemed'],
+        target_url: 'https://example.com/webhooks',
+        description: 'Till',
+      },
+    });
 }
 
 /**
@@ -173,26 +189,36 @@ export const webhookSubscriptionAnswer = z
   .object({
     id: z.int(),
     account_id: z.int(),
-    events: z.array(z.string()),
+    events: z
+      .array(z.string().meta({ enum: SUBSCRIBABLE }))
+      .meta({ example: ['stamp.earned', 'reward.redeemed'] }),
     event: nullableText.describe('The event, where there is exactly one'),
-    target_url: z.string(),
-    description: nullableText,
+    target_url: z.string().meta({ format: 'uri', example: 'https://example.com/webhooks' }),
+    description: nullableText.meta({ example: 'Till' }),
     payload_format: z.enum(FORMATS),
     enabled: z.boolean(),
-    disabled_at: nullableText,
-    disabled_reason: z.enum(['disabled_by_user', 'failing', 'blocked_address']).nullable(),
-    last_delivery_at: nullableText,
-    last_delivery_status: z.int().nullable(),
+    disabled_at: timestamp.nullable().meta({ example: null }),
+    disabled_reason: z
+      .enum(['disabled_by_user', 'failing', 'blocked_address'])
+      .nullable()
+      .meta({ example: null }),
+    last_delivery_at: timestamp.nullable(),
+    last_delivery_status: z.int().nullable().meta({ example: 204 }),
     last_delivery_error: nullableText,
-    created_at: z.string(),
-    updated_at: z.string(),
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .meta({ id: 'WebhookSubscription' });
 
 export type WebhookSubscriptionJson = z.infer<typeof webhookSubscriptionAnswer>;
 
 export const webhookSubscriptionSecretAnswer = webhookSubscriptionAnswer
-  .extend({ secret: z.string().describe('Signs the deliveries, as Standard Webhooks says') })
+  .extend({
+    secret: z
+      .string()
+      .meta({ example: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD' })
+      .describe('Signs the deliveries, as Standard Webhooks says'),
+  })
   .meta({ id: 'WebhookSubscriptionWithSecret' });
 
 export const webhookTestAnswer = z

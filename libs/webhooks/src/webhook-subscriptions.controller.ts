@@ -6,8 +6,9 @@ import type { Config } from '#kernel/config.js';
 import { CONFIG } from '#database/database.module.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { Announces, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
+import { publicEvents } from './public-event.dto.js';
 import { PUBLIC_ONLY } from './target-address.js';
 import {
   CreateWebhookSubscription,
@@ -33,6 +34,7 @@ import {
 import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
 
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
+@Announces(publicEvents)
 export class WebhookSubscriptionsController {
   private readonly createDto: ReturnType<typeof createWebhookSubscriptionDto>;
   private readonly updateDto: ReturnType<typeof updateWebhookSubscriptionDto>;

@@ -1,0 +1,62 @@
+/** A request as its example shows it. */
+export type SampleRequest = {
+  /** The client's method. */
+  id: string;
+  method: string;
+  /** Ids filled in. */
+  url: string;
+  path: Record<string, unknown>;
+  query: Record<string, unknown>;
+  /** Undefined: none. */
+  body: unknown;
+  open: boolean;
+  answers: boolean;
+};
+
+/** Runs as it is pasted, with the address and the token in two variables of the shell. */
+export function curlSample({ method, url, query, body, open }: SampleRequest): string {
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"$INKPAD_URL${url}${search && `?${search}`}"`,
+    ...(open ? [] : ['-H "Authorization: Bearer $INKPAD_TOKEN"']),
+    ...(body === undefined
+      ? []
+      : ["-H 'Content-Type: application/json'", `-d '${quoted(JSON.stringify(body))}'`]),
+  ];
+  return lines.join(' \\\n  ');
+}
+
+/** The same with the client of clients/typescript. */
+export function typescriptSample({ id, path, query, body, answers }: SampleRequest): string {
+  const params = Object.entries({
+    ...(Object.keys(path).length > 0 && { path }),
+    ...(Object.keys(query).length > 0 && { query }),
+    ...(body !== undefined && { body }),
+  });
+  const given = params.map(([name, value]) => `  ${name}: ${literal(value)},\n`).join('');
+  return `import { createClient } from '@inkpad/client';
+
+const inkpad = createClient({
+  baseUrl: process.env.INKPAD_URL ?? '',
+  token: process.env.INKPAD_TOKEN ?? '',
+});
+${answers ? 'const answer = ' : ''}await inkpad.${id}(${given && `{\n${given}}`});`;
+}
+
+function quoted(json: string): string {
+  return json.replaceAll("'", String.raw`'\''`);
+}
+
+/** JSON as people write it in TypeScript. */
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;
+  if (typeof value === 'string') return `'${value.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).map(([key, one]) => {
+    const name = /^[A-Za-z_]\w*$/.test(key) ? key : literal(key);
+    return `${name}: ${literal(one)}`;
+  });
+  return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`;
+}

@@ -1,0 +1,443 @@
+import { z } from 'zod';
+import type { AnnouncementSpec, EndpointSpec } from './endpoint.js';
+import { curlSample, typescriptSample } from './code-samples.js';
+import { errorAnswer, problemAnswer, type ErrorCode } from './error.dto.js';
+import type { JsonSchema, JsonSchemas } from './json-schema.js';
+
+type OpenApiObject = Record<string, unknown>;
+
+type Refusal = {
+  name: string;
+  code: ErrorCode;
+  description: string;
+  error: string;
+  errors?: Record<string, string[]>;
+  resolution?: string;
+  headers?: string[];
+};
+
+const REFUSALS: Record<number, Refusal> = {
+  400: {
+    name: 'MalformedJson',
+    code: 'malformed_json',
+    description: 'The body is not valid JSON',
+    error: 'The body is not valid JSON',
+    resolution: 'Send one JSON object in UTF-8.',
+  },
+  401: {
+    name: 'Unauthorized',
+    code: 'unauthorized',
+    description: 'The token is missing or invalid',
+    error: 'The API token is missing or invalid',
+    resolution: 'Send the header Authorization: Bearer <API_TOKEN> with a token that is in force.',
+  },
+  404: {
+    name: 'NotFound',
+    code: 'not_found',
+    description: 'The record does not exist, or the token does not reach its store',
+    error: 'Card not found',
+  },
+  409: {
+    name: 'InProgress',
+    code: 'idempotency_in_progress',
+    description: 'The first request with this Idempotency-Key is still running',
+    error: 'A request with this Idempotency-Key is still running',
+    resolution: 'Wait as long as Retry-After says and send the request again.',
+    headers: ['Retry-After'],
+  },
+  410: {
+    name: 'Retired',
+    code: 'version_sunset',
+    description: 'This version of the API has been retired',
+    error: 'This version of the API has been retired',
+    resolution: 'Move to a version that is supported.',
+  },
+  413: {
+    name: 'TooLarge',
+    code: 'payload_too_large',
+    description: 'The body is larger than 1 MiB',
+    error: 'The body is larger than 1 MiB',
+    resolution: 'Send less in one request.',
+  },
+  415: {
+    name: 'NotJson',
+    code: 'unsupported_media_type',
+    description: 'The body is not JSON',
+    error: 'The body must be JSON',
+    resolution: 'Send the header Content-Type: application/json.',
+  },
+  422: {
+    name: 'Rejected',
+    code: 'validation_failed',
+    description:
+      'The request was understood and refused: errors has the messages by field, code names the rule. idempotency_key_reused: the key came before with another body',
+    error: 'name must not be blank',
+    errors: { name: ['must not be blank'] },
+    headers: ['Idempotent-Replayed'],
+  },
+  429: {
+    name: 'TooManyRequests',
+    code: 'rate_limited',
+    description: 'Too many requests; wait as long as Retry-After says',
+    error: 'Too many requests',
+    resolution: 'Wait 12 seconds and send the request again.',
+    headers: ['Retry-After'],
+  },
+  500: {
+    name: 'Failed',
+    code: 'internal',
+    description: 'A fault of the service; nothing was written',
+    error: 'Something went wrong on our side',
+  },
+  503: {
+    name: 'Unavailable',
+    code: 'unavailable',
+    description: 'A part that the request needs is away; nothing was written',
+    error: 'The database cannot be reached',
+    resolution: 'Nothing was written. Send the request again in a moment.',
+    headers: ['Retry-After'],
+  },
+};
+
+const header = (description: string, schema: JsonSchema, required = false) => ({
+  description,
+  required,
+  schema,
+});
+
+export const HEADERS = {
+  'X-Request-Id': header(
+    'The id of this request, yours if you sent a fit one',
+    { type: 'string', examples: ['0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01'] },
+    true,
+  ),
+  'RateLimit-Limit': header(
+    'Requests allowed in the current window',
+    { type: 'integer', examples: [300] },
+    true,
+  ),
+  'RateLimit-Remaining': header(
+    'Requests still allowed in the window',
+    { type: 'integer', examples: [299] },
+    true,
+  ),
+  'RateLimit-Reset': header(
+    'Seconds until the window resets',
+    { type: 'integer', examples: [60] },
+    true,
+  ),
+  'RateLimit-Policy': header(
+    'quota;w=window-seconds',
+    { type: 'string', examples: ['300;w=60'] },
+    true,
+  ),
+  'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 0, examples: [12] }, true),
+  'Idempotent-Replayed': header('true: the answer that was kept under this Idempotency-Key', {
+    type: 'string',
+    enum: ['true'],
+  }),
+  Link: header(
+    'rel="next": the next page, while there is one (RFC 8288); rel="deprecation": the versioning policy, while this version is being retired',
+    { type: 'string', examples: ['</api/v1/accounts/1/cards?limit=2&cursor=Mg>; rel="next"'] },
+  ),
+  Deprecation: header(
+    'While this version is being retired: since when, in seconds since 1970 (RFC 9745)',
+    { type: 'string', pattern: '^@\\d+$', examples: ['@1798761600'] },
+  ),
+  Sunset: header('While this version is being retired: when it stops answering (RFC 8594)', {
+    type: 'string',
+    examples: ['Sat, 01 Jan 2028 00:00:00 GMT'],
+  }),
+};
+
+const EVERYWHERE = [
+  'X-Request-Id',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'RateLimit-Policy',
+  'Deprecation',
+  'Sunset',
+  'Link',
+];
+
+export const PARAMETERS = {
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description:
+      'Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+  },
+  RequestId: {
+    name: 'X-Request-Id',
+    in: 'header',
+    required: false,
+    description: 'Comes back in the answer and stands in the history; anything unfit is replaced.',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
+  },
+  Limit: {
+    name: 'limit',
+    in: 'query',
+    required: false,
+    description: 'Elements a page. Without limit and cursor the whole list is answered.',
+    schema: { type: 'integer', minimum: 1, maximum: 250 },
+  },
+  Cursor: {
+    name: 'cursor',
+    in: 'query',
+    required: false,
+    description: 'Where the page begins: out of the Link header of the one before.',
+    schema: { type: 'string' },
+  },
+};
+
+/** The refusals that operations share, by name. */
+export function refusalResponses(schemas: JsonSchemas): Record<string, OpenApiObject> {
+  return Object.fromEntries(
+    Object.entries(REFUSALS).map(([status, refusal]) => {
+      const { name, code, description, error, errors, resolution, headers = [] } = refusal;
+      const example = {
+        error,
+        code,
+        ...(errors && { errors }),
+        ...(resolution !== undefined && { resolution }),
+        documentation_url: 'https://inkpad.example/docs',
+        request_id: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01',
+      };
+      const problem = {
+        ...example,
+        type: 'https://inkpad.example/docs',
+        title: description,
+        status: Number(status),
+        detail: error,
+        instance: '/api/v1/accounts/1/cards/1',
+      };
+      return [
+        name,
+        {
+          description,
+          headers: headerRefs([...EVERYWHERE, ...headers]),
+          content: {
+            'application/json': { schema: schemas.of(errorAnswer, 'output'), example },
+            'application/problem+json': {
+              schema: schemas.of(problemAnswer, 'output'),
+              example: problem,
+            },
+          },
+        },
+      ];
+    }),
+  );
+}
+
+/** @throws Error that names the field for which there is no example */
+export function operationObject(
+  spec: EndpointSpec,
+  route: { method: string; path: string },
+  schemas: JsonSchemas,
+): OpenApiObject {
+  const method = route.method.toUpperCase();
+  const writes = method !== 'GET';
+  const body = spec.body && bodySchema(spec.body, spec, schemas);
+  const answer = spec.answer && schemas.of(spec.answer, 'output');
+  const isList = !writes && spec.answer instanceof z.ZodArray;
+  const query = queryParameters(spec.query, schemas);
+  const isPaged = isList && !query.some(({ name }) => name === 'limit');
+  const statuses = [
+    ...(spec.open ? [] : [401]),
+    ...(spec.errors ?? []),
+    ...(writes ? [400, 409, 413, 415, 422] : []),
+    ...(isList ? [422] : []),
+    410,
+    429,
+    500,
+    503,
+  ];
+  const requestExample = spec.body && bodyExample(spec.body, spec, schemas);
+  const pathIds = Object.fromEntries((spec.path ?? []).map((name) => [name, 1]));
+  const sample = {
+    id: spec.id,
+    method,
+    url: route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(pathIds[name])),
+    path: pathIds,
+    query: Object.fromEntries(
+      query.flatMap(({ name, example }) => (example === undefined ? [] : [[name, example]])),
+    ) as Record<string, unknown>,
+    body: requestExample,
+    open: spec.open === true,
+    answers: answer !== undefined,
+  };
+  return {
+    operationId: spec.id,
+    tags: [spec.tag],
+    summary: spec.summary,
+    description: [
+      ...(spec.description === undefined ? [] : [spec.description]),
+      SAMPLES_BEGIN,
+      '```sh',
+      curlSample(sample),
+      '```',
+      '',
+      '```typescript',
+      typescriptSample(sample),
+      '```',
+    ].join('\n'),
+    ...(spec.open && { security: [] }),
+    parameters: [
+      ...(spec.path ?? []).map((name) => ({
+        name,
+        in: 'path',
+        required: true,
+        schema: { type: 'integer', format: 'int64' },
+        example: pathIds[name],
+      })),
+      ...query,
+      ...(isPaged ? [parameterRef('Limit'), parameterRef('Cursor')] : []),
+      ...(writes ? [parameterRef('IdempotencyKey')] : []),
+      parameterRef('RequestId'),
+    ],
+    ...(body && {
+      requestBody: {
+        required: Array.isArray(body['required']) || spec.wrapper !== undefined,
+        content: { 'application/json': { schema: body, example: requestExample } },
+      },
+    }),
+    responses: Object.fromEntries([
+      [
+        spec.status,
+        {
+          description: answer ? 'Done' : 'Done, with no body',
+          headers: headerRefs([...EVERYWHERE, ...(writes ? ['Idempotent-Replayed'] : [])]),
+          ...(answer && {
+            content: {
+              'application/json': { schema: answer, example: schemas.example(answer, 'output') },
+            },
+          }),
+        },
+      ],
+      ...statuses.map((status) => [
+        status,
+        { $ref: `#/components/responses/${REFUSALS[status]?.name}` },
+      ]),
+    ]) as OpenApiObject,
+  };
+}
+
+/** Between what an operation does and how it is called. */
+const SAMPLES_BEGIN = '\n**Example**\n';
+
+/** The document for programs that show descriptions to people elsewhere, in types for example. */
+export function withoutSamples(description: string): string {
+  return description.split(SAMPLES_BEGIN, 1)[0]?.trim() ?? '';
+}
+
+export function webhookObject(
+  { type, summary, envelope, data }: AnnouncementSpec,
+  schemas: JsonSchemas,
+): OpenApiObject {
+  const whole = schemas.of(envelope, 'output');
+  const bare = schemas.of(data, 'output');
+  const example = schemas.example(whole, 'output') as { data: unknown };
+  const wire = (name: string, description: string, value: unknown) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: { type: 'string' },
+    example: value,
+  });
+  return {
+    post: {
+      operationId: `on_${type.replaceAll('.', '_')}`,
+      tags: ['Webhook subscriptions'],
+      summary,
+      security: [],
+      parameters: [
+        wire(
+          'webhook-id',
+          'The event’s id, the same at every attempt',
+          'evt_01JABCDEFGHJKMNPQRSTVWXYZ0',
+        ),
+        wire(
+          'webhook-timestamp',
+          'When this attempt was made, in seconds since 1970',
+          '1772366400',
+        ),
+        wire(
+          'webhook-signature',
+          'Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space',
+          'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+        ),
+        wire('Service-Event', 'The type of the event', type),
+      ],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: { anyOf: [whole, bare] },
+            examples: {
+              envelope: { summary: 'payload_format envelope', value: example },
+              flat: { summary: 'payload_format flat', value: example.data },
+            },
+          },
+        },
+      },
+      responses: {
+        '2XX': { description: 'Received, within 10 seconds' },
+        '410': { description: 'Nobody is here any more: the subscription is deleted' },
+        default: { description: 'Not received: it is sent again, up to 10 attempts in four hours' },
+      },
+    },
+  };
+}
+
+function bodySchema(body: z.ZodObject, spec: EndpointSpec, schemas: JsonSchemas): JsonSchema {
+  const { wrapper, beside } = spec;
+  const fields = schemas.of(body, 'input');
+  if (wrapper === undefined) return fields;
+  const outer = beside ? schemas.of(beside, 'input') : {};
+  return {
+    type: 'object',
+    required: [wrapper],
+    properties: { [wrapper]: fields, ...(outer['properties'] as object | undefined) },
+  };
+}
+
+function bodyExample(body: z.ZodObject, spec: EndpointSpec, schemas: JsonSchemas): unknown {
+  return schemas.example(bodySchema(body, spec, schemas), 'input');
+}
+
+type Parameter = {
+  name: string;
+  in: 'query';
+  required: false;
+  description?: string;
+  schema: JsonSchema;
+  example?: unknown;
+};
+
+function queryParameters(query: z.ZodObject | undefined, schemas: JsonSchemas): Parameter[] {
+  if (!query) return [];
+  const { properties } = schemas.of(query, 'input');
+  return Object.entries(properties as Record<string, JsonSchema>).map(([name, given]) => {
+    const { description, examples, ...schema } = given;
+    return {
+      name,
+      in: 'query',
+      required: false,
+      ...(typeof description === 'string' && { description }),
+      schema,
+      ...(Array.isArray(examples) && { example: examples[0] as unknown }),
+    };
+  });
+}
+
+function headerRefs(names: string[]): OpenApiObject {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function parameterRef(name: keyof typeof PARAMETERS): OpenApiObject {
+  return { $ref: `#/components/parameters/${name}` };
+}

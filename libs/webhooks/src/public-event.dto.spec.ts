@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals';
+import type { EventMeta } from '#kernel/aggregate.js';
+import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import type { CustomerCard, Template } from '#stamping/customer-card.js';
+import { customerJson } from '#customers/customer.dto.js';
+import { publicEvents } from './public-event.dto.js';
+import { publicCustomerCardEvent, publicCustomerEvent, type PublicEvent } from './public-events.js';
+
+const AT = '2026-03-01T12:00:00.000Z';
+const META: EventMeta = {
+  accountId: 7,
+  actor: { type: 'token', id: 1 },
+  channel: 'api',
+  requestId: 'r',
+  occurredAt: AT,
+  recordedAt: AT,
+};
+const RECORDED = { id: '018f3c1e-1111-7222-8333-444455556666', meta: META };
+const CARD: CustomerCard = {
+  id: 12,
+  accountId: 7,
+  customerId: 31,
+  cardId: 3,
+  uuid: RECORDED.id,
+  code: 'ABCD2345',
+  stampsCount: 11,
+  unlocked: [],
+  redeemedRewardIds: [],
+  stampings: [],
+  issuedAt: AT,
+  updatedAt: AT,
+};
+const TEMPLATE: Template = {
+  cardId: 3,
+  name: 'Coffee',
+  stampsRequired: 10,
+  initialStamps: 0,
+  expiresAt: null,
+  archivedAt: null,
+  maxStampsPerRequest: null,
+  maxStampsPerDay: null,
+  minSecondsBetweenStamps: null,
+  timeZone: 'UTC',
+  rewards: [{ id: 4, name: 'Cake', description: null, stampsRequired: 5, active: true }],
+};
+const CIRCUMSTANCES = {
+  locationId: null,
+  staffRef: 'till 2',
+  externalRef: null,
+  silent: false,
+  personal: null,
+};
+
+function ofCard(event: CustomerCardEvent): PublicEvent {
+  const showing = { template: TEMPLATE, now: new Date(AT), publicUrl: 'https://cards.example' };
+  return publicCustomerCardEvent(
+    { ...event, ...RECORDED },
+    {
+      state: CARD,
+      cardName: TEMPLATE.name,
+      list: customerCardJson(CARD, showing),
+      detail: customerCardDetailJson(CARD, showing),
+      customer: { id: 31, first_name: 'Ada', last_name: null, email: null, phone: '+491234' },
+    },
+  );
+}
+
+function ofCustomer(): PublicEvent {
+  const customer = {
+    id: 31,
+    accountId: 7,
+    firstName: 'Ada',
+    lastName: null,
+    email: 'ada@example.com',
+    phone: null,
+    birthday: '1990-05-31',
+    metadata: { tier: 'gold' },
+    externalReferences: [
+      { source: 'till', externalId: 'A-17', metadata: {}, createdAt: AT, updatedAt: AT },
+    ],
+    marketingConsent: true,
+    smsConsent: false,
+    createdAt: AT,
+    updatedAt: AT,
+    searchText: 'ada',
+    phoneDigits: null,
+  };
+  const data = {
+    customerId: 31,
+    accountId: 7,
+    source: 'import',
+    marketingConsent: true,
+    smsConsent: false,
+    sendCardLinks: false,
+    personal: null,
+  } as const;
+  const event = { type: 'CustomerCreated', data, ...RECORDED } as const;
+  return publicCustomerEvent(event, { customer: customerJson(customer, []), before: undefined });
+}
+
+describe('the documented payloads', () => {
+  it.each([
+    ['customer.created', ofCustomer],
+    [
+      'customer_card.created',
+      () =>
+        ofCard({
+          type: 'CustomerCardIssued',
+          data: {
+            id: 12,
+            accountId: 7,
+            customerId: 31,
+            cardId: 3,
+            uuid: CARD.uuid,
+            code: CARD.code,
+          },
+        }),
+    ],
+    [
+      'stamp.earned',
+      () =>
+        ofCard({
+          type: 'StampsEarned',
+          data: { customerId: 31, stamps: 2, source: 'welcome_bonus', ...CIRCUMSTANCES },
+        }),
+    ],
+    [
+      'reward.unlocked',
+      () =>
+        ofCard({
+          type: 'RewardUnlocked',
+          data: { customerId: 31, rewardId: 4, name: 'Cake', description: null, stampsRequired: 5 },
+        }),
+    ],
+    [
+      'reward.redeemed',
+      () =>
+        ofCard({
+          type: 'RewardRedeemed',
+          data: {
+            customerId: 31,
+            redemptionId: 9,
+            rewardId: 4,
+            rewardName: 'Cake',
+            stampsSpent: 5,
+            ...CIRCUMSTANCES,
+          },
+        }),
+    ],
+  ])('describe %s as it is rendered, field by field', (type, render) => {
+    const documented = publicEvents.find((one) => one.type === type);
+    const rendered = render();
+    expect(rendered.type).toBe(type);
+    // Parsing drops what is not documented, so equal means that nothing is missing and nothing too much.
+    expect(documented?.envelope.parse(rendered)).toEqual(rendered);
+    expect(documented?.data.parse(rendered.data)).toEqual(rendered.data);
+  });
+});

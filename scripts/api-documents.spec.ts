@@ -1,0 +1,77 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { OpenApiDocument } from '#http/openapi.js';
+import { apiDocuments, describedApi } from './api-documents.js';
+
+let document: OpenApiDocument;
+
+beforeAll(async () => {
+  document = await describedApi();
+});
+
+describe('the OpenAPI document', () => {
+  it('is committed as the code says it, and so is what follows from it: npm run openapi writes it anew', async () => {
+    const texts = Object.entries(await apiDocuments(document));
+    const stale = texts.filter(
+      ([path, text]) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
+    );
+    expect(texts.length).toBeGreaterThan(1);
+    expect(stale.map(([path]) => path)).toEqual([]);
+  });
+
+  it('is valid OpenAPI 3.1', async () => {
+    const { valid, errors } = await new Validator().validate(structuredClone(document));
+    expect(errors).toBeUndefined();
+    expect(valid).toBe(true);
+  });
+
+  it('shows examples that are as their schemas say, of every body', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    formats.default(ajv);
+    ajv.addSchema(document, 'document');
+    const bodies = mediaTypes(document, '#');
+    expect(bodies.length).toBeGreaterThan(40);
+    const faults = bodies.flatMap(({ at, examples }) => {
+      const validate = ajv.getSchema(`document${at}/schema`);
+      if (!validate) return [`${at}: no schema`];
+      if (examples.length === 0) return [`${at}: no example`];
+      return examples.flatMap((one) =>
+        validate(one) ? [] : [`${at}: ${ajv.errorsText(validate.errors)}`],
+      );
+    });
+    expect(faults).toEqual([]);
+  });
+
+  it('points nowhere but into itself', () => {
+    const text = JSON.stringify(document);
+    const targets = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref = '']) => ref));
+    const lost = [...targets].filter((ref) => {
+      const parts = ref.split('/').slice(1);
+      const target = parts.reduce<unknown>(
+        (at, part) => (at as Record<string, unknown> | undefined)?.[part],
+        document,
+      );
+      return !ref.startsWith('#/') || target === undefined;
+    });
+    expect(lost).toEqual([]);
+  });
+});
+
+type Body = { at: string; examples: unknown[] };
+
+function mediaTypes(value: unknown, at: string): Body[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => {
+    const here = `${at}/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
+    if (!/^application\/.*json$/.test(key)) return mediaTypes(one, here);
+    const { example, examples } = one as {
+      example?: unknown;
+      examples?: Record<string, { value: unknown }>;
+    };
+    const several = Object.values(examples ?? {}).map((named) => named.value);
+    return [{ at: here, examples: example === undefined ? several : [example] }];
+  });
+}
