@@ -1,0 +1,220 @@
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { createClient, InkpadError } from '../clients/typescript/src/client.js';
+import { createAnswerChecker } from './support/openapi.js';
+import { startService, type Client, type Service } from './support/service.js';
+
+type Operation = { operationId: string; description: string };
+type Document = { paths: Record<string, Record<string, Operation>> };
+type Sample = { id: string; method: string; path: string; curl: string; typescript: string };
+
+/** In the order of a shop's first day, because each example names the first record of its kind. */
+const STORY = [
+  'getStatus',
+  'listAccounts',
+  'createCard',
+  'createReward',
+  'createCustomer',
+  'createWebhookSubscription',
+  'stampCustomerCard',
+  'redeemReward',
+];
+/** Not with the story before them: a reward that was redeemed stays. */
+const DELETES = /^delete/;
+
+let service: Service;
+let document: Document;
+let samples: Sample[];
+
+beforeAll(async () => {
+  service = await startService();
+  const answer = await fetch(`${service.baseUrl}/openapi.json`);
+  document = (await answer.json()) as Document;
+  samples = samplesOf(document);
+});
+
+afterAll(() => service.stop());
+
+describe('the examples of the docs', () => {
+  it('stand at every operation, in curl and in TypeScript', () => {
+    const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+    expect(samples.map(({ id }) => id).sort()).toEqual(operations.map((o) => o.operationId).sort());
+    expect(STORY.filter((id) => !samples.some((sample) => sample.id === id))).toEqual([]);
+  });
+
+  it('in curl do what they say when they are pasted', async () => {
+    const faultsOf = createAnswerChecker(document);
+    const done = await playEach(async ({ id, curl, method, path }, store) => {
+      const { url, init } = requestOf(curl, store);
+      expect([id, init.method, url.pathname]).toEqual([id, method, path]);
+      const response = await fetch(url, init);
+      const text = await response.text();
+      const { status, headers } = response;
+      expect([id, status < 300, text]).toEqual([id, true, text]);
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
+      expect(faultsOf({ method, path, status, headers, body })).toEqual([]);
+    });
+    expect(done).toBe(samples.length);
+  });
+
+  it('in TypeScript do what they say when they are pasted', async () => {
+    const done = await playEach(async ({ id, typescript }, store) => {
+      const [first, ...lines] = typescript.split('\n');
+      expect(first).toBe("import { createClient } from '@inkpad/client';");
+      const text = `async function example() { ${lines.join('\n')} }`;
+      const options = { compilerOptions: { target: ts.ScriptTarget.ES2022 } };
+      const { outputText } = ts.transpileModule(text, options);
+      const run = new Function('createClient', 'process', `${outputText}\nreturn example();`) as (
+        create: typeof createClient,
+        process: object,
+      ) => Promise<void>;
+      const env = { INKPAD_URL: store.baseUrl, INKPAD_TOKEN: store.token };
+      const outcome = await run(createClient, { env }).then(
+        () => 'done',
+        (error: unknown) => String(error),
+      );
+      expect([id, outcome]).toEqual([id, 'done']);
+    });
+    expect(done).toBe(samples.length);
+  });
+});
+
+describe('the TypeScript client', () => {
+  it('words a refusal, and goes through a list', async () => {
+    const { baseUrl, token, accountId } = await service.newStore();
+    const inkpad = createClient({ baseUrl, token: token ?? '', idempotent: true });
+    const path = { account_id: accountId };
+    for (const name of ['One', 'Two', 'Three']) {
+      await inkpad.createCard({ path, body: { card: { name } } });
+    }
+    const names: string[] = [];
+    for await (const card of inkpad.iterate('listCards', { path, query: { limit: 2 } })) {
+      names.push(card.name);
+    }
+    expect(names).toEqual(['One', 'Two', 'Three']);
+    const refusal = await inkpad
+      .createCard({ path, body: { card: { name: ' ' } } })
+      .catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(InkpadError);
+    expect(refusal).toMatchObject({
+      status: 422,
+      code: 'validation_failed',
+      errors: { name: ['must not be blank'] },
+      requestId: expect.stringMatching(/./),
+      retryAfter: null,
+    });
+  });
+
+  it('builds and passes its tests without the rest of the repository', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'inkpad-client-'));
+    try {
+      for (const part of ['package.json', 'tsconfig.json', 'src', 'test']) {
+        cpSync(`clients/typescript/${part}`, join(folder, part), { recursive: true });
+      }
+      // What its package.json asks for, as an installation would lay it there.
+      for (const name of ['typescript', '@types/node', 'undici-types', '.bin/tsc']) {
+        const target = join(folder, 'node_modules', name);
+        mkdirSync(join(target, '..'), { recursive: true });
+        if (existsSync(`node_modules/${name}`)) symlinkSync(resolve('node_modules', name), target);
+      }
+      const { status, stdout, stderr } = spawnSync('npm', ['test'], {
+        cwd: folder,
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+      });
+      expect([status, stdout + stderr]).toEqual([0, expect.stringMatching(/# pass [1-9]/)]);
+
+      // The examples are of the types that it has now, not only of the names.
+      mkdirSync(join(folder, 'examples'));
+      for (const { id, typescript } of samples) {
+        writeFileSync(join(folder, 'examples', `${id}.ts`), typescript);
+      }
+      const config = { extends: './tsconfig.json', include: ['examples'] };
+      const compilerOptions = { noEmit: true, rootDir: '.', noUnusedLocals: false };
+      const file = join(folder, 'tsconfig.examples.json');
+      writeFileSync(file, JSON.stringify({ ...config, compilerOptions }));
+      const checked = spawnSync('npx', ['--no-install', 'tsc', '-p', file], {
+        cwd: folder,
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+      });
+      expect([checked.status, checked.stdout]).toEqual([0, '']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+/** Each example once, on services whose first records have the ids that the examples name. */
+async function playEach(play: (sample: Sample, store: Client) => Promise<void>): Promise<number> {
+  const told = STORY.flatMap((name) => samples.filter(({ id }) => id === name));
+  const deletes = samples.filter(({ id }) => DELETES.test(id));
+  const others = samples.filter((sample) => !told.includes(sample) && !deletes.includes(sample));
+  await inFirstStore([...told, ...others], play);
+  const makings = told.filter(({ id }) => id.startsWith('create'));
+  await inFirstStore([...makings, ...deletes], play);
+  return told.length + others.length + deletes.length;
+}
+
+async function inFirstStore(
+  played: Sample[],
+  play: (sample: Sample, store: Client) => Promise<void>,
+): Promise<void> {
+  const fresh = await startService();
+  try {
+    const store = await fresh.newStore();
+    expect(store.accountId).toBe(1);
+    for (const sample of played) await play(sample, store);
+  } finally {
+    await fresh.stop();
+  }
+}
+
+function samplesOf({ paths }: Document): Sample[] {
+  return Object.entries(paths).flatMap(([template, operations]) =>
+    Object.entries(operations).map(([method, { operationId, description }]) => ({
+      id: operationId,
+      method: method.toUpperCase(),
+      path: template.replaceAll(/\{\w+\}/g, '1'),
+      curl: fenced(description, 'sh'),
+      typescript: fenced(description, 'typescript'),
+    })),
+  );
+}
+
+function fenced(markdown: string, language: string): string {
+  return new RegExp(`\`\`\`${language}\n([^]*?)\n\`\`\``).exec(markdown)?.[1] ?? '';
+}
+
+/** The request that curl would send, called by a shell; curl itself is not on every machine. */
+function requestOf(sample: string, { baseUrl, token }: Client) {
+  const { stdout } = spawnSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${sample}`], {
+    encoding: 'utf8',
+    env: { INKPAD_URL: baseUrl, INKPAD_TOKEN: token ?? '' },
+  });
+  const rest = stdout.split('\0').slice(0, -1);
+  const init = { method: 'GET', headers: new Headers(), body: undefined as string | undefined };
+  let address = '';
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (word === '-X') init.method = String(rest.shift());
+    else if (word === '-d') init.body = String(rest.shift());
+    else if (word === '-H') {
+      const [name = '', value = ''] = String(rest.shift()).split(/: (.*)/);
+      init.headers.set(name, value);
+    } else address = word;
+  }
+  const { body, ...others } = init;
+  return { url: new URL(address), init: { ...others, ...(body !== undefined && { body }) } };
+}
