@@ -985,8 +985,12 @@ export interface components {
         | 'rate_limited'
         | 'version_sunset'
         | 'not_found'
+        | 'method_not_allowed'
         | 'validation_failed'
         | 'malformed_json'
+        | 'malformed_request'
+        | 'header_fields_too_large'
+        | 'request_timeout'
         | 'payload_too_large'
         | 'unsupported_media_type'
         | 'insufficient_stamps'
@@ -1014,6 +1018,10 @@ export interface components {
         /** Format: uri */
         policy_url: string;
         signalling: string;
+        /** Format: date-time */
+        deprecation_date?: string;
+        /** Format: date-time */
+        sunset_date?: string;
       };
     };
     EventCustomer: {
@@ -1035,8 +1043,12 @@ export interface components {
         | 'rate_limited'
         | 'version_sunset'
         | 'not_found'
+        | 'method_not_allowed'
         | 'validation_failed'
         | 'malformed_json'
+        | 'malformed_request'
+        | 'header_fields_too_large'
+        | 'request_timeout'
         | 'payload_too_large'
         | 'unsupported_media_type'
         | 'insufficient_stamps'
@@ -1064,6 +1076,10 @@ export interface components {
         /** Format: uri */
         policy_url: string;
         signalling: string;
+        /** Format: date-time */
+        deprecation_date?: string;
+        /** Format: date-time */
+        sunset_date?: string;
       };
       /** Format: uri-reference */
       type: string;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { timestamp } from './fields.js';
 
 /** Published: codes may be added, never removed. */
 export const ERROR_CODES = [
@@ -6,8 +7,12 @@ export const ERROR_CODES = [
   'rate_limited',
   'version_sunset',
   'not_found',
+  'method_not_allowed',
   'validation_failed',
   'malformed_json',
+  'malformed_request',
+  'header_fields_too_large',
+  'request_timeout',
   'payload_too_large',
   'unsupported_media_type',
   'insufficient_stamps',
@@ -39,6 +44,8 @@ const fields = {
       deprecated: z.array(z.string()),
       policy_url: z.string().meta({ format: 'uri' }),
       signalling: z.string(),
+      deprecation_date: timestamp.optional(),
+      sunset_date: timestamp.optional(),
     })
     .optional()
     .describe('On 410 of the status: which versions there are instead'),

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import type { AnnouncementSpec, EndpointSpec } from './endpoint.js';
 import { curlSample, typescriptSample } from './code-samples.js';
@@ -208,8 +209,8 @@ export function refusalResponses(schemas: JsonSchemas): Record<string, OpenApiOb
       };
       const problem = {
         ...example,
-        type: 'https://inkpad.example/docs',
-        title: description,
+        type: `https://inkpad.example/docs/errors#${code}`,
+        title: STATUS_CODES[status],
         status: Number(status),
         detail: error,
         instance: '/api/v1/accounts/1/cards/1',
