@@ -6,6 +6,8 @@ import { Refusal } from '../scripts/processes.mjs';
 const benches = {
   stamps: 'stamps a second and their latency, against CRUD services written for the purpose',
   customers: 'how long listing and searching takes in a store with 200,000 customers',
+  deliveries: 'signed webhook deliveries a second, against BullMQ and Graphile Worker',
+  fairness: 'what a slow endpoint or a flooding store costs the deliveries of others',
   'long-card': 'what a stamp costs on a card with 5,000 stamps, against a fresh one',
 };
 

@@ -128,6 +128,27 @@ class Stage {
     return message;
   }
 
+  /**
+   * For several questions at a time: each answer carries the `tag` of its question. What comes without
+   * one goes to `onNews`.
+   * @returns {(question: object) => Promise<any>}
+   */
+  conversation(child, onNews = () => {}) {
+    const waiting = new Map();
+    let tags = 0;
+    child.on('message', ({ tag, ...message }) => {
+      if (tag === undefined) return onNews(message);
+      waiting.get(tag)(message);
+      waiting.delete(tag);
+    });
+    return (question) => {
+      const tag = ++tags;
+      const answer = new Promise((resolve) => waiting.set(tag, resolve));
+      child.send({ ...question, tag });
+      return Promise.race([answer, this.aborted]);
+    };
+  }
+
   /** Runs a script of ours to its end. */
   async script(module, env) {
     const { stdout } = await promisify(execFile)(process.execPath, [join(root, module)], {
@@ -150,6 +171,8 @@ class Stage {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
     const exited = once(child, 'exit');
     child.kill('SIGTERM');
+    // One that is held has to run again to hear of it.
+    child.kill('SIGCONT');
     const harder = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
     await exited;
     clearTimeout(harder);

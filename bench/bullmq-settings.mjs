@@ -1,0 +1,9 @@
+export const QUEUE = 'webhooks';
+
+/** Ten attempts as Inkpad has them, and few finished jobs kept, as BullMQ's documents advise. */
+export const JOB_OPTIONS = {
+  attempts: 10,
+  backoff: { type: 'exponential', delay: 5_000 },
+  removeOnComplete: { count: 1_000 },
+  removeOnFail: { count: 5_000 },
+};

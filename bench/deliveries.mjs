@@ -1,0 +1,263 @@
+import { parseArgs } from 'node:util';
+import { Refusal, pause } from '../scripts/processes.mjs';
+import {
+  MEANING,
+  hold,
+  loadNow,
+  memoryOf,
+  now,
+  refuseWithoutRedis,
+  release,
+  startBullmq,
+  startGraphile,
+  startInkpadDispatcher,
+  startSink,
+} from './dispatchers.mjs';
+import { ms, quantile, ratio, spread, table, whole } from './figures.mjs';
+import { onStage } from './stage.mjs';
+
+const PEERS = ['bullmq', 'graphile-worker'];
+const CUSTOMERS = 50;
+const WARM_UP = 6_000;
+const MILLION = 1_000_000;
+const IDLE_STAMPS = 300;
+const IDLE_PAUSE_MS = 25;
+const POLL_MS = 10;
+/** Nobody who is alive takes so long for the next delivery. */
+const SILENCE_MS = 60_000;
+const FLAT = 1.3;
+
+/** @param {string[]} args @returns {Promise<number>} the exit code */
+export function run(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      endpoints: { type: 'string', default: '200' },
+      rounds: { type: 'string', default: '3' },
+      seconds: { type: 'string', default: '5' },
+      concurrency: { type: 'string', default: '128' },
+      peers: { type: 'string', default: PEERS.join() },
+      idle: { type: 'boolean', default: false },
+      million: { type: 'boolean', default: false },
+    },
+  });
+  const plan = {
+    endpoints: positive('endpoints', values.endpoints),
+    rounds: positive('rounds', values.rounds),
+    seconds: positive('seconds', values.seconds),
+    concurrency: positive('concurrency', values.concurrency),
+    peers: values.peers === 'none' ? [] : values.peers.split(','),
+    idle: values.idle,
+    million: values.million,
+  };
+  const unknown = plan.peers.find((peer) => !PEERS.includes(peer));
+  if (unknown) throw new Refusal(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
+  if (plan.peers.includes('bullmq')) refuseWithoutRedis();
+  return onStage((stage) => measure(stage, plan));
+}
+
+function positive(name, text) {
+  const number = Number(text);
+  if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number;
+  throw new Refusal(`--${name} ${text}: a number above 0 is needed`);
+}
+
+async function measure(stage, plan) {
+  const { endpoints, rounds, seconds } = plan;
+  const news = { onReceived: () => {} };
+  const sink = await startSink(stage, endpoints, ({ received }) => news.onReceived(received));
+  console.log(
+    `Signed deliveries to ${whole(endpoints)} endpoints, the receiver a process ${sink.where}; planned until the 2xx is recorded.`,
+  );
+  const { sides, faults } = await prepare(stage, sink, plan);
+  for (const { name } of sides) console.log(`  ${name.padEnd(15)}  ${MEANING[name]}`);
+
+  if (plan.million) await million(stage, sink, sides[0], faults);
+  if (plan.idle) await idle(stage, sink, news, sides, faults);
+  if (!plan.million && !plan.idle) {
+    const measured = new Map(sides.map(({ name }) => [name, []]));
+    for (let round = 0; round < rounds; round++) {
+      // Whoever comes first would otherwise always meet the machine in the same mood.
+      const order = round % 2 === 0 ? sides : [...sides].reverse();
+      for (const side of order) {
+        const count = Math.round(side.perSecond * (seconds + 1));
+        const result = await drain(stage, sink, side, count, faults);
+        side.perSecond = result.perSecond;
+        measured.get(side.name).push(result);
+      }
+    }
+    console.log(`\n${rounds} rounds of about ${seconds} s, ${loadNow()}\n${tableOf(measured)}`);
+  }
+  console.log('');
+  for (const fault of faults) console.log(`VOID: ${fault}`);
+  if (faults.length === 0) {
+    console.log('checked: everything arrived exactly once, recorded as done, its signature right');
+  }
+  return faults.length === 0 ? 0 : 1;
+}
+
+/** Everybody set up, held, and warmed up once, which also tells how much a round needs. */
+async function prepare(stage, sink, { peers, concurrency, million: isMillion }) {
+  const faults = [];
+  const inkpad = await startInkpadDispatcher(stage, { urls: sink.urls, customers: CUSTOMERS });
+  await sink.ask({ ask: 'secrets', secrets: inkpad.secrets });
+  const sides = [inkpad];
+  await warmUp(stage, sink, inkpad, faults);
+  const { sample } = await sink.ask({ ask: 'sample' });
+  console.log(`The body is Inkpad's stamp.earned, ${Buffer.byteLength(sample)} bytes.`);
+  const config = {
+    endpoints: sink.urls.map((url, i) => ({ url, secret: inkpad.secrets[i] })),
+    sample,
+    concurrency,
+  };
+  const start = { bullmq: startBullmq, 'graphile-worker': startGraphile };
+  for (const peer of isMillion ? [] : peers) {
+    const side = await start[peer](stage, config);
+    await warmUp(stage, sink, side, faults);
+    sides.push(side);
+  }
+  return { sides, faults };
+}
+
+async function warmUp(stage, sink, side, faults) {
+  const once = await drain(stage, sink, side, WARM_UP, faults);
+  const again = await drain(stage, sink, side, Math.max(WARM_UP, once.perSecond * 2), faults);
+  side.perSecond = again.perSecond;
+}
+
+/** Lays out a backlog while the dispatcher is held and measures how fast it is worked off. */
+async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
+  const count = Math.ceil(wanted);
+  hold(side);
+  await side.plant({ count });
+  await sink.ask({ ask: 'begin' });
+  release(side);
+  const began = now();
+  await arrived(stage, sink, side, count, onPoll);
+  while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
+  const end = now();
+  hold(side);
+  const report = await sink.ask({ ask: 'report' });
+  const { failed } = await side.state();
+  faults.push(...faultsOf(side, count, report, failed));
+  const { warm } = report;
+  return {
+    perSecond: warm
+      ? ((count - warm.count) / (end - warm.at)) * 1000
+      : (count / (end - began)) * 1000,
+    seconds: (end - began) / 1000,
+    tail: end - report.last,
+  };
+}
+
+async function arrived(stage, sink, side, count, onPoll) {
+  let last = { received: 0, at: now() };
+  for (;;) {
+    stage.abort.signal.throwIfAborted();
+    const { received } = await sink.ask({ ask: 'count' });
+    onPoll(received);
+    if (received >= count) return;
+    if (received > last.received) last = { received, at: now() };
+    if (now() - last.at > SILENCE_MS) {
+      throw new Error(`${side.name}: only ${received} of ${count} deliveries arrived`);
+    }
+    await pause(POLL_MS, stage.abort.signal);
+  }
+}
+
+function faultsOf({ name }, count, { received, distinct, checked, badSignatures }, failed) {
+  const faults = [];
+  if (received !== count || distinct !== count) {
+    faults.push(`${name}: of ${count} deliveries ${distinct} arrived, ${received} times in all`);
+  }
+  if (failed > 0) faults.push(`${name}: ${failed} deliveries are recorded as failed`);
+  if (checked === 0 || badSignatures > 0) {
+    faults.push(`${name}: ${badSignatures} of ${checked} signatures are wrong`);
+  }
+  return faults;
+}
+
+/** One at a time on an idle system: from asking, and from the commit's answer, to the receipt. */
+async function idle(stage, sink, news, sides, faults) {
+  await sink.ask({ ask: 'behave', slow: [], watched: true });
+  const rows = [['', 'from asking: p50 ms', 'p99 ms', 'from the answer: p50 ms', 'p99 ms']];
+  for (const side of sides) {
+    await side.goLive();
+    const asked = [];
+    const answered = [];
+    for (let i = -20; i < IDLE_STAMPS; i++) {
+      const received = new Promise((resolve) => (news.onReceived = resolve));
+      const one = await side.single();
+      const { at } = await inTime(stage, side, received);
+      if (i >= 0) {
+        asked.push(at - one.asked);
+        answered.push(at - one.done);
+      }
+      await pause(Math.random() * 2 * IDLE_PAUSE_MS);
+    }
+    rows.push([
+      side.name,
+      ...[asked, answered].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
+    ]);
+    while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
+    if ((await side.state()).failed > 0) faults.push(`${side.name}: single deliveries failed`);
+    hold(side);
+  }
+  console.log(`\nidle, ${IDLE_STAMPS} one after the other, ${loadNow()}\n${table(rows)}`);
+}
+
+async function inTime(stage, { name }, received) {
+  let timer;
+  const tooLate = new Promise((_, reject) => {
+    const error = new Error(`${name}: a single delivery did not arrive`);
+    timer = setTimeout(() => reject(error), SILENCE_MS);
+  });
+  try {
+    return await Promise.race([received, tooLate, stage.aborted]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Whether memory stays where it is while a backlog of a million is worked off. */
+async function million(stage, sink, side, faults) {
+  console.log('planting a million deliveries …');
+  const samples = [];
+  const result = await drain(stage, sink, side, MILLION, faults, (received) => {
+    if (received >= (samples.length * MILLION) / 20) samples.push({ received, mb: memoryOf(side) });
+  });
+  const rows = samples.map(({ received, mb }) => [whole(received), `${whole(mb)} MB`]);
+  console.log(`\n${table([['delivered', 'memory'], ...rows])}`);
+  const half = samples.length >> 1;
+  const most = (part) => Math.max(...part.map(({ mb }) => mb));
+  const growth = most(samples.slice(half)) / most(samples.slice(1, half));
+  console.log(
+    `\n${whole(result.perSecond)} deliveries/s over ${whole(result.seconds)} s, ${loadNow()}`,
+  );
+  console.log(
+    `${growth <= FLAT ? 'PASS' : 'FAIL'}: in the second half at most ${ratio(growth)} times the memory of the first (at most ${FLAT})`,
+  );
+  if (growth > FLAT) faults.push(`${side.name}: memory grows with the backlog`);
+}
+
+function tableOf(measured) {
+  const yardsticks = [...measured.keys()].filter((name) => name !== 'inkpad');
+  const heading = ['', 'deliveries/s', ...yardsticks.map((name) => `x ${name}`)];
+  const rows = [...measured].map(([name, rounds]) => [
+    name,
+    spread(
+      rounds.map((round) => round.perSecond),
+      whole,
+    ),
+    ...yardsticks.map((other) =>
+      other === name ? '1' : spread(ratios(measured, name, other), ratio),
+    ),
+  ]);
+  return table([heading, ...rows]);
+}
+
+/** By round: what disturbs the machine for a while disturbs both sides of it. */
+function ratios(measured, name, yardstick) {
+  const against = measured.get(yardstick);
+  return measured.get(name).map((round, i) => round.perSecond / against[i].perSecond);
+}

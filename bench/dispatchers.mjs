@@ -1,0 +1,244 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
+import { Refusal, pause, readIfThere } from '../scripts/processes.mjs';
+import { Connection, postRequest } from './connection.mjs';
+import { startInkpad } from './inkpad.mjs';
+import { stampBody } from './stamp-body.mjs';
+import { freePort } from './stage.mjs';
+
+const AT_ONCE = 16;
+const POLL_MS = 10;
+
+export const MEANING = {
+  inkpad: 'the dispatcher as it runs in production, PostgreSQL (synchronous commit, fsync)',
+  bullmq: 'BullMQ and undici, Redis (append-only file, fsync once a second)',
+  'graphile-worker': 'Graphile Worker and undici, PostgreSQL (synchronous commit, fsync)',
+};
+
+/**
+ * One way of dispatching webhooks.
+ * @typedef {object} Side
+ * @property {string} name
+ * @property {import('node:child_process').ChildProcess} dispatcher
+ * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} plant lays out a backlog
+ *   while the dispatcher is held: spread over the endpoints in turn, or all for one
+ * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} append the same live
+ * @property {() => Promise<{ endpoint: number, asked: number, done: number }>} single one more, live:
+ *   when it was asked for and when that was answered
+ * @property {() => Promise<{ unfinished: number, failed: number }>} state
+ */
+
+/** The receiver of all sides, on the last core where the system lets one choose. */
+export async function startSink(stage, count, onNews) {
+  const child = stage.start('bench/sink.mjs', { args: [String(count)] });
+  const { ports } = await stage.ask(child);
+  const core = cpus().length - 1;
+  const pinned = spawnSync('taskset', ['-a', '-cp', String(core), String(child.pid)]).status === 0;
+  return {
+    ask: stage.conversation(child, onNews),
+    urls: ports.map((port) => `http://127.0.0.1:${port}/webhooks`),
+    where: pinned ? `on core ${core}` : 'on any core',
+  };
+}
+
+/**
+ * A store for each endpoint, with customers of its own: `customers` for each of the spread ones, `many`
+ * for those apart (deliveries about one customer go one after the other).
+ * @returns {Promise<Side & { secrets: string[] }>}
+ */
+export async function startInkpadDispatcher(
+  stage,
+  { urls, apart = 0, customers, many = customers },
+) {
+  const service = await startInkpad(stage, 'bench_webhooks', {
+    WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+    HOST: '127.0.0.1',
+  });
+  const child = stage.start('bench/webhook-planter.mjs', { env: service.env });
+  await stage.ask(child);
+  const planter = stage.conversation(child);
+  const spread = urls.length - apart;
+  const stores = await makeStores(service, planter, urls, (i) => (i < spread ? customers : many));
+  await planter({ ask: 'know', cards: stores });
+  await planter({ ask: 'lead', on: true });
+  const startDispatcher = async () =>
+    stage.start('dist/apps/dispatcher/src/main.js', {
+      env: { ...service.env, HEALTH_PORT: String(await freePort()) },
+    });
+  const deliveries = () => deliveriesOf(stage, service.url);
+  const connection = await Connection.open(service.port);
+  let planted = 0;
+  let turn = 0;
+  const append = async ({ count, endpoint }) => {
+    await planter({ ask: 'stamp', count, store: endpoint, spread });
+    planted += count;
+  };
+  const side = {
+    name: 'inkpad',
+    dispatcher: await startDispatcher(),
+    secrets: stores.map(({ secret }) => secret),
+    append,
+    async plant(wanted) {
+      await append(wanted);
+      while ((await deliveries()).planned < planted) await pause(POLL_MS, stage.abort.signal);
+    },
+    /** A stamp over HTTP. The answer comes right after the commit. */
+    async single() {
+      const endpoint = turn % spread;
+      const { accountId, cards } = stores[endpoint];
+      const { customerId, id } = cards[Math.floor(turn++ / spread) % cards.length];
+      const path = `/api/v1/accounts/${accountId}/customers/${customerId}/customer_cards/${id}/stamp`;
+      planted++;
+      const asked = now();
+      const { status } = await connection.send(postRequest(path, service.token, stampBody));
+      if (status !== 200) throw new Error(`a stamp was answered with ${status}`);
+      return { endpoint, asked, done: now() };
+    },
+    async state() {
+      const { planned, pending, failed } = await deliveries();
+      return { unfinished: planted - planned + pending, failed };
+    },
+    /** As in production, the dispatcher plans what it sends. */
+    async goLive() {
+      release(side);
+      await planter({ ask: 'lead', on: false });
+    },
+    /** Back to backlogs that are laid out before the dispatcher is let go. */
+    async goStaged() {
+      await stage.stop(side.dispatcher);
+      await planter({ ask: 'lead', on: true });
+      side.dispatcher = await startDispatcher();
+    },
+  };
+  return side;
+}
+
+async function makeStores(service, planter, urls, customersOf) {
+  const { accountIds } = await planter({ ask: 'stores', count: urls.length });
+  const call = callWith(service);
+  const stores = [];
+  await inParallel(accountIds, async (accountId, i) => {
+    const card = await call(`/accounts/${accountId}/cards`, {
+      card: { name: 'Coffee', stamps_required: 10 },
+    });
+    const { secret } = await call(`/accounts/${accountId}/webhook_subscriptions`, {
+      events: ['stamp.earned'],
+      target_url: urls[i],
+    });
+    stores[i] = { accountId, cardId: card.id, secret, cards: [] };
+  });
+  const guests = stores.flatMap((store, i) =>
+    Array.from({ length: customersOf(i) }, (_, n) => ({ store, n })),
+  );
+  await inParallel(guests, async ({ store, n }) => {
+    const { id, customer_card: card } = await call(`/accounts/${store.accountId}/customers`, {
+      customer: { first_name: `Guest ${n}`, email: `guest${n}@example.com` },
+      card_id: store.cardId,
+    });
+    store.cards.push({ customerId: id, id: card.id });
+  });
+  return stores;
+}
+
+/** The one place that knows the dispatcher's tables. */
+async function deliveriesOf(stage, url) {
+  const [row] = await stage.query(
+    url,
+    `select count(*)::int as planned,
+            count(*) filter (where status = 'pending')::int as pending,
+            count(*) filter (where status = 'failed')::int as failed
+     from webhook_deliveries`,
+  );
+  return row;
+}
+
+function callWith({ port, token }) {
+  return async (path, body) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  };
+}
+
+async function inParallel(items, act) {
+  const queue = items.entries();
+  const loop = async () => {
+    for (const [i, item] of queue) await act(item, i);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, loop));
+}
+
+/** @param {{ endpoints: object[], apart?: number, sample: string, concurrency: number }} config */
+export async function startBullmq(stage, config) {
+  refuseWithoutRedis();
+  const port = await freePort();
+  const dir = join(stage.dataDir, 'redis');
+  mkdirSync(dir);
+  await stage.ask(stage.start('bench/redis.mjs', { args: [dir, String(port)] }));
+  return startPeer(stage, 'bullmq', 'bullmq', { ...config, port });
+}
+
+export async function startGraphile(stage, config) {
+  const url = await stage.database('bench_graphile');
+  return startPeer(stage, 'graphile-worker', 'graphile', { ...config, url });
+}
+
+async function startPeer(stage, name, file, config) {
+  const given = { apart: 0, ...config };
+  const child = stage.start(`bench/${file}-planter.mjs`);
+  await stage.ask(child, given);
+  const planter = stage.conversation(child);
+  const dispatcher = stage.start(`bench/${file}-dispatcher.mjs`);
+  await stage.ask(dispatcher, given);
+  const side = {
+    name,
+    dispatcher,
+    plant: (wanted) => planter({ ask: 'plant', ...wanted }),
+    append: (wanted) => planter({ ask: 'plant', ...wanted }),
+    goLive: async () => release(side),
+    goStaged: async () => {},
+    single: () => planter({ ask: 'single' }),
+    state: () => planter({ ask: 'state' }),
+  };
+  return side;
+}
+
+export function refuseWithoutRedis() {
+  const { error } = spawnSync('redis-server', ['--version']);
+  if (error) {
+    throw new Refusal(
+      'BullMQ needs redis-server, which is not installed (Debian: apt-get install redis-server). Leave it out with --peers graphile-worker or --peers none.',
+    );
+  }
+}
+
+/** Neither runs nor forgets anything until it is released. */
+export const hold = ({ dispatcher }) => dispatcher.kill('SIGSTOP');
+export const release = ({ dispatcher }) => dispatcher.kill('SIGCONT');
+
+/** Resident memory in MB. */
+export function memoryOf({ dispatcher }) {
+  const status = readIfThere(`/proc/${dispatcher.pid}/status`);
+  const kilobytes = status
+    ? /VmRSS:\s*(\d+)/.exec(status)[1]
+    : execFileSync('ps', ['-o', 'rss=', '-p', String(dispatcher.pid)], { encoding: 'utf8' });
+  return Number(kilobytes) / 1024;
+}
+
+/** ms, the same in every process of the machine. */
+export function now() {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Figures say little without what else the machine was doing: the load of 1, 5 and 15 minutes. */
+export function loadNow() {
+  return `load ${loadavg()
+    .map((value) => value.toFixed(1))
+    .join(' ')}`;
+}

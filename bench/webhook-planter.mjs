@@ -1,0 +1,116 @@
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import { NestFactory } from '@nestjs/core';
+import { CommandBus } from '@nestjs/cqrs';
+import { CreateAccount } from '../dist/libs/accounts/src/account.commands.js';
+import { AddMember } from '../dist/libs/identity/src/identity.commands.js';
+import { readConfig } from '../dist/libs/kernel/src/config.js';
+import { StampCustomerCard } from '../dist/libs/stamping/src/customer-card.commands.js';
+import { FanOut } from '../dist/libs/webhooks/src/fan-out.subscription.js';
+import { ApiModule } from '../dist/apps/api/src/api.module.js';
+import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.js';
+
+/**
+ * Makes stores, stamps their customers' cards and, on request, plans the deliveries of that: all of it
+ * with the product's own commands, event store and fan-out, without HTTP. Only the sending is left to
+ * the dispatcher under test, so that its backlog can be laid out before the clock starts.
+ */
+const AT_ONCE = 256;
+const OWNER = 'owner@inkpad.local';
+const SYSTEM = { type: 'system', id: 0 };
+
+const config = readConfig(process.env);
+const options = { logger: ['fatal', 'error'], abortOnError: false };
+const api = await NestFactory.createApplicationContext(ApiModule.forRoot(config), options);
+const bus = api.get(CommandBus);
+const planning = await NestFactory.createApplicationContext(
+  DispatcherModule.forRoot(config),
+  options,
+);
+
+/** By store: the cards of its customers, and whose turn it is. */
+const stores = [];
+let turn = 0;
+let leading;
+
+function context(accountId) {
+  return { accountId, actor: SYSTEM, channel: 'cli', requestId: randomUUID() };
+}
+
+async function makeStores({ count }) {
+  const accountIds = [];
+  for (let i = 0; i < count; i++) {
+    const { id } = await bus.execute(
+      new CreateAccount(context(0), {
+        name: `Store ${i + 1}`,
+        storeName: null,
+        personal: false,
+        timeZone: 'UTC',
+        locale: 'en',
+      }),
+    );
+    await bus.execute(new AddMember(context(id), id, OWNER));
+    accountIds.push(id);
+  }
+  return { accountIds };
+}
+
+/** Stamps the stores up to `spread` in turn, or only one; each customer of a store in turn. */
+async function stampMany({ count, store: only, spread }) {
+  let left = count;
+  const loop = async () => {
+    while (left-- > 0) await stampNext(stores[only ?? turn++ % spread]);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, loop));
+  return {};
+}
+
+function stampNext(store) {
+  const { customerId, id } = store.cards[store.turn++ % store.cards.length];
+  return bus.execute(
+    new StampCustomerCard(
+      context(store.accountId),
+      { customerId, id },
+      {
+        stamps: 1,
+        source: 'api',
+        occurredAt: undefined,
+        locationId: null,
+        staffRef: null,
+        externalRef: null,
+        silent: false,
+        personal: { note: 'two flat whites and a cinnamon bun, at the bar' },
+      },
+    ),
+  );
+}
+
+/** Whoever leads the fan-out first keeps it: the dispatcher stands by until this is given up. */
+async function lead({ on }) {
+  if (on) {
+    const stopping = new AbortController();
+    const running = planning.get(FanOut).run(stopping.signal);
+    leading = { stopping, running };
+  } else {
+    leading?.stopping.abort();
+    await leading?.running;
+    leading = undefined;
+  }
+  return {};
+}
+
+const act = {
+  stores: makeStores,
+  async know({ cards }) {
+    stores.push(...cards.map((store) => ({ ...store, turn: 0 })));
+    return {};
+  },
+  stamp: stampMany,
+  lead,
+};
+
+process.on('message', ({ ask, tag, ...rest }) => {
+  // A rejection ends the process, which the bench reports as the failure that it is.
+  void act[ask](rest).then((answer) => process.send({ tag, ...answer }));
+});
+process.send({ ready: true });
