@@ -30,6 +30,7 @@ export class Connection {
   /** @param {Buffer} request a whole one */
   send(request) {
     return new Promise((resolve, reject) => {
+      if (this.socket.destroyed) return reject(new Error('the connection was closed'));
       this.waiting = { resolve, reject };
       this.socket.write(request);
     });

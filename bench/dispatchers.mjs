@@ -68,7 +68,7 @@ export async function startInkpadDispatcher(
       env: { ...service.env, HEALTH_PORT: String(await freePort()) },
     });
   const deliveries = () => deliveriesOf(stage, service.url);
-  const connection = await Connection.open(service.port);
+  let connection;
   let planted = 0;
   let turn = 0;
   const append = async ({ count, endpoint }) => {
@@ -90,6 +90,8 @@ export async function startInkpadDispatcher(
       const { accountId, cards } = stores[endpoint];
       const { customerId, id } = cards[Math.floor(turn++ / spread) % cards.length];
       const path = `/api/v1/accounts/${accountId}/customers/${customerId}/customer_cards/${id}/stamp`;
+      // Between measurements both ends close what stays idle.
+      if (connection?.socket.destroyed !== false) connection = await Connection.open(service.port);
       planted++;
       const asked = now();
       const { status } = await connection.send(postRequest(path, service.token, stampBody));
