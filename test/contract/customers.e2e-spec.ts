@@ -1,0 +1,524 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+let other: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  other = await service.newStore();
+});
+
+let people = 0;
+const address = () => `person${++people}@example.com`;
+const LONG = 'x'.repeat(256);
+const DAY_MS = 24 * 60 * 60_000;
+
+const post = (customer: object, beside: object = {}, client = store) =>
+  client.post<CreatedCustomerJson>(`${client.store}/customers`, { customer, ...beside });
+
+async function create(fields: object = {}, client = store): Promise<CreatedCustomerJson> {
+  const { status, body } = await post(
+    { first_name: 'Ada', email: address(), ...fields },
+    {},
+    client,
+  );
+  expect(status).toBe(201);
+  return body;
+}
+
+const pathOf = ({ id }: { id: number }) => `${store.store}/customers/${id}`;
+const patch = (customer: { id: number }, changes: unknown) =>
+  store.patch<CustomerJson>(pathOf(customer), { customer: changes });
+const show = async (customer: { id: number }) =>
+  (await store.get<CustomerJson>(pathOf(customer))).body;
+
+async function change(customer: { id: number }, changes: object): Promise<CustomerJson> {
+  const { status, body } = await patch(customer, changes);
+  expect(status).toBe(200);
+  return body;
+}
+
+/** Refused when it is made and when it is changed, whatever of it is wrong. */
+async function expectRefusedBothWays(fields: object, field: string): Promise<void> {
+  expectRefused(await post({ first_name: 'Ada', email: address(), ...fields }), field);
+  expectRefused(await patch(await create(), fields), field);
+}
+
+const reference = (external_id: unknown, metadata?: object) => ({
+  source: 'pos',
+  external_id,
+  ...(metadata && { metadata }),
+});
+const many = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`key${i}`, i]));
+const dayAt = (timeZone: string, at: number) =>
+  new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at);
+
+describe('customers', () => {
+  it('CUST-01 can be made with a first name and an e-mail address or a phone number', async () => {
+    expect((await post({ first_name: 'Ada', email: address() })).status).toBe(201);
+    expect((await post({ first_name: 'Ada', phone: '0101' })).status).toBe(201);
+  });
+
+  it('CUST-02 have exactly the fields of the document', async () => {
+    const made = await create({ external_references: [reference('exact')] });
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(made).toEqual({
+      id: expect.any(Number),
+      account_id: store.accountId,
+      first_name: 'Ada',
+      last_name: null,
+      email: made.email,
+      phone: null,
+      birthday: null,
+      stamp_count: 0,
+      metadata: {},
+      external_references: [
+        { source: 'pos', external_id: 'exact', metadata: {}, created_at: time, updated_at: time },
+      ],
+      customer_cards: [],
+      marketing_consent: false,
+      sms_consent: false,
+      created_at: time,
+      updated_at: time,
+    });
+    expect(await show(made)).toEqual(made);
+  });
+
+  it('CUST-03 need a first name', async () => {
+    expectRefused(await post({ email: address() }), 'first_name');
+    expectRefused(await post({ first_name: null, email: address() }), 'first_name');
+  });
+
+  it('CUST-04 have a first name that is not blank and up to 255 long', async () => {
+    for (const first_name of ['', '  ', LONG]) {
+      await expectRefusedBothWays({ first_name }, 'first_name');
+    }
+    expect((await create({ first_name: LONG.slice(1) })).first_name).toHaveLength(255);
+  });
+
+  it('CUST-05 have a last name up to 255 long', async () => {
+    await expectRefusedBothWays({ last_name: LONG }, 'last_name');
+    expect((await create({ last_name: LONG.slice(1) })).last_name).toHaveLength(255);
+  });
+
+  it('CUST-06 need an e-mail address or a phone number', async () => {
+    expectRefused(await post({ first_name: 'Ada' }), 'base');
+    expectRefused(await post({ first_name: 'Ada', email: ' ', phone: null }), 'base');
+  });
+
+  it('CUST-07 keep the last of the two', async () => {
+    expectRefused(await patch(await create(), { email: null }), 'base');
+    const both = await create({ phone: '0701' });
+    expectRefused(await patch(both, { email: null, phone: '' }), 'base');
+    await change(both, { email: null });
+    expectRefused(await patch(both, { phone: null }), 'base');
+  });
+
+  it('CUST-08 may lose one of the two', async () => {
+    expect(await change(await create({ phone: '0801' }), { email: null })).toMatchObject({
+      email: null,
+      phone: '0801',
+    });
+    const both = await create({ phone: '0802' });
+    expect(await change(both, { phone: null })).toMatchObject({ email: both.email, phone: null });
+  });
+
+  it('CUST-09 keep an e-mail address as typed, but trimmed', async () => {
+    expect((await create({ email: '  Ada.LOVE@Example.COM ' })).email).toBe('Ada.LOVE@Example.COM');
+  });
+
+  it('CUST-10 refuse an e-mail address that is none', async () => {
+    for (const email of ['ada', 'ada@', '@example.com', 'a b@example.com', 'ada@example', 7]) {
+      await expectRefusedBothWays({ email }, 'email');
+    }
+  });
+
+  it('CUST-11 have an e-mail address that no other of the store has, in whatever case', async () => {
+    await create({ email: 'Ünique@example.com' });
+    expectRefused(await post({ first_name: 'B', email: 'üNIQUE@EXAMPLE.com' }), 'email');
+  });
+
+  it('CUST-12 of two stores may have the same e-mail address and phone', async () => {
+    const contact = { email: address(), phone: '+4915112121212' };
+    await create(contact);
+    expect(await create(contact, other)).toMatchObject(contact);
+  });
+
+  it('CUST-13 are refused a change to what is taken', async () => {
+    const holder = await create({ phone: '1301' });
+    const customer = await create();
+    expectRefused(await patch(customer, { email: holder.email?.toUpperCase() }), 'email');
+    expectRefused(await patch(customer, { phone: '13-01' }), 'phone');
+  });
+
+  it('CUST-14 may change the case of their own e-mail address', async () => {
+    const customer = await create();
+    const email = customer.email?.toUpperCase();
+    expect((await change(customer, { email })).email).toBe(email);
+  });
+
+  it('CUST-15 give up what they no longer have', async () => {
+    const customer = await create({ phone: '1501' });
+    const { email } = customer;
+    await change(customer, { email: address() });
+    expect((await create({ email })).email).toBe(email);
+    await change(customer, { phone: null });
+    expect((await create({ phone: '1501' })).phone).toBe('1501');
+  });
+
+  it('CUST-16 made at the same time with the same address: exactly one wins', async () => {
+    const email = address();
+    const answers = await Promise.all([
+      post({ first_name: 'A', email }),
+      post({ first_name: 'B', email }),
+    ]);
+    const [won, lost] = answers.sort((a, b) => a.status - b.status);
+    expect(won?.status).toBe(201);
+    if (!lost) throw new Error('two were asked');
+    expectRefused(lost, 'email');
+  });
+
+  it('CUST-17 have a phone in E.164 when it starts with +', async () => {
+    expect((await create({ phone: ' +49 (0)151 / 1717-171' })).phone).toBe('+491511717171');
+  });
+
+  it('CUST-18 have any other phone as its digits', async () => {
+    expect((await create({ phone: '(0151) 18-18.18' })).phone).toBe('0151181818');
+  });
+
+  it('CUST-19 refuse a phone without digits', async () => {
+    for (const phone of ['call me', '+', '-']) await expectRefusedBothWays({ phone }, 'phone');
+  });
+
+  it('CUST-20 have a phone that no other of the store has, however it is written', async () => {
+    await create({ phone: '+49 151 2020202' });
+    expectRefused(await post({ first_name: 'B', phone: '+49-(151)-2020202' }), 'phone');
+    await create({ phone: '2020 2020' });
+    expectRefused(await post({ first_name: 'B', phone: '20-20-20-20' }), 'phone');
+  });
+
+  it('CUST-21 have a birthday that exists, as YYYY-MM-DD', async () => {
+    for (const birthday of ['2023-02-29', '1990-13-01', '1.5.1990', '1990-5-1', 19900501]) {
+      await expectRefusedBothWays({ birthday }, 'birthday');
+    }
+    expect((await create({ birthday: '2024-02-29' })).birthday).toBe('2024-02-29');
+  });
+
+  it('CUST-22 have no birthday after today', async () => {
+    const now = Date.now();
+    await expectRefusedBothWays({ birthday: dayAt('UTC', now + DAY_MS) }, 'birthday');
+    await expectRefusedBothWays({ birthday: '2999-12-31' }, 'birthday');
+    expect((await create({ birthday: dayAt('UTC', now) })).birthday).not.toBeNull();
+  });
+
+  it('CUST-23 count today in the time zone of the store', async () => {
+    const east = await service.newStore({ timeZone: 'Pacific/Kiritimati' });
+    const west = await service.newStore({ timeZone: 'Pacific/Pago_Pago' });
+    // The two are 25 hours apart: today in the east is never today in the west.
+    const birthday = dayAt('Pacific/Kiritimati', Date.now());
+    expect((await create({ birthday }, east)).birthday).toBe(birthday);
+    expectRefused(
+      await post({ first_name: 'Ada', email: address(), birthday }, {}, west),
+      'birthday',
+    );
+  });
+
+  it('CUST-24 keep the metadata that a change does not name', async () => {
+    const customer = await create({ metadata: { a: 1, b: 2 } });
+    expect((await change(customer, { metadata: { b: 3, c: 4 } })).metadata).toEqual({
+      a: 1,
+      b: 3,
+      c: 4,
+    });
+  });
+
+  it('CUST-25 lose a key of metadata that is set to null', async () => {
+    const customer = await create({ metadata: { a: 1, b: 2, never: null } });
+    expect(customer.metadata).toEqual({ a: 1, b: 2 });
+    expect((await change(customer, { metadata: { a: null, gone: null } })).metadata).toEqual({
+      b: 2,
+    });
+  });
+
+  it('CUST-26 have inner objects of metadata replaced whole', async () => {
+    const customer = await create({ metadata: { a: { b: 1, c: 2 } } });
+    expect((await change(customer, { metadata: { a: { d: null } } })).metadata).toEqual({
+      a: { d: null },
+    });
+  });
+
+  it('CUST-27 have at most 50 keys of metadata, after the merge', async () => {
+    await expectRefusedBothWays({ metadata: many(51) }, 'metadata');
+    const full = await create({ metadata: { ...many(50), gone: null } });
+    expectRefused(await patch(full, { metadata: { more: 1 } }), 'metadata');
+    expect((await change(full, { metadata: { more: 1, key0: null } })).metadata).toHaveProperty(
+      'more',
+    );
+  });
+
+  it('CUST-28 have at most 16 KiB of metadata', async () => {
+    await expectRefusedBothWays({ metadata: { a: 'é'.repeat(8_192) } }, 'metadata');
+    const large = await create({ metadata: { a: 'x'.repeat(10_000) } });
+    expectRefused(await patch(large, { metadata: { b: 'x'.repeat(10_000) } }), 'metadata');
+  });
+
+  it('CUST-29 have metadata that is an object', async () => {
+    for (const metadata of [[], 'a', 1, true])
+      await expectRefusedBothWays({ metadata }, 'metadata');
+  });
+
+  it('CUST-30 keep the references that a change does not name', async () => {
+    const customer = await create({ external_references: [reference('30a')] });
+    await change(customer, { external_references: [] });
+    const { external_references } = await change(customer, {
+      external_references: [reference('30b')],
+    });
+    expect(external_references.map((one) => one.external_id)).toEqual(['30a', '30b']);
+  });
+
+  it('CUST-31 have the metadata of a reference merged', async () => {
+    const customer = await create({ external_references: [reference('31', { a: 1, b: 2 })] });
+    const { external_references } = await change(customer, {
+      external_references: [reference('31', { b: null, c: 3 })],
+    });
+    expect(external_references).toMatchObject([{ external_id: '31', metadata: { a: 1, c: 3 } }]);
+    expect(external_references[0]?.metadata).not.toHaveProperty('b');
+  });
+
+  it('CUST-32 answer an external id as a string', async () => {
+    const { external_references } = await create({ external_references: [reference(32)] });
+    expect(external_references[0]?.external_id).toBe('32');
+  });
+
+  it('CUST-33 refuse a source that does not fit', async () => {
+    for (const source of ['POS', 'a b', 'é', '', 'x'.repeat(65), null, 5]) {
+      await expectRefusedBothWays(
+        { external_references: [{ source, external_id: '33' }] },
+        'external_references',
+      );
+    }
+    const { external_references } = await create({
+      external_references: [{ source: 'a-z_0'.padEnd(64, '9'), external_id: '33' }],
+    });
+    expect(external_references).toHaveLength(1);
+  });
+
+  it('CUST-34 refuse an external id that is missing, blank or too long', async () => {
+    for (const external_id of [undefined, null, '', '  ', LONG, {}, true]) {
+      await expectRefusedBothWays(
+        { external_references: [reference(external_id)] },
+        'external_references',
+      );
+    }
+  });
+
+  it('CUST-35 take the same reference twice in a body in turn', async () => {
+    const { external_references } = await create({
+      external_references: [reference('35', { a: 1, b: 1 }), reference('35', { a: 2, b: null })],
+    });
+    expect(external_references.map((one) => one.metadata)).toEqual([{ a: 2 }]);
+  });
+
+  it('CUST-36 list references by source and external id', async () => {
+    const { external_references } = await create({
+      external_references: [
+        { source: 'web', external_id: '36a' },
+        { source: 'crm', external_id: '36z' },
+        { source: 'crm', external_id: '36b' },
+      ],
+    });
+    expect(external_references.map((one) => `${one.source} ${one.external_id}`)).toEqual([
+      'crm 36b',
+      'crm 36z',
+      'web 36a',
+    ]);
+  });
+
+  it('CUST-37 refuse a reference that another of the store holds', async () => {
+    await create({ external_references: [reference('37')] });
+    await expectRefusedBothWays({ external_references: [reference('37')] }, 'external_references');
+  });
+
+  it('CUST-38 of two stores may hold the same reference', async () => {
+    await create({ external_references: [reference('38')] });
+    const there = await create({ external_references: [reference('38')] }, other);
+    expect(there.external_references).toHaveLength(1);
+  });
+
+  it('CUST-39 move updated_at of a reference that is written anew, and not created_at', async () => {
+    const customer = await create({ external_references: [reference('39')] });
+    const [before] = customer.external_references;
+    const { external_references } = await change(customer, {
+      external_references: [reference('39', { a: 1 })],
+    });
+    const [after] = external_references;
+    expect(after?.created_at).toBe(before?.created_at);
+    expect(Date.parse(after?.updated_at ?? '')).toBeGreaterThan(
+      Date.parse(before?.updated_at ?? ''),
+    );
+  });
+
+  it('CUST-40 have given no consent unless they did', async () => {
+    expect(await create()).toMatchObject({ marketing_consent: false, sms_consent: false });
+    expect(await create({ marketing_consent: null, sms_consent: true })).toMatchObject({
+      marketing_consent: false,
+      sms_consent: true,
+    });
+  });
+
+  it('CUST-41 made with a card come with it in the detail shape', async () => {
+    const { card } = await enrol(store, { card: { initial_stamps: 1 } });
+    const { body } = await post({ first_name: 'Ada', email: address() }, { card_id: card.id });
+    const { customer_card } = body;
+    const path = `${pathOf(body)}/customer_cards/${customer_card?.id}`;
+    expect((await store.get(path)).body).toEqual(customer_card);
+    expect(customer_card).toMatchObject({
+      card_id: card.id,
+      customer_id: body.id,
+      stamps_count: 1,
+    });
+  });
+
+  it('CUST-42 made without a card come without one', async () => {
+    expect(await create()).not.toHaveProperty('customer_card');
+    const { body } = await post({ first_name: 'Ada', email: address() }, { card_id: null });
+    expect(body).not.toHaveProperty('customer_card');
+  });
+
+  it('CUST-43 are not made with a card that is unknown or of another store', async () => {
+    const { card: foreign } = await enrol(other);
+    for (const card_id of [foreign.id, 999_999_999]) {
+      const email = address();
+      expectFailure(await post({ first_name: 'Ada', email }, { card_id }), 404, 'not_found');
+      await create({ email });
+    }
+  });
+
+  it('CUST-44 are not made with an archived card', async () => {
+    const { card } = await enrol(store);
+    await store.post(`${store.store}/cards/${card.id}/archive`);
+    const email = address();
+    expectRefused(await post({ first_name: 'Ada', email }, { card_id: card.id }), 'card_id');
+    await create({ email });
+  });
+
+  it('CUST-45 are not made with an expired card', async () => {
+    const { card } = await enrol(store);
+    await store.patch(`${store.store}/cards/${card.id}`, { card: { expires_at: '2020-01-01' } });
+    const email = address();
+    expectRefused(await post({ first_name: 'Ada', email }, { card_id: card.id }), 'card_id');
+    await create({ email });
+  });
+
+  it('CUST-46 take send_card_links without a card for nothing', async () => {
+    const { status, body } = await post(
+      { first_name: 'Ada', email: address() },
+      { send_card_links: true },
+    );
+    expect(status).toBe(201);
+    expect(body.customer_cards).toEqual([]);
+  });
+
+  it('CUST-47 of another store are not there', async () => {
+    const { id } = await create({}, other);
+    expectFailure(await store.get(pathOf({ id })), 404, 'not_found');
+    expectFailure(await patch({ id }, { last_name: 'X' }), 404, 'not_found');
+  });
+
+  it('CUST-48 change only in what is named', async () => {
+    const customer = await create({
+      last_name: 'Love',
+      phone: '4801',
+      birthday: '1990-01-02',
+      metadata: { a: 1 },
+      external_references: [reference('48')],
+      marketing_consent: true,
+      sms_consent: true,
+    });
+    const changes = { last_name: 'King', sms_consent: false };
+    const after = await change(customer, changes);
+    expect(after).toEqual({ ...customer, ...changes, updated_at: after.updated_at });
+  });
+
+  it('CUST-49 lose what is nullable with a null', async () => {
+    const named = { last_name: 'Love', phone: '4901', birthday: '1990-01-02' };
+    const cleared = { last_name: null, phone: null, birthday: null };
+    expect(await change(await create(named), cleared)).toMatchObject(cleared);
+    expect((await change(await create({ phone: '4902' }), { email: null })).email).toBeNull();
+  });
+
+  it('CUST-50 refuse a null for what is not nullable', async () => {
+    const customer = await create();
+    for (const field of [
+      'first_name',
+      'metadata',
+      'external_references',
+      'marketing_consent',
+      'sms_consent',
+    ]) {
+      expectRefused(await patch(customer, { [field]: null }), field);
+    }
+  });
+
+  it('CUST-51 have the stamps of all their cards in stamp_count', async () => {
+    const { customer, path } = await enrol(store, { card: { initial_stamps: 2 } });
+    const { card } = await enrol(store, { card: { initial_stamps: 3 } });
+    await store.post(`${pathOf(customer)}/customer_cards`, { card_id: card.id });
+    await store.post(`${path}/stamp`, { stamps: 4 });
+    expect((await show(customer)).stamp_count).toBe(9);
+  });
+
+  it('CUST-52 have each of their cards in the shape of the list', async () => {
+    const { customer } = await enrol(store);
+    const { card } = await enrol(store);
+    const cards = `${pathOf(customer)}/customer_cards`;
+    await store.post(cards, { card_id: card.id });
+    const { customer_cards } = await show(customer);
+    expect(customer_cards).toHaveLength(2);
+    expect(customer_cards).toEqual((await store.get(cards)).body);
+  });
+
+  it('CUST-53 move updated_at with a change, and never created_at', async () => {
+    const customer = await create();
+    const same = await change(customer, { first_name: 'Ada' });
+    expect(same).toEqual(customer);
+    const after = await change(customer, { first_name: 'Grace' });
+    expect(after.created_at).toBe(customer.created_at);
+    expect(Date.parse(after.updated_at)).toBeGreaterThan(Date.parse(customer.updated_at));
+  });
+
+  it('CUST-54 ignore fields that are not written', async () => {
+    const fields = {
+      id: 1,
+      account_id: 1,
+      stamp_count: 50,
+      customer_cards: [{}],
+      created_at: '2000-01-01',
+      updated_at: '2000-01-01',
+      whatever: {},
+    };
+    const made = await create(fields);
+    expect(made).toMatchObject({ account_id: store.accountId, stamp_count: 0, customer_cards: [] });
+    expect(made).not.toHaveProperty('whatever');
+    expect(await change(made, fields)).toEqual(made);
+  });
+
+  it('CUST-55 stay as they are when a change is refused', async () => {
+    const holder = await create();
+    const customer = await create({ metadata: { a: 1 } });
+    expectRefused(await patch(customer, { last_name: 'New', email: holder.email }), 'email');
+    expectRefused(await patch(customer, { last_name: 'New', metadata: [] }), 'metadata');
+    expectRefused(await patch(customer, { last_name: 'New', email: null }), 'base');
+    expect(await show(customer)).toEqual(customer);
+  });
+});
