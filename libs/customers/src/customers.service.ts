@@ -38,14 +38,17 @@ export class CustomersService {
     );
     const count = total?.count ?? 0;
     const skipped = (page - 1) * items;
-    // The ids alone come from an index, however far back the page is; whole rows only of the page.
+    const left = Math.max(0, count - skipped);
+    // From the nearer end, and the ids alone, which come from an index: whole rows only of the page.
+    const [order, offset] =
+      skipped <= left ? ['desc', skipped] : ['asc', Math.max(0, left - items)];
     const rows: CustomerRow[] =
-      skipped >= count
+      left === 0
         ? []
         : await this.source.query(
             `select p.state from customers p where p.id = any (array(
                select c.id from customers c where ${where}
-               order by c.id desc limit ${items} offset ${skipped}))
+               order by c.id ${order} limit ${Math.min(items, left)} offset ${offset}))
              order by p.id desc`,
             values,
           );
