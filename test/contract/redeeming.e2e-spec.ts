@@ -253,3 +253,40 @@ describe('a redemption', () => {
     });
   });
 });
+
+describe('a dry run', () => {
+  const tried = (path: string, reward_id: unknown, dry = 'true') =>
+    store.post<RedemptionJson>(`${path}/redeem?dry_run=${dry}`, { reward_id });
+
+  it('REDEEM-22 answers the same and stores nothing', async () => {
+    const { path, reward_id } = await holding(5, [3]);
+    const before = (await service.running.history()).length;
+    const shown = await store.get(path);
+    const dry = await tried(path, reward_id);
+    expect([dry.status, dry.headers.get('x-dry-run')]).toEqual([200, 'true']);
+    expect((await store.get(path)).body).toEqual(shown.body);
+    expect((await service.running.history()).length).toBe(before);
+    const real = await redeem(path, { reward_id });
+    expect(real.headers.get('x-dry-run')).toBeNull();
+    const { id, redeemed_at } = real.body.redemption;
+    expect({ ...dry.body.redemption, id, redeemed_at }).toEqual(real.body.redemption);
+  });
+
+  it('REDEEM-23 is refused as the redemption itself would be', async () => {
+    const { path, reward_id, reward } = await holding(2, [3]);
+    expectRefused(await tried(path, 'x'), 'reward_id');
+    expectRefused(await tried(path, reward_id), 'base', 'insufficient_stamps');
+    await store.patch(reward, { reward: { active: false } });
+    expectRefused(await tried(path, reward_id), 'base', 'reward_inactive');
+    expectFailure(await tried(path, 999_999_999), 404, 'not_found');
+    expectFailure(await tried(`${path}999`, reward_id), 404, 'not_found');
+  });
+
+  it('REDEEM-24 is true or false', async () => {
+    const { path, reward_id } = await holding(6, [3]);
+    for (const dry of ['yes', '']) expectRefused(await tried(path, reward_id, dry), 'dry_run');
+    expect(await balance(path)).toBe(6);
+    expect((await tried(path, reward_id, 'false')).status).toBe(200);
+    expect(await balance(path)).toBe(3);
+  });
+});

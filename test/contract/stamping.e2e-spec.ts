@@ -354,6 +354,61 @@ describe('limits of a card', () => {
   });
 });
 
+describe('a dry run', () => {
+  const tried = (path: string, body: object, dry = 'true') =>
+    store.post<CustomerCardDetailJson>(`${path}/stamp?dry_run=${dry}`, { stamps: 1, ...body });
+
+  it('STAMP-38 answers the same and stores nothing', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path } = await enrol(own, { rewards: [2] });
+    const before = (await service.running.history()).length;
+    const shown = await own.get(path);
+    const dry = await own.post<CustomerCardDetailJson>(`${path}/stamp?dry_run=true`, { stamps: 3 });
+    expect([dry.status, dry.headers.get('x-dry-run'), dry.body.stamps_count]).toEqual([
+      200,
+      'true',
+      3,
+    ]);
+    expect((await own.get(path)).body).toEqual(shown.body);
+    expect((await service.running.history()).length).toBe(before);
+    const real = await own.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 3 });
+    expect(real.headers.get('x-dry-run')).toBeNull();
+    const { updated_at } = real.body;
+    expect({ ...dry.body, updated_at }).toEqual(real.body);
+    const told = (await sentSoFar(own, path, receiver)).map(({ type }) => type);
+    expect(told.filter((type) => type === 'stamp.earned')).toHaveLength(1);
+  });
+
+  it('STAMP-39 is refused as the deed itself would be', async () => {
+    const { path, card } = await enrol(store, { card: { max_stamps_per_request: 2 } });
+    expectRefused(await tried(path, { stamps: 0 }), 'stamps');
+    expectLimited(await tried(path, { stamps: 3 }));
+    await changeCard(card.id, { expires_at: PAST });
+    expectRefused(await tried(path, {}), 'base', 'card_expired');
+    expectFailure(await tried(`${path}999`, {}), 404, 'not_found');
+  });
+
+  it('STAMP-40 leaves a receipt number unused', async () => {
+    const { path } = await enrol(store);
+    const external_ref = `dry ${path}`;
+    expect((await tried(path, { external_ref })).status).toBe(200);
+    expect((await stamp(path, { stamps: 2, external_ref })).body.stamps_count).toBe(2);
+    const repeated = await tried(path, { stamps: 2, external_ref });
+    expect([repeated.status, repeated.body.stamps_count]).toEqual([200, 2]);
+  });
+
+  it('STAMP-41 is true or false', async () => {
+    const { path } = await enrol(store);
+    for (const dry of ['yes', 'on', '2']) expectRefused(await tried(path, {}, dry), 'dry_run');
+    expect(await balance(path)).toBe(0);
+    expect((await tried(path, {}, '1')).headers.get('x-dry-run')).toBe('true');
+    expect(await balance(path)).toBe(0);
+    for (const dry of ['false', '0']) expect((await tried(path, {}, dry)).status).toBe(200);
+    expect(await balance(path)).toBe(2);
+  });
+});
+
 describe('a stamping', () => {
   it('STAMP-35 sends stamp.earned once', async () => {
     const own = await service.newStore();

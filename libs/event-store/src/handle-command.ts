@@ -218,7 +218,7 @@ export class CommandPipeline {
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
       const { claims = [], releases = [], starts = [] } = decision;
       const alone = claims.length + releases.length + starts.length > 0;
-      const { keyed, ...origin } = command.context;
+      const { keyed, dryRun, ...origin } = command.context;
       const meta: EventMeta = {
         ...origin,
         occurredAt: (command.occurredAt ?? now).toISOString(),
@@ -247,6 +247,7 @@ export class CommandPipeline {
         now,
         started: <T>({ table }: { table: string }) => states.get(table) as T | undefined,
       });
+      if (dryRun) return { settle: () => pending.resolve(told), alone: false };
       if (main.recorded.length === 0) {
         if (alone) throw new Error('claims and new streams need an event that says why');
         return { settle: () => pending.resolve(told), alone };

@@ -18,8 +18,8 @@ export type KeyedRequest = {
 /** Who does what where. `accountId` is the store that the caller was let into. */
 type Origin = { accountId: number; actor: Actor; channel: Channel; requestId: string };
 
-/** What a command knows about its caller. */
-export type CommandContext = Origin & { keyed?: KeyedRequest };
+/** What a command knows about its caller. A dry run is decided and answered like any other, and not written. */
+export type CommandContext = Origin & { keyed?: KeyedRequest; dryRun?: boolean };
 
 /** Stands in every event (contract section 11). Times are ISO 8601, UTC. */
 export type EventMeta = Origin & {

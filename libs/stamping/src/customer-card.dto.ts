@@ -47,6 +47,10 @@ const passUrl = (platform: string) =>
     example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
   });
 
+export const deedQuery = z.object({
+  dry_run: orDefault(boolean(), false).describe('True: the same answer, and nothing is stored'),
+});
+
 const listShape = {
   id: z.int(),
   uuid: z.string().meta({ format: 'uuid', example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01' }),

@@ -1,5 +1,6 @@
-import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
@@ -11,6 +12,7 @@ import {
   circumstancesOf,
   customerCardAnswer,
   customerCardDetailAnswer,
+  deedQuery,
   enrolDto,
   redeemDto,
   redemptionAnswer,
@@ -106,6 +108,7 @@ export class CustomerCardsController {
     description:
       'Sends stamp.earned, and reward.unlocked for each reward that comes within reach. The same external_ref again repeats the first answer and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
+    query: deedQuery,
     body: stampDto,
     status: 200,
     answer: customerCardDetailAnswer,
@@ -114,14 +117,20 @@ export class CustomerCardsController {
   async stamp(
     @Context() context: CommandContext,
     @Param() path: Path,
+    @Query() query: unknown,
     @Body() body: unknown,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CustomerCardDetailJson> {
     const ids = idsOf(path);
-    const input = await readBody(stampDto, body, {
-      record: () => this.customerCards.find(context.accountId, ids),
-    });
+    const record = () => this.customerCards.find(context.accountId, ids);
+    const { dry_run: dryRun } = await readBody(deedQuery, query, { record });
+    if (dryRun) reply.header('x-dry-run', 'true');
+    const input = await readBody(stampDto, body, { record });
     return this.commands.execute(
-      new StampCustomerCard(context, ids, { ...circumstancesOf(input), stamps: input.stamps }),
+      new StampCustomerCard({ ...context, dryRun }, ids, {
+        ...circumstancesOf(input),
+        stamps: input.stamps,
+      }),
     );
   }
 
@@ -132,6 +141,7 @@ export class CustomerCardsController {
     summary: 'Hand over a reward and take its stamps off',
     description: 'Sends reward.redeemed. The same external_ref again repeats the first answer.',
     path: ['account_id', 'customer_id', 'id'],
+    query: deedQuery,
     body: redeemDto,
     status: 200,
     answer: redemptionAnswer,
@@ -140,14 +150,20 @@ export class CustomerCardsController {
   async redeem(
     @Context() context: CommandContext,
     @Param() path: Path,
+    @Query() query: unknown,
     @Body() body: unknown,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
     const ids = idsOf(path);
-    const input = await readBody(redeemDto, body, {
-      record: () => this.customerCards.find(context.accountId, ids),
-    });
+    const record = () => this.customerCards.find(context.accountId, ids);
+    const { dry_run: dryRun } = await readBody(deedQuery, query, { record });
+    if (dryRun) reply.header('x-dry-run', 'true');
+    const input = await readBody(redeemDto, body, { record });
     return this.commands.execute(
-      new RedeemReward(context, ids, { ...circumstancesOf(input), rewardId: input.reward_id }),
+      new RedeemReward({ ...context, dryRun }, ids, {
+        ...circumstancesOf(input),
+        rewardId: input.reward_id,
+      }),
     );
   }
 }
