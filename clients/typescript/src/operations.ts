@@ -5,6 +5,7 @@ export const operations = {
   getStatus: { method: 'GET', path: '/api/v1/status' },
   listAccounts: { method: 'GET', path: '/api/v1/accounts' },
   getAccount: { method: 'GET', path: '/api/v1/accounts/{account_id}' },
+  updateAccount: { method: 'PATCH', path: '/api/v1/accounts/{account_id}' },
   listCards: { method: 'GET', path: '/api/v1/accounts/{account_id}/cards' },
   createCard: { method: 'POST', path: '/api/v1/accounts/{account_id}/cards' },
   getCard: { method: 'GET', path: '/api/v1/accounts/{account_id}/cards/{id}' },
@@ -18,6 +19,10 @@ export const operations = {
   deleteReward: { method: 'DELETE', path: '/api/v1/accounts/{account_id}/rewards/{id}' },
   listCustomerCards: {
     method: 'GET',
+    path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards',
+  },
+  enrolCustomer: {
+    method: 'POST',
     path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards',
   },
   getCustomerCard: {
@@ -35,6 +40,17 @@ export const operations = {
   listCustomers: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers' },
   createCustomer: { method: 'POST', path: '/api/v1/accounts/{account_id}/customers' },
   getCustomer: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers/{id}' },
+  updateCustomer: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/customers/{id}' },
+  listLocations: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations' },
+  createLocation: { method: 'POST', path: '/api/v1/accounts/{account_id}/locations' },
+  getLocation: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations/{id}' },
+  updateLocation: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/locations/{id}' },
+  deleteLocation: { method: 'DELETE', path: '/api/v1/accounts/{account_id}/locations/{id}' },
+  listPosters: { method: 'GET', path: '/api/v1/accounts/{account_id}/posters' },
+  createPoster: { method: 'POST', path: '/api/v1/accounts/{account_id}/posters' },
+  getPoster: { method: 'GET', path: '/api/v1/accounts/{account_id}/posters/{id}' },
+  updatePoster: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/posters/{id}' },
+  deletePoster: { method: 'DELETE', path: '/api/v1/accounts/{account_id}/posters/{id}' },
   listWebhookSubscriptions: {
     method: 'GET',
     path: '/api/v1/accounts/{account_id}/webhook_subscriptions',
@@ -47,8 +63,37 @@ export const operations = {
     method: 'GET',
     path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}',
   },
+  updateWebhookSubscription: {
+    method: 'PATCH',
+    path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}',
+  },
   deleteWebhookSubscription: {
     method: 'DELETE',
     path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}',
   },
+  testWebhookSubscription: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}/test',
+  },
+  rotateWebhookSecret: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}/rotate_secret',
+  },
+  listWebhookDeliveries: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries',
+  },
+  getWebhookDelivery: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries/{id}',
+  },
+  redeliverWebhook: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries/{id}/redeliver',
+  },
+  replayWebhooks: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/replay',
+  },
+  listEvents: { method: 'GET', path: '/api/v1/accounts/{account_id}/events' },
 } as const;

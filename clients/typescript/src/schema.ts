@@ -49,7 +49,8 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /** Change what is named */
+    patch: operations['updateAccount'];
     trace?: never;
   };
   '/api/v1/accounts/{account_id}/cards': {
@@ -169,7 +170,11 @@ export interface paths {
     /** A customer's cards, by id */
     get: operations['listCustomerCards'];
     put?: never;
-    post?: never;
+    /**
+     * Enrol a customer on a card, with its welcome stamps
+     * @description Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for what they reach. A customer has at most one card of each template.
+     */
+    post: operations['enrolCustomer'];
     delete?: never;
     options?: never;
     head?: never;
@@ -265,7 +270,97 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
+    /**
+     * Change what is named
+     * @description Keys of metadata are merged and external_references added to what is there. Sends customer.updated, unless only external_references changed.
+     */
+    patch: operations['updateCustomer'];
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/locations': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A store's locations, by id */
+    get: operations['listLocations'];
+    put?: never;
+    /**
+     * Add a location
+     * @description Its coordinates are looked up in the background: geocode_status is pending.
+     */
+    post: operations['createLocation'];
+    delete?: never;
+    options?: never;
+    head?: never;
     patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/locations/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** One location */
+    get: operations['getLocation'];
+    put?: never;
+    post?: never;
+    /** Remove a location; what happened there stays on record */
+    delete: operations['deleteLocation'];
+    options?: never;
+    head?: never;
+    /**
+     * Change what is named
+     * @description A changed address takes the coordinates away until it has been looked up.
+     */
+    patch: operations['updateLocation'];
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/posters': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A store's posters, by id */
+    get: operations['listPosters'];
+    put?: never;
+    /**
+     * Make a poster for a card
+     * @description The card's name and colours are copied: changing the card later leaves it alone.
+     */
+    post: operations['createPoster'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/posters/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** One poster */
+    get: operations['getPoster'];
+    put?: never;
+    post?: never;
+    /** Take a poster down: its signup URL ends */
+    delete: operations['deletePoster'];
+    options?: never;
+    head?: never;
+    /**
+     * Change what is named
+     * @description The result is what has to be consistent. With a mode that collects one contact, that one is required and the other is not; asking for anything else is refused. Back with both, what was required stays so.
+     */
+    patch: operations['updatePoster'];
     trace?: never;
   };
   '/api/v1/accounts/{account_id}/webhook_subscriptions': {
@@ -299,6 +394,138 @@ export interface paths {
     post?: never;
     /** Delete a webhook subscription; what is still to be delivered to it goes with it */
     delete: operations['deleteWebhookSubscription'];
+    options?: never;
+    head?: never;
+    /** Change what is named; enabled pauses and resumes */
+    patch: operations['updateWebhookSubscription'];
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}/test': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send a signed webhook.test now
+     * @description Sent once, also while disabled. It counts for nothing.
+     */
+    post: operations['testWebhookSubscription'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}/rotate_secret': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Replace the signing secret at once */
+    post: operations['rotateWebhookSecret'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What was and is to be sent to a subscription, newest first */
+    get: operations['listWebhookDeliveries'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** One delivery with every attempt */
+    get: operations['getWebhookDelivery'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries/{id}/redeliver': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send a delivery once more, now
+     * @description With the same webhook-id and bytes. The attempt appears among those of the delivery as soon as it is over.
+     */
+    post: operations['redeliverWebhook'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/replay': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send the events of a time again
+     * @description Also those that happened while the subscription was disabled or before it was made, for as long as they are kept. They keep their ids, so that receivers can drop what they have already.
+     */
+    post: operations['replayWebhooks'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Catch up on a store's events, oldest first
+     * @description The same envelopes as webhooks carry, whether or not there is a subscription. Go on with the id of the last one as after.
+     */
+    get: operations['listEvents'];
+    put?: never;
+    post?: never;
+    delete?: never;
     options?: never;
     head?: never;
     patch?: never;
@@ -779,19 +1006,6 @@ export interface components {
       /** @description What the barcode holds */
       code: string;
     };
-    CustomerCardCreated: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
-      id: string;
-      /** @constant */
-      type: 'customer_card.created';
-      /**
-       * Format: date-time
-       * @description When the event was recorded
-       */
-      timestamp: string;
-      account_id: number;
-      data: components['schemas']['CustomerCardCreatedData'];
-    };
     CustomerCardCreatedData: {
       id: number;
       /** Format: uuid */
@@ -826,6 +1040,19 @@ export interface components {
       }[];
       customer: components['schemas']['EventCustomer'];
     };
+    CustomerCardCreatedEvent: {
+      /** @description The same at every attempt, so that duplicates can be dropped */
+      id: string;
+      /** @constant */
+      type: 'customer_card.created';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      account_id: number;
+      data: components['schemas']['CustomerCardCreatedData'];
+    };
     CustomerCardDetail: {
       id: number;
       /** Format: uuid */
@@ -859,18 +1086,35 @@ export interface components {
         stamps_required: number;
       }[];
     };
-    CustomerCreated: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
-      id: string;
-      /** @constant */
-      type: 'customer.created';
-      /**
-       * Format: date-time
-       * @description When the event was recorded
-       */
-      timestamp: string;
-      account_id: number;
-      data: components['schemas']['CustomerCreatedData'];
+    CustomerCardInput: {
+      card_id: number;
+    };
+    CustomerChanges: {
+      first_name?: string;
+      last_name?: string | null;
+      /** Format: email */
+      email?: string | null;
+      /** @description With + it becomes E.164, without it only its digits are kept */
+      phone?: string | null;
+      /** Format: date */
+      birthday?: string | null;
+      /** @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB */
+      metadata?: {
+        [key: string]: unknown;
+      };
+      external_references?: {
+        source: string;
+        external_id: string | number;
+        /**
+         * @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB
+         * @default {}
+         */
+        metadata?: {
+          [key: string]: unknown;
+        };
+      }[];
+      marketing_consent?: boolean;
+      sms_consent?: boolean;
     };
     CustomerCreatedData: {
       id: number;
@@ -907,6 +1151,19 @@ export interface components {
       /** @enum {string} */
       source: 'poster' | 'app' | 'import' | 'api';
     };
+    CustomerCreatedEvent: {
+      /** @description The same at every attempt, so that duplicates can be dropped */
+      id: string;
+      /** @constant */
+      type: 'customer.created';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      account_id: number;
+      data: components['schemas']['CustomerCreatedData'];
+    };
     CustomerInput: {
       first_name: string;
       /** @default null */
@@ -926,7 +1183,10 @@ export interface components {
        * @default null
        */
       birthday?: string | null;
-      /** @default {} */
+      /**
+       * @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB
+       * @default {}
+       */
       metadata?: {
         [key: string]: unknown;
       };
@@ -946,7 +1206,7 @@ export interface components {
         pages: number;
       };
     };
-    CustomerUpdated: {
+    CustomerUpdatedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
       /** @constant */
@@ -971,6 +1231,28 @@ export interface components {
         };
         marketing_consent?: boolean;
         sms_consent?: boolean;
+      };
+    };
+    Envelope: {
+      id: string;
+      /** @enum {string} */
+      type:
+        | 'customer.created'
+        | 'customer.updated'
+        | 'customer_card.created'
+        | 'stamp.earned'
+        | 'stamp.removed'
+        | 'reward.unlocked'
+        | 'reward.redeemed';
+      /** Format: date-time */
+      timestamp: string;
+      account_id: number;
+      data: {
+        [key: string]: unknown;
+      };
+      /** @description On customer.updated only */
+      previous_attributes?: {
+        [key: string]: unknown;
       };
     };
     Error: {
@@ -1030,6 +1312,132 @@ export interface components {
       last_name: string | null;
       email: string | null;
       phone: string | null;
+    };
+    Location: {
+      id: number;
+      account_id: number;
+      name: string;
+      address: string;
+      latitude: number | null;
+      longitude: number | null;
+      /**
+       * @description What looking the address up has come to; coordinates come with ok
+       * @enum {string}
+       */
+      geocode_status: 'pending' | 'ok' | 'not_found' | 'failed';
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    LocationChanges: {
+      name?: string;
+      address?: string;
+    };
+    LocationInput: {
+      name: string;
+      address: string;
+    };
+    Poster: {
+      id: number;
+      account_id: number;
+      card_id: number;
+      title: string;
+      /** @enum {string} */
+      paper_size: 'a4' | 'a5' | 'a6' | 'letter';
+      primary_color: string;
+      text_color: string;
+      secondary_color: string;
+      /** @description Whether the signup URL is live */
+      active: boolean;
+      /** @enum {string} */
+      contact_collection_mode: 'email_and_phone' | 'email_only' | 'phone_only';
+      collect_email: boolean;
+      collect_phone: boolean;
+      /** @description Where neither contact is required, one of them has to be given all the same */
+      require_email: boolean;
+      require_phone: boolean;
+      require_birthday: boolean;
+      minimum_age: number | null;
+      signup_url: string;
+      /** @description What the QR code says */
+      qr_code_url: string;
+      /** @description The poster on screen */
+      display_url: string;
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    PosterChanges: {
+      title?: string;
+      /** @enum {string} */
+      paper_size?: 'a4' | 'a5' | 'a6' | 'letter';
+      primary_color?: string;
+      text_color?: string;
+      secondary_color?: string;
+      active?: boolean;
+      /** @enum {string} */
+      contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only';
+      /** @description The only contact collected is required, and no other can be; follows the mode when left out */
+      require_email?: boolean;
+      /** @description The only contact collected is required, and no other can be; follows the mode when left out */
+      require_phone?: boolean;
+      require_birthday?: boolean;
+      /** @description Years; only with require_birthday */
+      minimum_age?: number | null;
+    };
+    PosterInput: {
+      card_id: number;
+      /**
+       * @description Null: the card's name
+       * @default null
+       */
+      title?: string | null;
+      /**
+       * @default a4
+       * @enum {string}
+       */
+      paper_size?: 'a4' | 'a5' | 'a6' | 'letter';
+      /**
+       * @description Null: the card's card_color
+       * @default null
+       */
+      primary_color?: string | null;
+      /**
+       * @description Null: the card's text_color
+       * @default null
+       */
+      text_color?: string | null;
+      /**
+       * @description Null: the card's stamp_background_color
+       * @default null
+       */
+      secondary_color?: string | null;
+      /** @default true */
+      active?: boolean;
+      /**
+       * @default email_and_phone
+       * @enum {string}
+       */
+      contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only';
+      /**
+       * @description The only contact collected is required, and no other can be. Null: with both contacts true
+       * @default null
+       */
+      require_email?: boolean | null;
+      /**
+       * @description The only contact collected is required, and no other can be. Null: with both contacts false
+       * @default null
+       */
+      require_phone?: boolean | null;
+      /** @default false */
+      require_birthday?: boolean;
+      /**
+       * @description Years; only with require_birthday
+       * @default null
+       */
+      minimum_age?: number | null;
     };
     Problem: {
       /** @description What went wrong, for people */
@@ -1158,19 +1566,6 @@ export interface components {
       /** @default true */
       active?: boolean;
     };
-    RewardRedeemed: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
-      id: string;
-      /** @constant */
-      type: 'reward.redeemed';
-      /**
-       * Format: date-time
-       * @description When the event was recorded
-       */
-      timestamp: string;
-      account_id: number;
-      data: components['schemas']['RewardRedeemedData'];
-    };
     RewardRedeemedData: {
       /** @description The redemption */
       id: number;
@@ -1187,18 +1582,18 @@ export interface components {
       card_name: string;
       customer: components['schemas']['EventCustomer'];
     };
-    RewardUnlocked: {
+    RewardRedeemedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
       /** @constant */
-      type: 'reward.unlocked';
+      type: 'reward.redeemed';
       /**
        * Format: date-time
        * @description When the event was recorded
        */
       timestamp: string;
       account_id: number;
-      data: components['schemas']['RewardUnlockedData'];
+      data: components['schemas']['RewardRedeemedData'];
     };
     RewardUnlockedData: {
       customer_id: number;
@@ -1214,18 +1609,25 @@ export interface components {
       };
       customer: components['schemas']['EventCustomer'];
     };
-    StampEarned: {
+    RewardUnlockedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
       /** @constant */
-      type: 'stamp.earned';
+      type: 'reward.unlocked';
       /**
        * Format: date-time
        * @description When the event was recorded
        */
       timestamp: string;
       account_id: number;
-      data: components['schemas']['StampEarnedData'];
+      data: components['schemas']['RewardUnlockedData'];
+    };
+    SecretRotation: {
+      /**
+       * @description For so long the old secret signs beside the new one
+       * @default 0
+       */
+      grace_seconds?: number;
     };
     StampEarnedData: {
       customer_id: number;
@@ -1245,6 +1647,19 @@ export interface components {
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many were added */
       stamps: number;
+    };
+    StampEarnedEvent: {
+      /** @description The same at every attempt, so that duplicates can be dropped */
+      id: string;
+      /** @constant */
+      type: 'stamp.earned';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      account_id: number;
+      data: components['schemas']['StampEarnedData'];
     };
     StampInput: {
       stamps: number;
@@ -1269,19 +1684,6 @@ export interface components {
        */
       source?: 'api' | 'pos';
     };
-    StampRemoved: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
-      id: string;
-      /** @constant */
-      type: 'stamp.removed';
-      /**
-       * Format: date-time
-       * @description When the event was recorded
-       */
-      timestamp: string;
-      account_id: number;
-      data: components['schemas']['StampRemovedData'];
-    };
     StampRemovedData: {
       customer_id: number;
       customer_card_id: number;
@@ -1300,6 +1702,19 @@ export interface components {
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many were taken off */
       stamps: number;
+    };
+    StampRemovedEvent: {
+      /** @description The same at every attempt, so that duplicates can be dropped */
+      id: string;
+      /** @constant */
+      type: 'stamp.removed';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      account_id: number;
+      data: components['schemas']['StampRemovedData'];
     };
     Status: {
       /** @constant */
@@ -1327,6 +1742,10 @@ export interface components {
         /** Format: uri */
         policy_url: string;
         signalling: string;
+        /** Format: date-time */
+        deprecation_date?: string;
+        /** Format: date-time */
+        sunset_date?: string;
       };
     };
     Store: {
@@ -1346,6 +1765,112 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+    };
+    StoreChanges: {
+      name?: string;
+      /** @description The public name; null: the name */
+      store_name?: string | null;
+      /** @description IANA name; days and birthdays are counted in it */
+      time_zone?: string;
+      /** @description BCP 47 language tag */
+      locale?: string;
+    };
+    WebhookDelivery: {
+      id: number;
+      /** @description The webhook-id, the same at every attempt */
+      event_id: string;
+      /** @enum {string} */
+      type:
+        | 'customer.created'
+        | 'customer.updated'
+        | 'customer_card.created'
+        | 'stamp.earned'
+        | 'stamp.removed'
+        | 'reward.unlocked'
+        | 'reward.redeemed';
+      /** @enum {string} */
+      status: 'pending' | 'delivered' | 'failed' | 'cancelled';
+      attempts_count: number;
+      /**
+       * Format: date-time
+       * @description While it is pending
+       */
+      next_attempt_at: string | null;
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      delivered_at: string | null;
+    };
+    WebhookDeliveryDetail: {
+      id: number;
+      /** @description The webhook-id, the same at every attempt */
+      event_id: string;
+      /** @enum {string} */
+      type:
+        | 'customer.created'
+        | 'customer.updated'
+        | 'customer_card.created'
+        | 'stamp.earned'
+        | 'stamp.removed'
+        | 'reward.unlocked'
+        | 'reward.redeemed';
+      /** @enum {string} */
+      status: 'pending' | 'delivered' | 'failed' | 'cancelled';
+      attempts_count: number;
+      /**
+       * Format: date-time
+       * @description While it is pending
+       */
+      next_attempt_at: string | null;
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      delivered_at: string | null;
+      attempts: {
+        attempt: number;
+        /** @enum {string} */
+        kind: 'scheduled' | 'manual';
+        /** Format: date-time */
+        at: string;
+        /** @description The HTTP status that was answered */
+        status: number | null;
+        duration_ms: number;
+        error: string | null;
+        /** @description The first KiB of the answer */
+        response_excerpt: string | null;
+      }[];
+    };
+    WebhookReplay: {
+      /**
+       * Format: date-time
+       * @description Events recorded then or later
+       */
+      from: string;
+      /**
+       * Format: date-time
+       * @description and before; without it, until now
+       * @default null
+       */
+      to?: string | null;
+      /**
+       * @description Only these of what the subscription gets
+       * @default null
+       */
+      types?:
+        | (
+            | 'customer.created'
+            | 'customer.updated'
+            | 'customer_card.created'
+            | 'stamp.earned'
+            | 'stamp.removed'
+            | 'reward.unlocked'
+            | 'reward.redeemed'
+          )[]
+        | null;
+    };
+    WebhookReplayed: {
+      /** @description Events of that time that will be sent */
+      matched: number;
     };
     WebhookSubscription: {
       id: number;
@@ -1380,6 +1905,43 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+    };
+    WebhookSubscriptionChanges: {
+      /** @description Replaces the list */
+      events?: (
+        | 'customer.created'
+        | 'customer.updated'
+        | 'customer_card.created'
+        | 'stamp.earned'
+        | 'stamp.removed'
+        | 'reward.unlocked'
+        | 'reward.redeemed'
+        | '*'
+      )[];
+      /**
+       * @description The same as events with one entry
+       * @enum {string|null}
+       */
+      event?:
+        | 'customer.created'
+        | 'customer.updated'
+        | 'customer_card.created'
+        | 'stamp.earned'
+        | 'stamp.removed'
+        | 'reward.unlocked'
+        | 'reward.redeemed'
+        | '*'
+        | null;
+      /**
+       * Format: uri
+       * @description Publicly reachable https URL
+       */
+      target_url?: string;
+      description?: string | null;
+      /** @enum {string} */
+      payload_format?: 'envelope' | 'flat';
+      /** @description false pauses, true resumes */
+      enabled?: boolean;
     };
     WebhookSubscriptionInput: {
       /**
@@ -1465,6 +2027,20 @@ export interface components {
       secret: string;
     };
     WebhookTest: {
+      /** @description The URL answered 2xx */
+      delivered: boolean;
+      /** @description The HTTP status that it answered */
+      status: number | null;
+      /** @description The webhook-id of the test event */
+      event_id: string;
+      /** @description Why delivery failed */
+      error: string | null;
+    };
+    WebhookTestData: {
+      subscription_id: number;
+      message: string;
+    };
+    WebhookTestEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
       /** @constant */
@@ -1476,10 +2052,6 @@ export interface components {
       timestamp: string;
       account_id: number;
       data: components['schemas']['WebhookTestData'];
-    };
-    WebhookTestData: {
-      subscription_id: number;
-      message: string;
     };
   };
   responses: {
@@ -1599,10 +2171,6 @@ export interface components {
     IdempotencyKey: string;
     /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
     RequestId: string;
-    /** @description Elements a page. Without limit and cursor the whole list is answered. */
-    Limit: number;
-    /** @description Where the page begins: out of the Link header of the one before. */
-    Cursor: string;
   };
   requestBodies: never;
   headers: never;
@@ -1640,10 +2208,10 @@ export interface operations {
   listAccounts: {
     parameters: {
       query?: {
-        /** @description Elements a page. Without limit and cursor the whole list is answered. */
-        limit?: components['parameters']['Limit'];
-        /** @description Where the page begins: out of the Link header of the one before. */
-        cursor?: components['parameters']['Cursor'];
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
       };
       header?: {
         /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
@@ -1702,15 +2270,59 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  updateAccount: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          account: components['schemas']['StoreChanges'];
+        };
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Store'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
   listCards: {
     parameters: {
       query?: {
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
         /** @description Blank or anything else: active */
         scope?: 'active' | 'archived' | 'all';
-        /** @description Elements a page. Without limit and cursor the whole list is answered. */
-        limit?: components['parameters']['Limit'];
-        /** @description Where the page begins: out of the Link header of the one before. */
-        cursor?: components['parameters']['Cursor'];
       };
       header?: {
         /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
@@ -1943,13 +2555,13 @@ export interface operations {
   listRewards: {
     parameters: {
       query?: {
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
-        /** @description Elements a page. Without limit and cursor the whole list is answered. */
-        limit?: components['parameters']['Limit'];
-        /** @description Where the page begins: out of the Link header of the one before. */
-        cursor?: components['parameters']['Cursor'];
       };
       header?: {
         /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
@@ -2141,10 +2753,10 @@ export interface operations {
   listCustomerCards: {
     parameters: {
       query?: {
-        /** @description Elements a page. Without limit and cursor the whole list is answered. */
-        limit?: components['parameters']['Limit'];
-        /** @description Where the page begins: out of the Link header of the one before. */
-        cursor?: components['parameters']['Cursor'];
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
       };
       header?: {
         /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
@@ -2170,6 +2782,49 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  enrolCustomer: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        customer_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['CustomerCardInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CustomerCardDetail'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
@@ -2211,7 +2866,10 @@ export interface operations {
   };
   stampCustomerCard: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description True: the same answer, and nothing is stored */
+        dry_run?: boolean;
+      };
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
@@ -2255,7 +2913,10 @@ export interface operations {
   };
   redeemReward: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description True: the same answer, and nothing is stored */
+        dry_run?: boolean;
+      };
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
@@ -2418,15 +3079,453 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  updateCustomer: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          customer: components['schemas']['CustomerChanges'];
+        };
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Customer'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listLocations: {
+    parameters: {
+      query?: {
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
+      };
+      header?: {
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Location'][];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  createLocation: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          location: components['schemas']['LocationInput'];
+        };
+      };
+    };
+    responses: {
+      /** @description Done */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Location'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  getLocation: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Location'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  deleteLocation: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done, with no body */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  updateLocation: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          location: components['schemas']['LocationChanges'];
+        };
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Location'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listPosters: {
+    parameters: {
+      query?: {
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
+        card_id?: number | null;
+        /** @description false or 0: only inactive; any other value: only active; blank: both */
+        active?: string;
+      };
+      header?: {
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Poster'][];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  createPoster: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          poster: components['schemas']['PosterInput'];
+        };
+      };
+    };
+    responses: {
+      /** @description Done */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Poster'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  getPoster: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Poster'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  deletePoster: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done, with no body */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  updatePoster: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          poster: components['schemas']['PosterChanges'];
+        };
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Poster'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
   listWebhookSubscriptions: {
     parameters: {
       query?: {
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
         /** @description Only subscriptions that list this event, or * */
         event?: string;
-        /** @description Elements a page. Without limit and cursor the whole list is answered. */
-        limit?: components['parameters']['Limit'];
-        /** @description Where the page begins: out of the Link header of the one before. */
-        cursor?: components['parameters']['Cursor'];
       };
       header?: {
         /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
@@ -2568,6 +3667,345 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  updateWebhookSubscription: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['WebhookSubscriptionChanges'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookSubscription'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  testWebhookSubscription: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookTest'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  rotateWebhookSecret: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['SecretRotation'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookSubscriptionWithSecret'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listWebhookDeliveries: {
+    parameters: {
+      query?: {
+        /** @description At most so many elements, and while there are more a Link to the next ones */
+        limit?: number | null;
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        cursor?: string | null;
+        status?: 'pending' | 'delivered' | 'failed' | 'cancelled' | null;
+        type?:
+          | 'customer.created'
+          | 'customer.updated'
+          | 'customer_card.created'
+          | 'stamp.earned'
+          | 'stamp.removed'
+          | 'reward.unlocked'
+          | 'reward.redeemed'
+          | null;
+        /** @description Made then or later */
+        from?: string | null;
+        /** @description Made before */
+        to?: string | null;
+      };
+      header?: {
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        subscription_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookDelivery'][];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  getWebhookDelivery: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        subscription_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookDeliveryDetail'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  redeliverWebhook: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        subscription_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookDeliveryDetail'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  replayWebhooks: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        subscription_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['WebhookReplay'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookReplayed'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listEvents: {
+    parameters: {
+      query?: {
+        /** @description The id of the last envelope seen; without it, from the oldest that is kept */
+        after?: string | null;
+        type?:
+          | 'customer.created'
+          | 'customer.updated'
+          | 'customer_card.created'
+          | 'stamp.earned'
+          | 'stamp.removed'
+          | 'reward.unlocked'
+          | 'reward.redeemed'
+          | null;
+        /** @description 100 where nothing is said */
+        limit?: number | null;
+      };
+      header?: {
+        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'][];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
   on_customer_created: {
     parameters: {
       query?: never;
@@ -2587,7 +4025,8 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['CustomerCreated'] | components['schemas']['CustomerCreatedData'];
+          | components['schemas']['CustomerCreatedEvent']
+          | components['schemas']['CustomerCreatedData'];
       };
     };
     responses: {
@@ -2633,7 +4072,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['CustomerUpdated'] | components['schemas']['Customer'];
+          components['schemas']['CustomerUpdatedEvent'] | components['schemas']['Customer'];
       };
     };
     responses: {
@@ -2679,7 +4118,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          | components['schemas']['CustomerCardCreated']
+          | components['schemas']['CustomerCardCreatedEvent']
           | components['schemas']['CustomerCardCreatedData'];
       };
     };
@@ -2726,7 +4165,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['StampEarned'] | components['schemas']['StampEarnedData'];
+          components['schemas']['StampEarnedEvent'] | components['schemas']['StampEarnedData'];
       };
     };
     responses: {
@@ -2772,7 +4211,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['StampRemoved'] | components['schemas']['StampRemovedData'];
+          components['schemas']['StampRemovedEvent'] | components['schemas']['StampRemovedData'];
       };
     };
     responses: {
@@ -2818,7 +4257,8 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['RewardUnlocked'] | components['schemas']['RewardUnlockedData'];
+          | components['schemas']['RewardUnlockedEvent']
+          | components['schemas']['RewardUnlockedData'];
       };
     };
     responses: {
@@ -2864,7 +4304,8 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['RewardRedeemed'] | components['schemas']['RewardRedeemedData'];
+          | components['schemas']['RewardRedeemedEvent']
+          | components['schemas']['RewardRedeemedData'];
       };
     };
     responses: {
@@ -2910,7 +4351,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['WebhookTest'] | components['schemas']['WebhookTestData'];
+          components['schemas']['WebhookTestEvent'] | components['schemas']['WebhookTestData'];
       };
     };
     responses: {

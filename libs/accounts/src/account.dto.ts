@@ -21,7 +21,10 @@ export const updateAccountDto = z
     time_zone: timeZone.optional(),
     locale: locale.optional(),
   })
-  .meta({ id: 'StoreChanges' });
+  .meta({
+    id: 'StoreChanges',
+    example: { store_name: 'Corner Café', time_zone: 'Europe/Berlin' },
+  });
 
 export const accountAnswer = z
   .object({

@@ -106,7 +106,7 @@ export const updateCustomerDto = z
     marketing_consent: boolean().optional(),
     sms_consent: boolean().optional(),
   })
-  .meta({ id: 'CustomerChanges' });
+  .meta({ id: 'CustomerChanges', example: { last_name: 'Berg', metadata: { milk: 'oat' } } });
 
 /** What stands beside the customer in the body of a creation. */
 export const enrolmentDto = z.object({

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#kernel/config.js';
+import type { ErrorCode } from './error.dto.js';
 import { isRetired, VERSION_POLICY } from './versioning.js';
 
 export const ERROR_CODES = '/docs/errors';
@@ -21,7 +22,7 @@ const POLICY = [
 ].join('; ');
 
 /** Every code that the error body can carry, for people; problem details point here by their type. */
-export const MEANINGS: Record<string, string> = {
+export const MEANINGS: Record<ErrorCode, string> = {
   unauthorized: 'The API token is missing or not in force.',
   rate_limited: 'Too many requests: wait as many seconds as Retry-After says.',
   version_sunset: 'This version of the API is retired.',

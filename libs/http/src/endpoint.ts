@@ -13,7 +13,7 @@ export const TAGS = {
   Locations: 'The physical shops of a store. Their addresses are looked up for the wallets.',
   Posters: 'Printed signup posters, each with a public signup URL.',
   'Webhook subscriptions': 'Where the events of a store are sent, signed.',
-  'Webhook deliveries': 'What was sent and what came back, and having it sent again.',
+  'Webhook deliveries': 'What was and is to be sent to a subscription, and sending it again.',
 } as const;
 
 export type EndpointSpec = {

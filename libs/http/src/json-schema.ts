@@ -56,6 +56,7 @@ export class JsonSchemas {
       );
     }
     if (Array.isArray(type) && type.includes('null')) return null;
+    if (schema['format'] === 'date-time') return '2026-03-01T12:00:00.000Z';
     switch (type) {
       case 'array':
         return [this.example(items as JsonSchema, io, `${path}[]`)];

@@ -178,20 +178,6 @@ export const PARAMETERS = {
     description: 'Comes back in the answer and stands in the history; anything unfit is replaced.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
-  Limit: {
-    name: 'limit',
-    in: 'query',
-    required: false,
-    description: 'Elements a page. Without limit and cursor the whole list is answered.',
-    schema: { type: 'integer', minimum: 1, maximum: 250 },
-  },
-  Cursor: {
-    name: 'cursor',
-    in: 'query',
-    required: false,
-    description: 'Where the page begins: out of the Link header of the one before.',
-    schema: { type: 'string' },
-  },
 };
 
 /** The refusals that operations share, by name. */
@@ -245,7 +231,6 @@ export function operationObject(
   const answer = spec.answer && schemas.of(spec.answer, 'output');
   const isList = !writes && spec.answer instanceof z.ZodArray;
   const query = queryParameters(spec.query, schemas);
-  const isPaged = isList && !query.some(({ name }) => name === 'limit');
   const statuses = [
     ...(spec.open ? [] : [401]),
     ...(spec.errors ?? []),
@@ -295,7 +280,6 @@ export function operationObject(
         example: pathIds[name],
       })),
       ...query,
-      ...(isPaged ? [parameterRef('Limit'), parameterRef('Cursor')] : []),
       ...(writes ? [parameterRef('IdempotencyKey')] : []),
       parameterRef('RequestId'),
     ],

@@ -3,13 +3,12 @@ import { z } from 'zod';
 import type { Config } from '#kernel/config.js';
 import { CONFIG } from '#database/database.module.js';
 import { Endpoint } from './endpoint.js';
+import { timestamp } from './fields.js';
 import { API } from './gate.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
-import { versioningJson } from './versioning.js';
+import { SIGNALLING, VERSION_POLICY, versioningJson } from './versioning.js';
 
 const AUTHENTICATION = 'Send Authorization: Bearer <API_TOKEN> with every request but this one.';
-const SIGNALLING =
-  'A version that is being retired sends Deprecation, Sunset and a Link with rel="deprecation" on every response.';
 
 const address = (path: string) =>
   z.string().meta({ format: 'uri', example: `https://inkpad.example${path}` });
@@ -31,10 +30,10 @@ const status = z
       current: z.literal('v1'),
       supported: z.array(z.string()).meta({ example: ['v1'] }),
       deprecated: z.array(z.string()).meta({ example: [] }),
-      policy_url: address('/docs/versioning'),
+      policy_url: address(VERSION_POLICY),
       signalling: z.string().meta({ example: SIGNALLING }),
-      deprecation_date: z.iso.datetime().optional(),
-      sunset_date: z.iso.datetime().optional(),
+      deprecation_date: timestamp.optional(),
+      sunset_date: timestamp.optional(),
     }),
   })
   .meta({ id: 'Status' });

@@ -2,6 +2,9 @@ import type { Config } from '#kernel/config.js';
 
 export const VERSION_POLICY = '/docs/versioning';
 
+export const SIGNALLING =
+  'A version that is being retired sends Deprecation, Sunset and a Link with rel="deprecation" on every response.';
+
 type Versions = Pick<Config, 'v1' | 'publicUrl'>;
 
 export type VersioningJson = {
@@ -51,8 +54,7 @@ export function versioningJson(versions: Versions, now: Date): VersioningJson {
     supported: isRetired(versions, now) ? [] : ['v1'],
     deprecated: deprecatedAt !== null && now >= deprecatedAt ? ['v1'] : [],
     policy_url: `${versions.publicUrl}${VERSION_POLICY}`,
-    signalling:
-      'A version that is being retired sends Deprecation, Sunset and a Link with rel="deprecation" on every response.',
+    signalling: SIGNALLING,
     ...(deprecatedAt && { deprecation_date: deprecatedAt.toISOString() }),
     ...(sunsetAt && { sunset_date: sunsetAt.toISOString() }),
   };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text } from '#http/fields.js';
+import { text, timestamp } from '#http/fields.js';
 import type { Location } from './location.js';
 
 const name = text({ example: 'Old Town' });
@@ -15,15 +15,16 @@ export const locationAnswer = z
   .object({
     id: z.int(),
     account_id: z.int(),
-    name: z.string(),
-    address: z.string(),
+    name: z.string().meta({ example: 'Old Town' }),
+    address: z.string().meta({ example: 'Marktplatz 1, 20095 Hamburg, Germany' }),
     latitude: z.number().nullable().meta({ example: 53.5503 }),
     longitude: z.number().nullable().meta({ example: 9.9929 }),
     geocode_status: z
       .enum(['pending', 'ok', 'not_found', 'failed'])
+      .meta({ example: 'ok' })
       .describe('What looking the address up has come to; coordinates come with ok'),
-    created_at: z.string(),
-    updated_at: z.string(),
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .meta({ id: 'Location' });
 

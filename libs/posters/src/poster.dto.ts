@@ -8,6 +8,7 @@ import {
   optional,
   orDefault,
   text,
+  timestamp,
 } from '#http/fields.js';
 import { rewardListQuery } from '#rewards/reward.dto.js';
 import { collectsEmail, collectsPhone, type NewPoster, type Poster } from './poster.js';
@@ -39,7 +40,10 @@ export const createPosterDto = z
     require_birthday: orDefault(boolean(), false),
     minimum_age: optional(minimumAge).describe(NEEDS_BIRTHDAY),
   })
-  .meta({ id: 'PosterInput' });
+  .meta({
+    id: 'PosterInput',
+    example: { card_id: 1, title: 'Collect stamps, get a coffee', paper_size: 'a4' },
+  });
 
 export const updatePosterDto = z
   .object({
@@ -55,7 +59,7 @@ export const updatePosterDto = z
     require_birthday: boolean().optional(),
     minimum_age: clearable(minimumAge).describe(NEEDS_BIRTHDAY),
   })
-  .meta({ id: 'PosterChanges' });
+  .meta({ id: 'PosterChanges', example: { paper_size: 'a5', active: false } });
 
 type Changes = z.infer<typeof updatePosterDto>;
 
@@ -87,7 +91,6 @@ export function posterAttributes(
   );
 }
 
-/** As for rewards (contract section 8). */
 /** The same filters and pages as rewards have. */
 export const posterListQuery = rewardListQuery;
 
@@ -96,11 +99,11 @@ export const posterAnswer = z
     id: z.int(),
     account_id: z.int(),
     card_id: z.int(),
-    title: z.string(),
+    title: z.string().meta({ example: 'Collect stamps, get a coffee' }),
     paper_size: z.enum(PAPER_SIZES),
-    primary_color: z.string(),
-    text_color: z.string(),
-    secondary_color: z.string(),
+    primary_color: z.string().meta({ example: '#6B4226' }),
+    text_color: z.string().meta({ example: '#FFFFFF' }),
+    secondary_color: z.string().meta({ example: '#FFFFFF' }),
     active: z.boolean().describe('Whether the signup URL is live'),
     contact_collection_mode: z.enum(COLLECTION_MODES),
     collect_email: z.boolean(),
@@ -108,20 +111,20 @@ export const posterAnswer = z
     require_email: z
       .boolean()
       .describe('Where neither contact is required, one of them has to be given all the same'),
-    require_phone: z.boolean(),
-    require_birthday: z.boolean(),
+    require_phone: z.boolean().meta({ example: false }),
+    require_birthday: z.boolean().meta({ example: false }),
     minimum_age: z.int().nullable(),
-    signup_url: z.string().meta({ example: 'https://cards.example/join/3kTMd9QwXzR7vB2nLc' }),
+    signup_url: z.string().meta({ example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc' }),
     qr_code_url: z
       .string()
       .describe('What the QR code says')
-      .meta({ example: 'https://cards.example/join/3kTMd9QwXzR7vB2nLc?src=qr' }),
+      .meta({ example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc?src=qr' }),
     display_url: z
       .string()
       .describe('The poster on screen')
-      .meta({ example: 'https://cards.example/posters/3kTMd9QwXzR7vB2nLc' }),
-    created_at: z.string(),
-    updated_at: z.string(),
+      .meta({ example: 'https://inkpad.example/posters/3kTMd9QwXzR7vB2nLc' }),
+    created_at: timestamp,
+    updated_at: timestamp,
   })
   .meta({ id: 'Poster' });
 

@@ -31,7 +31,7 @@ const circumstances = {
 
 export const enrolDto = z
   .object({ card_id: integer({ min: 1 }) })
-  .meta({ id: 'CustomerCardInput' });
+  .meta({ id: 'CustomerCardInput', example: { card_id: 2 } });
 
 export const stampDto = z
   .object({ stamps: integer({ min: 1, max: 100 }), ...circumstances })

@@ -5,7 +5,12 @@ import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { customerJson } from '#customers/customer.dto.js';
 import { publicEvents } from './public-event.dto.js';
-import { publicCustomerCardEvent, publicCustomerEvent, type PublicEvent } from './public-events.js';
+import {
+  publicCustomerCardEvent,
+  publicCustomerEvent,
+  testEnvelope,
+  type PublicEvent,
+} from './public-events.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const META: EventMeta = {
@@ -66,7 +71,7 @@ function ofCard(event: CustomerCardEvent): PublicEvent {
   );
 }
 
-function ofCustomer(): PublicEvent {
+function ofCustomer(what: 'created' | 'updated'): PublicEvent {
   const customer = {
     id: 31,
     accountId: 7,
@@ -86,6 +91,13 @@ function ofCustomer(): PublicEvent {
     searchText: 'ada',
     phoneDigits: null,
   };
+  const before = customerJson(customer, []);
+  if (what === 'updated') {
+    const data = { customerId: 31, smsConsent: true, personal: { lastName: 'Byron' } };
+    const after = customerJson({ ...customer, lastName: 'Byron', smsConsent: true }, []);
+    const event = { type: 'CustomerUpdated', data, ...RECORDED } as const;
+    return publicCustomerEvent(event, { customer: after, before });
+  }
   const data = {
     customerId: 31,
     accountId: 7,
@@ -96,12 +108,19 @@ function ofCustomer(): PublicEvent {
     personal: null,
   } as const;
   const event = { type: 'CustomerCreated', data, ...RECORDED } as const;
-  return publicCustomerEvent(event, { customer: customerJson(customer, []), before: undefined });
+  return publicCustomerEvent(event, { customer: before, before: undefined });
+}
+
+function ofTest(): PublicEvent {
+  const text = testEnvelope('evt_1', { id: 3, account_id: 7 }, new Date(AT));
+  return JSON.parse(text) as PublicEvent;
 }
 
 describe('the documented payloads', () => {
   it.each([
-    ['customer.created', ofCustomer],
+    ['customer.created', () => ofCustomer('created')],
+    ['customer.updated', () => ofCustomer('updated')],
+    ['webhook.test', ofTest],
     [
       'customer_card.created',
       () =>

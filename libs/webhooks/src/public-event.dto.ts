@@ -110,7 +110,7 @@ function announced(
       data,
       ...more,
     })
-    .meta({ id: name });
+    .meta({ id: `${name}Event` });
   return { type, summary, envelope, data };
 }
 

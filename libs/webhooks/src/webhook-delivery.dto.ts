@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { integer, oneOf, optional, text, time } from '#http/fields.js';
+import { integer, oneOf, optional, text, time, timestamp } from '#http/fields.js';
 import { pageQuery } from '#http/page.js';
 import { PUBLIC_EVENTS, type PublicEventType } from './webhook-subscription.js';
 
 const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+const eventId = z.string().meta({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' });
 const MOST_ENVELOPES = 250;
 
 /** How many deliveries one page shows where nothing is said. */
@@ -35,7 +36,9 @@ const types = z
 
 export const replayDto = z
   .object({
-    from: time().describe('Events recorded then or later'),
+    from: time()
+      .meta({ type: 'string', format: 'date-time', example: '2026-03-01T00:00:00Z' })
+      .describe('Events recorded then or later'),
     to: optional(time()).describe('and before; without it, until now'),
     types: optional(types).describe('Only these of what the subscription gets'),
   })
@@ -62,12 +65,16 @@ export const feedQuery = z.object({
 
 export const envelopeAnswer = z
   .object({
-    id: z.string(),
+    id: eventId,
     type: z.enum(PUBLIC_EVENTS),
-    timestamp: z.string(),
+    timestamp,
     account_id: z.int(),
-    data: z.record(z.string(), z.unknown()),
-    previous_attributes: z.record(z.string(), z.unknown()).optional(),
+    data: z.record(z.string(), z.unknown()).meta({ example: { id: 1, first_name: 'Anna' } }),
+    previous_attributes: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ example: { first_name: 'Ann' } })
+      .describe('On customer.updated only'),
   })
   .meta({ id: 'Envelope' });
 
@@ -77,13 +84,13 @@ const nullableText = z.string().nullable();
 
 const deliveryShape = {
   id: z.int(),
-  event_id: z.string().describe('The webhook-id, the same at every attempt'),
+  event_id: eventId.describe('The webhook-id, the same at every attempt'),
   type: z.enum(PUBLIC_EVENTS),
   status: z.enum(STATUSES),
   attempts_count: z.int(),
-  next_attempt_at: nullableText.describe('While it is pending'),
-  created_at: z.string(),
-  delivered_at: nullableText,
+  next_attempt_at: timestamp.nullable().describe('While it is pending'),
+  created_at: timestamp,
+  delivered_at: timestamp.nullable().meta({ example: null }),
 };
 
 export const deliveryAnswer = z.object(deliveryShape).meta({ id: 'WebhookDelivery' });
@@ -95,9 +102,13 @@ export const deliveryDetailAnswer = z
       z.object({
         attempt: z.int(),
         kind: z.enum(['scheduled', 'manual']),
-        at: z.string(),
-        status: z.int().nullable().describe('The HTTP status that was answered'),
-        duration_ms: z.int(),
+        at: timestamp,
+        status: z
+          .int()
+          .nullable()
+          .meta({ example: 503 })
+          .describe('The HTTP status that was answered'),
+        duration_ms: z.int().meta({ example: 87 }),
         error: nullableText,
         response_excerpt: nullableText.describe('The first KiB of the answer'),
       }),

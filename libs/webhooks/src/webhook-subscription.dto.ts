@@ -92,7 +92,7 @@ export function createWebhookSubscriptionDto(rules: TargetRules) {
       id: 'WebhookSubscriptionInput',
       example: {
         events: ['stamp.earned', 'reward.redeemed'],
-        target_url: 'https://example.com/webhooks',
+        target_url: 'https://receiver.example/webhooks',
         description: 'Till',
       },
     });
@@ -115,7 +115,7 @@ export function updateWebhookSubscriptionDto(rules: TargetRules) {
       ({ events: several, event }) => !several || !event || isOnly(event, several),
       sameEvents,
     )
-    .meta({ id: 'WebhookSubscriptionChanges' });
+    .meta({ id: 'WebhookSubscriptionChanges', example: { description: 'Till', enabled: true } });
 }
 
 type UpdateInput = z.infer<ReturnType<typeof updateWebhookSubscriptionDto>>;
@@ -140,7 +140,7 @@ export const rotateSecretDto = z
       'For so long the old secret signs beside the new one',
     ),
   })
-  .meta({ id: 'SecretRotation' });
+  .meta({ id: 'SecretRotation', example: { grace_seconds: 3600 } });
 
 type CreateInput = z.infer<ReturnType<typeof createWebhookSubscriptionDto>>;
 
@@ -193,7 +193,7 @@ export const webhookSubscriptionAnswer = z
       .array(z.string().meta({ enum: SUBSCRIBABLE }))
       .meta({ example: ['stamp.earned', 'reward.redeemed'] }),
     event: nullableText.describe('The event, where there is exactly one'),
-    target_url: z.string().meta({ format: 'uri', example: 'https://example.com/webhooks' }),
+    target_url: z.string().meta({ format: 'uri', example: 'https://receiver.example/webhooks' }),
     description: nullableText.meta({ example: 'Till' }),
     payload_format: z.enum(FORMATS),
     enabled: z.boolean(),
@@ -224,8 +224,11 @@ export const webhookSubscriptionSecretAnswer = webhookSubscriptionAnswer
 export const webhookTestAnswer = z
   .object({
     delivered: z.boolean().describe('The URL answered 2xx'),
-    status: z.int().nullable().describe('The HTTP status that it answered'),
-    event_id: z.string().describe('The webhook-id of the test event'),
+    status: z.int().nullable().meta({ example: 204 }).describe('The HTTP status that it answered'),
+    event_id: z
+      .string()
+      .meta({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' })
+      .describe('The webhook-id of the test event'),
     error: nullableText.describe('Why delivery failed'),
   })
   .meta({ id: 'WebhookTest' });
