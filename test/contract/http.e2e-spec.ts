@@ -1,0 +1,318 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import {
+  expectFailure,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/contract.js';
+import { Client, type Answer } from '../support/service.js';
+
+type Problem = Failure & {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+};
+
+const ORIGIN = 'https://till.example';
+const PROBLEM = 'application/problem+json';
+const UUID7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+
+const service = useService({ PUBLIC_URL: 'https://cards.example' });
+const scripts = useService({ CORS_ORIGINS: `https://shop.example, ${ORIGIN}` });
+let store: ContractClient;
+let cards: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  cards = `${store.store}/cards`;
+  for (let i = 0; i < 5; i++) await store.post(cards, { card: { name: 'Coffee' } });
+});
+
+const get = <T>(path: string, headers: Record<string, string>, client = store) =>
+  client.send<T>('GET', path, undefined, headers);
+
+/** The bytes as they came, which fetch would unpack, and without the headers that fetch adds. */
+function rawCards(given: Record<string, string>) {
+  return new Promise<{ headers: IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
+    const headers = { authorization: `Bearer ${store.token}`, ...given };
+    const sent = httpRequest(store.baseUrl + cards, { headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+/** Failures from each layer that answers. */
+async function failures(headers: Record<string, string>): Promise<Answer<Problem>[]> {
+  return [
+    await get<Problem>(cards, headers, service.anonymous),
+    await get<Problem>(`${cards}/999999999`, headers),
+    await get<Problem>('/api/v1/nothing?secret=1', headers),
+    await store.send<Problem>('POST', cards, '{', headers),
+    await store.send<Problem>('POST', cards, {}, headers),
+  ];
+}
+
+describe('request ids', () => {
+  it('HTTP-01 are the caller’s own where they are fit', async () => {
+    for (const id of ['till-7.42_x', 'A', 'x'.repeat(128)]) {
+      const done = await get(cards, { 'x-request-id': id });
+      expect(done.headers.get('x-request-id')).toBe(id);
+      const failed = await get<Failure>('/api/v1/nothing', { 'x-request-id': id });
+      expect([failed.headers.get('x-request-id'), failed.body.request_id]).toEqual([id, id]);
+    }
+  });
+
+  it('HTTP-02 are made anew for any other', async () => {
+    const made = new Set<string>();
+    for (const headers of [
+      {},
+      {},
+      { 'x-request-id': 'a b' },
+      { 'x-request-id': 'x'.repeat(129) },
+    ]) {
+      const id = (await get(cards, headers as Record<string, string>)).headers.get('x-request-id');
+      expect(id).toMatch(UUID7);
+      made.add(id ?? '');
+    }
+    expect(made.size).toBe(4);
+  });
+});
+
+describe('compression', () => {
+  it('HTTP-03 is gzip where that is allowed', async () => {
+    const plain = await rawCards({});
+    const { headers, body } = await rawCards({ 'accept-encoding': 'gzip' });
+    expect(headers['content-encoding']).toBe('gzip');
+    expect(body.length).toBeLessThan(plain.body.length);
+    expect(gunzipSync(body).equals(plain.body)).toBe(true);
+  });
+
+  it('HTTP-04 is brotli where that is preferred', async () => {
+    const plain = await rawCards({});
+    for (const accepted of ['br', 'gzip;q=0.5, br;q=1']) {
+      const { headers, body } = await rawCards({ 'accept-encoding': accepted });
+      expect(headers['content-encoding']).toBe('br');
+      expect(brotliDecompressSync(body).equals(plain.body)).toBe(true);
+    }
+  });
+
+  it('HTTP-05 is left out where nobody asks for it', async () => {
+    for (const given of [
+      {},
+      { 'accept-encoding': 'identity' },
+      { 'accept-encoding': 'gzip;q=0' },
+    ]) {
+      const { headers, body } = await rawCards(given as Record<string, string>);
+      expect(headers['content-encoding']).toBeUndefined();
+      expect(JSON.parse(body.toString())).toHaveLength(5);
+    }
+  });
+
+  it('HTTP-06 is told to caches', async () => {
+    for (const given of [{}, { 'accept-encoding': 'gzip' }]) {
+      const { headers } = await rawCards(given as Record<string, string>);
+      expect(headers.vary).toMatch(/(^|, *)accept-encoding(,|$)/i);
+    }
+  });
+});
+
+describe('HEAD', () => {
+  it('HTTP-07 is GET without the body', async () => {
+    for (const path of ['/api/v1/status', '/api/v1/accounts', cards, '/api/v1/nothing']) {
+      const same = { 'accept-encoding': 'identity', 'x-request-id': 'same' };
+      const full = await get(path, same);
+      const head = await store.send('HEAD', path, undefined, same);
+      expect([path, head.status, head.text]).toEqual([path, full.status, '']);
+      for (const name of ['content-type', 'content-length', 'x-request-id', 'ratelimit-limit']) {
+        expect([name, head.headers.get(name)]).toEqual([name, full.headers.get(name)]);
+      }
+    }
+  });
+
+  it('HTTP-08 needs a token where GET does', async () => {
+    const { anonymous } = service;
+    expect((await anonymous.send('HEAD', '/api/v1/accounts')).status).toBe(401);
+    expect((await anonymous.send('HEAD', '/api/v1/status')).status).toBe(200);
+  });
+});
+
+describe('problem details', () => {
+  it('HTTP-09 come where they are preferred', async () => {
+    for (const { headers } of await failures({ accept: PROBLEM })) {
+      expect(headers.get('content-type')).toMatch(/^application\/problem\+json(;|$)/);
+    }
+  });
+
+  it('HTTP-10 are the error with five more fields', async () => {
+    const plain = await failures({});
+    const problems = await failures({ accept: PROBLEM });
+    for (const [i, { status, body }] of problems.entries()) {
+      const { type, title, status: said, detail, instance, ...rest } = body;
+      expect(URL.canParse(type)).toBe(true);
+      expect(title).toMatch(/\w/);
+      expect([said, detail]).toEqual([status, body.error]);
+      expect(instance).toMatch(/^\/|^[a-z]+:/);
+      expect({ ...rest, request_id: '' }).toEqual({ ...plain[i]?.body, request_id: '' });
+    }
+  });
+
+  it('HTTP-11 do not come otherwise', async () => {
+    for (const accept of ['application/json', '*/*', 'application/*', 'text/html', '']) {
+      for (const { headers } of await failures({ accept })) {
+        expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/);
+      }
+    }
+  });
+
+  it('HTTP-12 come by weight', async () => {
+    for (const [accept, preferred] of [
+      [`${PROBLEM}, application/json;q=0.9`, true],
+      [`application/json;q=0.5, ${PROBLEM};q=0.6`, true],
+      [`application/json, ${PROBLEM};q=0.9`, false],
+      [`${PROBLEM};q=0`, false],
+    ] as const) {
+      const { headers } = await get('/api/v1/nothing', { accept });
+      const isProblem = headers.get('content-type')?.startsWith(PROBLEM);
+      expect([accept, isProblem]).toEqual([accept, preferred]);
+    }
+  });
+
+  it('HTTP-13 never come for success', async () => {
+    const { status, headers } = await get(cards, { accept: PROBLEM });
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/);
+  });
+});
+
+const asked = ({ headers }: Answer) =>
+  [...headers.keys()].filter((name) => name.startsWith('access-control'));
+const listOf = ({ headers }: Answer, name: string) =>
+  (headers.get(name) ?? '').toLowerCase().split(/, */);
+const preflight = (client: ContractClient, origin: string, path = '/api/v1/accounts') =>
+  client.send('OPTIONS', path, undefined, {
+    origin,
+    'access-control-request-method': 'PATCH',
+    'access-control-request-headers': 'authorization, content-type, idempotency-key',
+  });
+
+describe('scripts of other origins', () => {
+  it('HTTP-14 are told nothing where none is listed', async () => {
+    const origin = { origin: ORIGIN };
+    const answers = [
+      await get(cards, origin),
+      ...(await failures(origin)),
+      await preflight(service.anonymous, ORIGIN),
+    ];
+    for (const answer of answers) expect(asked(answer)).toEqual([]);
+  });
+
+  it('HTTP-15 are let in by name, failures included', async () => {
+    const own = await scripts.newStore();
+    for (const origin of [ORIGIN, 'https://shop.example']) {
+      for (const { headers } of [
+        await get('/api/v1/accounts', { origin }, own),
+        await get('/api/v1/nothing', { origin }, own),
+        await get('/api/v1/accounts', { origin }, scripts.anonymous),
+        await own.send('POST', `${own.store}/cards`, '{', { origin }),
+      ]) {
+        expect(headers.get('access-control-allow-origin')).toBe(origin);
+      }
+    }
+  });
+
+  it('HTTP-16 are kept out otherwise', async () => {
+    const own = await scripts.newStore();
+    for (const origin of [
+      'https://evil.example',
+      `${ORIGIN}.evil.example`,
+      'http://till.example',
+      'null',
+    ]) {
+      for (const { headers } of [
+        await get('/api/v1/accounts', { origin }, own),
+        await preflight(scripts.anonymous, origin),
+      ]) {
+        expect(headers.get('access-control-allow-origin')).toBeNull();
+      }
+    }
+  });
+
+  it('HTTP-17 are told to caches', async () => {
+    const own = await scripts.newStore();
+    for (const origin of [ORIGIN, 'https://evil.example']) {
+      expect(listOf(await get('/api/v1/accounts', { origin }, own), 'vary')).toContain('origin');
+    }
+  });
+
+  it('HTTP-18 may ask before, without a token', async () => {
+    for (const path of ['/api/v1/accounts', '/api/v1/accounts/1/cards/1']) {
+      const answer = await preflight(scripts.anonymous, ORIGIN, path);
+      expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
+        204,
+        ORIGIN,
+      ]);
+      expect(listOf(answer, 'access-control-allow-methods')).toEqual(
+        expect.arrayContaining(['get', 'post', 'patch', 'delete']),
+      );
+      expect(listOf(answer, 'access-control-allow-headers')).toEqual(
+        expect.arrayContaining([
+          'authorization',
+          'content-type',
+          'idempotency-key',
+          'x-request-id',
+        ]),
+      );
+    }
+  });
+
+  it('HTTP-19 may read the headers of this document', async () => {
+    const own = await scripts.newStore();
+    const answer = await get('/api/v1/accounts', { origin: ORIGIN }, own);
+    expect(listOf(answer, 'access-control-expose-headers')).toEqual(
+      expect.arrayContaining([
+        'ratelimit-limit',
+        'ratelimit-remaining',
+        'ratelimit-reset',
+        'ratelimit-policy',
+        'retry-after',
+        'link',
+        'x-request-id',
+        'idempotent-replayed',
+        'x-dry-run',
+        'deprecation',
+        'sunset',
+      ]),
+    );
+  });
+});
+
+describe('every answer', () => {
+  it('HTTP-20 is kept by no cache', async () => {
+    for (const { headers } of [await get(cards, {}), ...(await failures({}))]) {
+      expect(headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
+  it('HTTP-21 is what its media type says', async () => {
+    const outside = await new Client(service.running.baseUrl, 0, null).get('/nowhere');
+    for (const { headers } of [await get(cards, {}), ...(await failures({})), outside]) {
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    }
+  });
+
+  it('HTTP-22 names no software', async () => {
+    for (const answer of [await get(cards, {}), ...(await failures({}))]) {
+      expect(answer.headers.get('server')).toBeNull();
+      expect(answer.headers.get('x-powered-by')).toBeNull();
+    }
+    expectFailure(await get('/api/v1/nothing', {}), 404, 'not_found');
+  });
+});

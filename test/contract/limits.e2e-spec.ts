@@ -1,0 +1,228 @@
+import { describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { CreateToken, LimitToken } from '#identity/identity.commands.js';
+import { atTime } from '../support/clock.js';
+import { expectFailure, useService } from '../support/contract.js';
+import { cli, type Answer } from '../support/service.js';
+
+// Behind a proxy, so that each test can come from an address of its own.
+const few = useService({ RATE_LIMIT_PER_MINUTE: '5', TRUST_PROXY_HOPS: '1' });
+const unset = useService({ RATE_LIMIT_PER_MINUTE: '' });
+
+const STATUS = '/api/v1/status';
+const STORES = '/api/v1/accounts';
+const NOON = Date.parse('2040-01-01T12:00:00Z');
+const after = (seconds: number) => new Date(NOON + seconds * 1000).toISOString();
+
+let addresses = 0;
+
+/** Somebody without a token, at an address that nobody else has. */
+function newcomer() {
+  const address = `192.0.2.${++addresses}`;
+  return (path: string, authorization?: string) =>
+    few.anonymous.send('GET', path, undefined, {
+      'x-forwarded-for': address,
+      ...(authorization !== undefined && { authorization }),
+    });
+}
+
+const left = ({ headers }: Answer) => Number(headers.get('ratelimit-remaining'));
+const reset = ({ headers }: Answer) => Number(headers.get('ratelimit-reset'));
+
+async function times<T>(count: number, ask: () => Promise<T>): Promise<T[]> {
+  const answers: T[] = [];
+  for (let i = 0; i < count; i++) answers.push(await ask());
+  return answers;
+}
+
+describe('limits', () => {
+  it('LIMIT-01 stand in every answer', async () => {
+    const store = await unset.newStore();
+    const cards = `${store.store}/cards`;
+    const hook = { events: ['*'], target_url: 'https://example.com' };
+    const hooks = `${store.store}/webhook_subscriptions`;
+    const { body } = await store.post<{ id: number }>(hooks, hook);
+    const text = { 'content-type': 'text/plain' };
+    const answers = [
+      await store.get(cards),
+      await store.post(cards, { card: { name: 'Coffee' } }),
+      await store.delete(`${hooks}/${body.id}`),
+      await store.post(cards, '{'),
+      await unset.anonymous.get(cards),
+      await store.get(`${cards}/999999999`),
+      await store.get('/api/v1/nothing'),
+      await store.post(cards, 'x'.repeat(2_000_000)),
+      await store.send('POST', cards, 'x', text),
+      await store.post(cards, { card: {} }),
+    ];
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses).toEqual([200, 201, 204, 400, 401, 404, 404, 413, 415, 422]);
+    for (const { headers } of answers) {
+      for (const name of ['limit', 'remaining', 'reset']) {
+        expect(headers.get(`ratelimit-${name}`)).toMatch(/^\d+$/);
+      }
+      expect(headers.get('ratelimit-policy')).toMatch(/^\d+;w=60$/);
+    }
+  });
+
+  it('LIMIT-02 are 300 a minute where nothing is set', async () => {
+    const { headers } = await (await unset.newStore()).get(STORES);
+    expect(headers.get('ratelimit-limit')).toBe('300');
+    expect(headers.get('ratelimit-policy')).toBe('300;w=60');
+  });
+
+  it('LIMIT-03 are what is set', async () => {
+    const { headers } = await (await few.newStore()).get(STORES);
+    expect(headers.get('ratelimit-limit')).toBe('5');
+    expect(headers.get('ratelimit-policy')).toBe('5;w=60');
+  });
+
+  it('LIMIT-04 say what is left', async () => {
+    const store = await few.newStore();
+    const answers = await times(6, () => store.get(STORES));
+    expect(answers.map(left)).toEqual([4, 3, 2, 1, 0, 0]);
+  });
+
+  it('LIMIT-05 say how many seconds the window still has', async () => {
+    const store = await few.newStore();
+    const asked: number[] = [];
+    for (const seconds of [0, 15, 30, 59.5]) {
+      asked.push(reset(await atTime(after(seconds), () => store.get(STORES))));
+    }
+    expect(asked).toEqual([60, 45, 30, 1]);
+  });
+
+  it('LIMIT-06 refuse one request too many', async () => {
+    const store = await few.newStore();
+    const answers = await times(6, () => store.get(STORES));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
+    for (const answer of answers.slice(5)) expectFailure(answer, 429, 'rate_limited');
+  });
+
+  it('LIMIT-07 say how long to wait', async () => {
+    const store = await few.newStore();
+    await atTime(after(0), () => times(5, () => store.get(STORES)));
+    for (const [seconds, wait] of [
+      [0, '60'],
+      [20, '40'],
+      [59.9, '1'],
+    ] as const) {
+      const { status, headers } = await atTime(after(seconds), () => store.get(STORES));
+      expect([status, headers.get('retry-after')]).toEqual([429, wait]);
+    }
+  });
+
+  it('LIMIT-08 keep what they refuse from being done', async () => {
+    const store = await few.newStore();
+    const made = () => store.post(`${store.store}/cards`, { card: { name: 'Coffee' } });
+    const statuses = (await times(7, made)).map(({ status }) => status);
+    expect(statuses).toEqual([201, 201, 201, 201, 201, 429, 429]);
+    const cards = (await few.running.history()).filter(
+      ({ type, meta }) => type === 'CardCreated' && meta.accountId === store.accountId,
+    );
+    expect(cards).toHaveLength(5);
+  });
+
+  it('LIMIT-09 count each token on its own', async () => {
+    const store = await few.newStore();
+    const bus = few.running.app.get(CommandBus);
+    const { token } = await bus.execute(new CreateToken(cli, store.email, 'second'));
+    await times(6, () => store.get(STORES));
+    expect((await store.get(STORES)).status).toBe(429);
+    expect(left(await store.as(token).get(STORES))).toBe(4);
+    expect(left(await (await few.newStore()).get(STORES))).toBe(4);
+  });
+
+  it('LIMIT-10 count failed requests', async () => {
+    const store = await few.newStore();
+    const answers = [
+      await store.get('/api/v1/nothing'),
+      await store.post(`${store.store}/cards`, '{'),
+      await store.post(`${store.store}/cards`, {}),
+      await store.get('/api/v1/accounts/999999999'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([404, 400, 422, 404]);
+    expect(answers.map(left)).toEqual([4, 3, 2, 1]);
+  });
+
+  it('LIMIT-11 count whoever has no valid token by address', async () => {
+    const [one, two] = [newcomer(), newcomer()];
+    const answers = [
+      await one(STORES),
+      await one(STORES, 'Bearer ink_wrong'),
+      await one(STORES, 'Bearer ink_other'),
+      await one(STATUS),
+    ];
+    expect(answers.map(left)).toEqual([4, 3, 2, 1]);
+    expect(left(await two(STORES))).toBe(4);
+  });
+
+  it('LIMIT-12 come before the token', async () => {
+    const ask = newcomer();
+    const statuses = (await times(7, () => ask(STORES))).map(({ status }) => status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
+  });
+
+  it('LIMIT-13 come before the store', async () => {
+    const store = await few.newStore();
+    const answers = await times(6, () => store.get('/api/v1/accounts/999999999/cards'));
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 429]);
+  });
+
+  it('LIMIT-14 count the status by address, and by token where one is sent', async () => {
+    const ask = newcomer();
+    const store = await few.newStore();
+    expect(left(await ask(STATUS))).toBe(4);
+    expect(left(await ask(STATUS, `Bearer ${store.token}`))).toBe(4);
+    expect(left(await ask(STATUS, `Bearer ${store.token}`))).toBe(3);
+    expect(left(await ask(STATUS))).toBe(3);
+    expect(left(await store.get(STORES))).toBe(2);
+  });
+
+  it('LIMIT-15 believe as many proxies as are set', async () => {
+    const ask = (client: typeof few, forwarded: string) =>
+      client.anonymous.send('GET', STATUS, undefined, { 'x-forwarded-for': forwarded });
+    expect(left(await ask(few, '198.51.100.1'))).toBe(4);
+    expect(left(await ask(few, '203.0.113.7, 198.51.100.1'))).toBe(3);
+    expect(left(await ask(few, '203.0.113.8, 198.51.100.1'))).toBe(2);
+    const before = left(await ask(unset, '198.51.100.1'));
+    expect(left(await ask(unset, '198.51.100.2'))).toBe(before - 1);
+  });
+
+  it('LIMIT-16 may be a token’s own', async () => {
+    const store = await few.newStore();
+    const bus = few.running.app.get(CommandBus);
+    const { tokenId, token } = await bus.execute(new CreateToken(cli, store.email, 'busy'));
+    await bus.execute(new LimitToken(cli, tokenId, 7));
+    const answers = await times(8, () => store.as(token).get(STORES));
+    expect(answers[0]?.headers.get('ratelimit-limit')).toBe('7');
+    expect(answers[0]?.headers.get('ratelimit-policy')).toBe('7;w=60');
+    expect(answers.map(({ status }) => status)).toEqual([...Array(7).fill(200), 429]);
+    expect((await store.get(STORES)).headers.get('ratelimit-limit')).toBe('5');
+  });
+
+  it('LIMIT-17 end when they would have ended, whatever is refused', async () => {
+    const store = await few.newStore();
+    await atTime(after(0), () => times(6, () => store.get(STORES)));
+    const refused = await atTime(after(50), () => times(10, () => store.get(STORES)));
+    expect(refused.map((answer) => [answer.status, reset(answer)])).toEqual(
+      Array.from({ length: 10 }, () => [429, 10]),
+    );
+    expect((await atTime(after(61), () => store.get(STORES))).status).toBe(200);
+  });
+
+  it('LIMIT-18 begin anew with the next window', async () => {
+    const store = await few.newStore();
+    await atTime(after(0), () => times(6, () => store.get(STORES)));
+    const next = await atTime(after(60.5), () => store.get(STORES));
+    expect([next.status, left(next), reset(next)]).toEqual([200, 4, 60]);
+  });
+
+  it('LIMIT-19 stand in no header of another name', async () => {
+    const store = await few.newStore();
+    for (const { headers } of await times(6, () => store.get(STORES))) {
+      const names = [...headers.keys()].filter((name) => name.startsWith('x-ratelimit'));
+      expect(names).toEqual([]);
+    }
+  });
+});

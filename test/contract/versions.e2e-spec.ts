@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { ConfigError, readConfig } from '#kernel/config.js';
+import { expectFailure, useService } from '../support/contract.js';
+import { testEnvironment } from '../support/database.js';
+import { Client, type Answer } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+type Versioning = { current: string; supported: string[]; deprecated: string[] };
+
+const PUBLIC_URL = 'https://cards.example';
+const STATUS = '/api/v1/status';
+const DEPRECATED = new Date('2025-01-01T00:00:00Z');
+const SUNSET = new Date('2090-06-30T12:00:00Z');
+const OVER = new Date('2026-02-01T00:00:00Z');
+
+const current = useService({ PUBLIC_URL });
+const deprecated = useService({
+  PUBLIC_URL,
+  API_V1_DEPRECATION_DATE: DEPRECATED.toISOString(),
+  API_V1_SUNSET_DATE: SUNSET.toISOString(),
+});
+const retired = useService({
+  PUBLIC_URL,
+  API_V1_DEPRECATION_DATE: DEPRECATED.toISOString(),
+  API_V1_SUNSET_DATE: OVER.toISOString(),
+  RATE_LIMIT_PER_MINUTE: '3',
+});
+
+const linksOf = ({ headers }: Answer) => (headers.get('link') ?? '').split(/,\s*(?=<)/);
+const policyOf = (answer: Answer) =>
+  linksOf(answer)
+    .map((link) => /^<([^>]+)>.*;\s*rel="deprecation"/.exec(link)?.[1])
+    .find((target) => target !== undefined);
+
+/** Success and failures of several kinds. */
+async function answersOf(service: typeof current): Promise<Answer[]> {
+  const store = await service.newStore();
+  return [
+    await service.anonymous.get(STATUS),
+    await store.get('/api/v1/accounts'),
+    await store.post(`${store.store}/cards`, { card: { name: 'Coffee' } }),
+    await service.anonymous.get('/api/v1/accounts'),
+    await store.get('/api/v1/nothing'),
+    await store.get(`${store.store}/cards/999999999`),
+    await store.post(`${store.store}/cards`, '{'),
+    await store.post(`${store.store}/cards`, {}),
+  ];
+}
+
+describe('a version', () => {
+  it('VER-01 announces nothing while it is in force', async () => {
+    for (const answer of await answersOf(current)) {
+      expect(answer.headers.get('deprecation')).toBeNull();
+      expect(answer.headers.get('sunset')).toBeNull();
+      expect(policyOf(answer)).toBeUndefined();
+    }
+  });
+
+  it('VER-02 says everywhere since when it is deprecated', async () => {
+    const answers = await answersOf(deprecated);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 201, 401, 404, 404, 400, 422]);
+    for (const { headers } of answers) {
+      expect(headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
+    }
+  });
+
+  it('VER-03 says everywhere when it ends', async () => {
+    for (const { headers } of await answersOf(deprecated)) {
+      expect(headers.get('sunset')).toBe('Fri, 30 Jun 2090 12:00:00 GMT');
+    }
+  });
+
+  it('VER-04 links to the policy, which is there', async () => {
+    const targets = new Set((await answersOf(deprecated)).map(policyOf));
+    expect(targets.size).toBe(1);
+    const [policy = ''] = targets;
+    expect(policy?.startsWith(`${PUBLIC_URL}/`)).toBe(true);
+    const { baseUrl } = deprecated.running;
+    const page = await new Client(baseUrl, 0, null).get(new URL(policy).pathname);
+    expect(page.status).toBe(200);
+  });
+
+  it('VER-05 works as before until it ends', async () => {
+    const store = await deprecated.newStore();
+    const { path, rewards } = await enrol(store, { rewards: [2] });
+    expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
+    const redeem = { reward_id: rewards[0]?.id };
+    expect((await store.post(`${path}/redeem`, redeem)).status).toBe(200);
+  });
+
+  it('VER-06 is named by the status when it is deprecated', async () => {
+    const { body } = await deprecated.anonymous.get<{ versioning: Versioning }>(STATUS);
+    expect(body.versioning).toMatchObject({ current: 'v1', deprecated: ['v1'] });
+  });
+
+  it('VER-07 is gone after its end', async () => {
+    for (const answer of await answersOf(retired)) expectFailure(answer, 410, 'version_sunset');
+  });
+
+  it('VER-08 keeps its dates when it is gone', async () => {
+    for (const { headers } of await answersOf(retired)) {
+      expect(headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
+      expect(headers.get('sunset')).toBe(OVER.toUTCString());
+    }
+  });
+
+  it('VER-09 is gone before anything else is looked at', async () => {
+    const store = await retired.newStore();
+    for (let i = 0; i < 5; i++) {
+      expectFailure(await store.get('/api/v1/accounts'), 410, 'version_sunset');
+      expectFailure(await retired.anonymous.get(store.store), 410, 'version_sunset');
+    }
+    const text = { 'content-type': 'text/plain' };
+    const unread = await store.send('POST', `${store.store}/cards`, 'x', text);
+    expectFailure(unread, 410, 'version_sunset');
+  });
+
+  it('VER-10 is told of by the status even then', async () => {
+    const answer = await retired.anonymous.get<{ versioning: Versioning }>(STATUS);
+    expectFailure(answer, 410, 'version_sunset');
+    expect(answer.body.versioning).toMatchObject({ deprecated: ['v1'] });
+    expect(answer.body.versioning.supported).not.toContain('v1');
+  });
+
+  it('VER-11 has at least a year between its two dates', () => {
+    const read = (deprecation: string, sunset: string) => () =>
+      readConfig(
+        testEnvironment('postgres://localhost/test', {
+          API_V1_DEPRECATION_DATE: deprecation,
+          API_V1_SUNSET_DATE: sunset,
+        }),
+      );
+    expect(read('2030-01-01', '2030-12-31')).toThrow(ConfigError);
+    expect(read('2030-01-01', '2029-01-01')).toThrow(ConfigError);
+    expect(read('', '2030-01-01')).toThrow(ConfigError);
+    expect(read('2030-01-01', '2031-01-01')).not.toThrow();
+    expect(read('2030-01-01', '')).not.toThrow();
+  });
+
+  it('VER-12 says where a list goes on beside where the policy is', async () => {
+    const store = await deprecated.newStore();
+    for (const name of ['Coffee', 'Tea'])
+      await store.post(`${store.store}/cards`, { card: { name } });
+    const page = await store.get(`${store.store}/cards?limit=1`);
+    expect(policyOf(page)).toBeDefined();
+    expect(linksOf(page).filter((link) => /;\s*rel="next"/.test(link))).toHaveLength(1);
+    const last = await store.get(`${store.store}/cards?limit=2`);
+    expect(policyOf(last)).toBeDefined();
+    expect(linksOf(last)).toHaveLength(1);
+  });
+});
