@@ -237,6 +237,7 @@ describe('scripts of other origins', () => {
           'RateLimit-Reset',
           'Retry-After',
           'Sunset',
+          'X-Dry-Run',
           'X-Request-Id',
         ]);
       }

@@ -59,6 +59,7 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
       'Deprecation',
       'Sunset',
       'Idempotent-Replayed',
+      'X-Dry-Run',
     ],
     maxAge: PREFLIGHT_KEPT_SECONDS,
   };

@@ -1,0 +1,249 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { useService } from '../support/contract.js';
+import { Client, type Answer } from '../support/service.js';
+
+type Json = Record<string, unknown>;
+type Operation = {
+  operationId: string;
+  tags: string[];
+  security?: object[];
+  responses: Record<string, Json>;
+  requestBody?: { content: Record<string, { schema: Json }> };
+};
+type Document = Json & { openapi: string; security?: object[]; paths: Record<string, Json> };
+
+const service = useService();
+let document: Document;
+let stranger: Client;
+
+beforeAll(async () => {
+  stranger = new Client(service.running.baseUrl, 0, null);
+  document = (await stranger.get<Document>('/openapi.json')).body;
+});
+
+const METHODS = ['get', 'post', 'patch', 'put', 'delete'];
+
+function operations(): { name: string; method: string; path: string; operation: Operation }[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([method]) => METHODS.includes(method))
+      .map(([method, operation]) => ({
+        name: `${method.toUpperCase()} ${path}`,
+        method: method.toUpperCase(),
+        path,
+        operation: operation as Operation,
+      })),
+  );
+}
+
+/** Follows references as far as they go. */
+function resolved(value: unknown): Json {
+  const { $ref } = value as { $ref?: string };
+  if ($ref === undefined) return value as Json;
+  return resolved(
+    $ref
+      .replace(/^#\//, '')
+      .split('/')
+      .reduce<unknown>((at, part) => (at as Json | undefined)?.[part], document) ?? {},
+  );
+}
+
+/** Every value under this key, anywhere in the document. */
+function everything(key: string, value: unknown = document): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [
+    ...(name === key ? [inner] : []),
+    ...everything(key, inner),
+  ]);
+}
+
+const expectAll = (faults: unknown[]) => expect(faults).toEqual([]);
+
+describe('the OpenAPI document', () => {
+  it('OPENAPI-01 is served to everybody', async () => {
+    const { status, headers } = await stranger.get('/openapi.json');
+    expect([status, document.openapi]).toEqual([200, '3.1.0']);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+  });
+
+  it('OPENAPI-02 has every operation', () => {
+    const store = '/api/v1/accounts/{account_id}';
+    const record = (name: string, ...methods: string[]) =>
+      methods.map((method) => `${method} ${store}/${name}/{id}`);
+    const list = (name: string) => [`GET ${store}/${name}`, `POST ${store}/${name}`];
+    const owned = 'customers/{customer_id}/customer_cards';
+    expect(operations().map(({ name }) => name)).toEqual(
+      expect.arrayContaining([
+        'GET /api/v1/status',
+        'GET /api/v1/accounts',
+        `GET ${store}`,
+        `PATCH ${store}`,
+        ...list('cards'),
+        ...record('cards', 'GET', 'PATCH'),
+        `POST ${store}/cards/{id}/archive`,
+        `POST ${store}/cards/{id}/unarchive`,
+        ...list('customers'),
+        ...record('customers', 'GET', 'PATCH'),
+        ...list(owned),
+        ...record(owned, 'GET'),
+        `POST ${store}/${owned}/{id}/stamp`,
+        `POST ${store}/${owned}/{id}/redeem`,
+        ...['rewards', 'locations', 'posters', 'webhook_subscriptions'].flatMap((name) => [
+          ...list(name),
+          ...record(name, 'GET', 'PATCH', 'DELETE'),
+        ]),
+        `POST ${store}/webhook_subscriptions/{id}/test`,
+        `POST ${store}/webhook_subscriptions/{id}/rotate_secret`,
+      ]),
+    );
+  });
+
+  it('OPENAPI-03 has no operation that is not there', async () => {
+    const store = await service.newStore();
+    const missing: string[] = [];
+    for (const { method, path, name } of operations()) {
+      const real = path
+        .replace('{account_id}', String(store.accountId))
+        .replaceAll(/\{[^}]+\}/g, '999999999');
+      const { body, status } = await store.send<{ error: string }>(method, real);
+      const isUnknown = status === 405 || (status === 404 && /path/i.test(body.error));
+      if (isUnknown) missing.push(`${name} ${status} ${body.error}`);
+    }
+    expectAll(missing);
+  });
+
+  it('OPENAPI-04 gives each operation a name and one tag', () => {
+    const all = operations();
+    expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
+    expectAll(all.filter(({ operation }) => operation.tags.length !== 1));
+    expectAll(all.filter(({ operation }) => !/^[a-z][A-Za-z]+$/.test(operation.operationId)));
+  });
+
+  it('OPENAPI-05 points at nothing that is not there', () => {
+    const references = everything('$ref').filter((ref) => typeof ref === 'string');
+    expect(references.length).toBeGreaterThan(20);
+    expectAll(references.filter(($ref) => Object.keys(resolved({ $ref })).length === 0));
+  });
+
+  it('OPENAPI-06 asks for a token everywhere but for the status', () => {
+    const open = operations().filter(
+      ({ operation }) => (operation.security ?? document.security ?? []).length === 0,
+    );
+    expect(open.map(({ name }) => name)).toEqual(['GET /api/v1/status']);
+    const schemes = Object.values(resolved({ $ref: '#/components/securitySchemes' }));
+    expect(schemes).toEqual([expect.objectContaining({ type: 'http', scheme: 'bearer' })]);
+  });
+
+  it('OPENAPI-07 names the failures of each operation', () => {
+    const faults: string[] = [];
+    for (const { name, path, operation } of operations()) {
+      const wanted = ['410', '429'];
+      if (path !== '/api/v1/status') wanted.push('401');
+      if (path.includes('{')) wanted.push('404');
+      if (operation.requestBody) wanted.push('400', '413', '415', '422');
+      for (const status of wanted) {
+        if (!(status in operation.responses)) faults.push(`${name} ${status}`);
+      }
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (Number(status) < 400) continue;
+        const { content } = resolved(response) as { content?: Record<string, { schema: Json }> };
+        const { properties } = resolved(content?.['application/json']?.schema ?? {});
+        const fields = Object.keys((properties ?? {}) as Json);
+        for (const field of ['error', 'code', 'documentation_url', 'request_id']) {
+          if (!fields.includes(field)) faults.push(`${name} ${status} ${field}`);
+        }
+      }
+    }
+    expectAll(faults);
+  });
+
+  it('OPENAPI-08 names the headers of each answer', () => {
+    const faults = operations().flatMap(({ name, operation }) =>
+      Object.entries(operation.responses).flatMap(([status, response]) => {
+        const named = Object.keys((resolved(response)['headers'] ?? {}) as Json);
+        return [
+          'X-Request-Id',
+          'RateLimit-Limit',
+          'RateLimit-Remaining',
+          'RateLimit-Reset',
+          'RateLimit-Policy',
+        ]
+          .filter((header) => !named.includes(header))
+          .map((header) => `${name} ${status} ${header}`);
+      }),
+    );
+    expectAll(faults);
+  });
+
+  it('OPENAPI-09 lists icons and presets', () => {
+    const rules = readFileSync('docs/api.md', 'utf8').replaceAll(/\s+/g, ' ');
+    const icons = /Icons: (.*?)\./.exec(rules)?.[1]?.split(', ') ?? [];
+    const presets = /Presets that are drawn: (.*?);/.exec(rules)?.[1]?.split(', ') ?? [];
+    expect([icons.length, presets.length]).toEqual([38, 12]);
+    expect(everything('enum')).toContainEqual(icons);
+    const described = everything('strip_preset').map((schema) => JSON.stringify(schema));
+    expect(described.some((text) => presets.every((preset) => text.includes(preset)))).toBe(true);
+  });
+
+  it('OPENAPI-10 lists the events', () => {
+    const events = [
+      'customer.created',
+      'customer.updated',
+      'customer_card.created',
+      'stamp.earned',
+      'stamp.removed',
+      'reward.unlocked',
+      'reward.redeemed',
+    ];
+    const lists = everything('enum').filter((list) => Array.isArray(list)) as unknown[][];
+    expect(lists.some((list) => [...events, '*'].every((event) => list.includes(event)))).toBe(
+      true,
+    );
+  });
+
+  it('OPENAPI-11 shows bodies with their wrappers', () => {
+    const wrappers = operations()
+      .filter(({ operation }) => operation.requestBody)
+      .map(({ method, path, operation }): [string, string, string[]] => {
+        const schema = resolved(operation.requestBody?.content['application/json']?.schema ?? {});
+        const end = path.replace('/{id}', '').replace('{account_id}', 'accounts');
+        return [
+          method,
+          end.slice(end.lastIndexOf('/') + 1),
+          (schema['required'] ?? []) as string[],
+        ];
+      });
+    for (const [resource, wrapper] of [
+      ['cards', 'card'],
+      ['customers', 'customer'],
+      ['rewards', 'reward'],
+      ['locations', 'location'],
+      ['posters', 'poster'],
+    ]) {
+      expect(wrappers).toContainEqual(['POST', resource, [wrapper]]);
+      expect(wrappers).toContainEqual(['PATCH', resource, [wrapper]]);
+    }
+    expect(wrappers).toContainEqual(['PATCH', 'accounts', ['account']]);
+    expect(wrappers).toContainEqual(['POST', 'stamp', ['stamps']]);
+    expect(wrappers).toContainEqual(['POST', 'redeem', ['reward_id']]);
+    expect(wrappers).toContainEqual(['POST', 'webhook_subscriptions', ['target_url']]);
+  });
+
+  it('OPENAPI-12 is shown by a page that loads nothing from elsewhere', async () => {
+    const page: Answer = await stranger.get('/docs');
+    expect(page.headers.get('content-type')).toContain('text/html');
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+    const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? '');
+    expectAll(links.filter((link) => /^(https?:)?\/\//.test(link)));
+    const own = links.filter((link) => link.startsWith('/'));
+    expect(own.length).toBeGreaterThan(1);
+    let shown = page.text;
+    for (const link of own) {
+      const { status, text } = await stranger.get(link);
+      expect([link, status]).toEqual([link, 200]);
+      shown += text;
+    }
+    expect(shown).toContain('/openapi.json');
+  });
+});
