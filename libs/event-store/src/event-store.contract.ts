@@ -133,6 +133,21 @@ export function eventStoreContract(
         expect(await types(store, two)).toEqual([]);
       });
 
+      it('takes two claims of one value by one stream for a race that the second has lost', async () => {
+        const stream = newStream();
+        const value = randomUUID();
+        const [head] = await append(stream, null, event('A'));
+        const rename = () =>
+          store.commit({
+            accountId: 1,
+            writes: [write(stream, head ?? null, event('B'))],
+            claims: [claim(stream, value)],
+          });
+        await rename();
+        await expect(rename()).rejects.toThrow(ConflictError);
+        expect(await types(store, stream)).toEqual(['A', 'B']);
+      });
+
       it('holds claims apart by account', async () => {
         const value = randomUUID();
         for (const accountId of [1, 2]) {

@@ -1,7 +1,13 @@
 import type pg from 'pg';
 import { ask, inTransaction } from '#database/connection.js';
 import { claimArgument, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
-import { ClaimTakenError, type Commit, type Head, type Write } from './event-store.js';
+import {
+  ClaimTakenError,
+  ConflictError,
+  type Commit,
+  type Head,
+  type Write,
+} from './event-store.js';
 import { outcomeArgument, takenOver } from './outcomes.js';
 
 const LEASE = "interval '60 seconds'";
@@ -31,7 +37,7 @@ export function intentOf(id: string, commit: Commit): Intent {
   };
 }
 
-/** @throws ClaimTakenError, TakenOverError; then there is no intent */
+/** @throws ConflictError, ClaimTakenError, TakenOverError; then there is no intent */
 export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
@@ -43,9 +49,29 @@ export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promis
     if (rowCount === 0) return;
     await client.query('select es.take_claims($1, null)', [content.claims]);
     await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
-  }).catch((error: unknown) => {
-    throw takenOver(error) ?? claimRefusal(error);
+  }).catch(async (error: unknown) => {
+    const refusal = takenOver(error) ?? claimRefusal(error);
+    if (refusal instanceof ClaimTakenError && (await isOvertaken(pool, content))) {
+      throw new ConflictError();
+    }
+    throw refusal;
   });
+}
+
+/** The stream got the value itself, by a command that this one did not see yet: the race is lost. */
+async function isOvertaken(pool: pg.Pool, { claims, writes }: IntentContent): Promise<boolean> {
+  const seen = writes.map(({ stream: s, expected }) => ({ s, e: expected?.revision ?? -1 }));
+  const rows = await ask(pool, {
+    text: `select 1 from es.claims c
+           join jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
+             on c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex')
+               and c.stream_id = x.s
+           join jsonb_to_recordset($2::jsonb) as w(s text, e bigint)
+             on w.s = c.stream_id and w.e < c.revision
+           limit 1`,
+    values: [claims, JSON.stringify(seen)],
+  });
+  return rows.length > 0;
 }
 
 /** Everything was appended: rows follow, what was given up is free, and the intent is done. */
