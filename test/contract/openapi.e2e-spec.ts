@@ -22,12 +22,12 @@ beforeAll(async () => {
   document = (await stranger.get<Document>('/openapi.json')).body;
 });
 
-const METHODS = ['get', 'post', 'patch', 'put', 'delete'];
+const METHODS = new Set(['get', 'post', 'patch', 'put', 'delete']);
 
 function operations(): { name: string; method: string; path: string; operation: Operation }[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods)
-      .filter(([method]) => METHODS.includes(method))
+      .filter(([method]) => METHODS.has(method))
       .map(([method, operation]) => ({
         name: `${method.toUpperCase()} ${path}`,
         method: method.toUpperCase(),
