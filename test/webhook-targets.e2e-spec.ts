@@ -204,7 +204,7 @@ describe('ten seconds', () => {
           secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
           eventId: 'evt_1',
           type: 'stamp.earned',
-          body: '{}',
+          body: Buffer.from('{}'),
         }),
       ),
     );

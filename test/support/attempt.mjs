@@ -9,7 +9,7 @@ const { outcome } = await client.send({
   secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
   eventId: 'evt_1',
   type: 'stamp.earned',
-  body: '{}',
+  body: Buffer.from('{}'),
 });
 console.log(JSON.stringify(outcome));
 await client.onApplicationShutdown();

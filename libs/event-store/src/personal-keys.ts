@@ -14,10 +14,6 @@ const KEYS_KEPT = 20_000;
 /** A key destroyed by another process is forgotten by this one within this time. */
 const KEY_KEPT_MS = 5_000;
 
-export type TextToSeal = { customerId: number; text: string | null; context: string };
-
-export type SealedText = { customerId: number; sealed: Buffer; context: string };
-
 /** Event data whose `personal` part belongs to one customer. */
 type PersonalData = { customerId: number; personal: object | string | null };
 
@@ -115,30 +111,34 @@ export class PersonalKeys {
 
   /** A text about one person for a table of ours, outside events. */
   async sealText(customerId: number, text: string, context: string): Promise<Buffer | undefined> {
-    return (await this.sealTexts([{ customerId, text, context }]))[0];
-  }
-
-  /** In the given order; undefined where there is no text, or the person was erased. */
-  async sealTexts(texts: TextToSeal[]): Promise<(Buffer | undefined)[]> {
-    const given = texts.filter(({ text }) => text !== null);
-    if (given.length === 0) return texts.map(() => undefined);
-    const keys = await this.load(given.map(({ customerId }) => customerId));
-    return texts.map(({ customerId, text, context }) => {
-      const key = keys.get(customerId);
-      return key && text !== null ? seal(key, Buffer.from(text), context) : undefined;
-    });
+    return (await this.sealAll([{ customerId, plain: Buffer.from(text), context }]))[0];
   }
 
   async openText(customerId: number, sealed: Buffer, context: string): Promise<string | undefined> {
-    return (await this.openTexts([{ customerId, sealed, context }]))[0];
+    return (await this.openAll([{ customerId, sealed, context }]))[0]?.toString();
+  }
+
+  /** In the given order; undefined where there is nothing to seal, or the person was erased. */
+  async sealAll(
+    texts: { customerId: number; plain: Buffer | null; context: string }[],
+  ): Promise<(Buffer | undefined)[]> {
+    const given = texts.filter(({ plain }) => plain !== null);
+    if (given.length === 0) return texts.map(() => undefined);
+    const keys = await this.load(given.map(({ customerId }) => customerId));
+    return texts.map(({ customerId, plain, context }) => {
+      const key = keys.get(customerId);
+      return key && plain !== null ? seal(key, plain, context) : undefined;
+    });
   }
 
   /** In the given order; undefined where the person was erased. */
-  async openTexts(texts: SealedText[]): Promise<(string | undefined)[]> {
+  async openAll(
+    texts: { customerId: number; sealed: Buffer; context: string }[],
+  ): Promise<(Buffer | undefined)[]> {
     const keys = await this.load(texts.map(({ customerId }) => customerId));
     return texts.map(({ customerId, sealed, context }) => {
       const key = keys.get(customerId);
-      return key && open(key, sealed, context).toString();
+      return key && open(key, sealed, context);
     });
   }
 

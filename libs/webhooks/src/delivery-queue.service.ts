@@ -503,10 +503,10 @@ export class DeliveryQueue {
   }
 
   private async sealExcerpts(group: Result[]): Promise<Sealed[]> {
-    const excerpts = await this.keys.sealTexts(
-      group.map(({ delivery, attempted }) => ({
+    const excerpts = await this.keys.sealAll(
+      group.map(({ delivery, attempted: { excerpt } }) => ({
         customerId: delivery.customerId,
-        text: attempted.excerpt,
+        plain: excerpt === null ? null : Buffer.from(excerpt),
         context: excerptContext(delivery.id),
       })),
     );

@@ -40,8 +40,10 @@ const RENEW_EVERY_MS = 5_000;
 const LEASE_TRUSTED_MS = 25_000;
 const DATABASE_AWAY_MS = 1_000;
 const RECORD_TRIES = 3;
-/** Above this share of its time the process is busy: more at once would not be faster. */
-const BUSY = 0.85;
+/** So many attempts at once keep a process busy with quick receivers; more are for slow ones. */
+const MANY = 256;
+/** Above these shares of its time more at once would not be faster: with few, and with many in flight. */
+const BUSY = { few: 0.85, many: 0.5 };
 
 type Known = Delivery & { body: Body; readAt: number };
 
@@ -96,7 +98,7 @@ export class DeliveryWorker {
   private renewedAt = performance.now();
   private othersThere = 0;
   private utilisation = performance.eventLoopUtilization();
-  private isBusy = false;
+  private busyShare = 0;
 
   constructor(
     private readonly queue: DeliveryQueue,
@@ -459,7 +461,7 @@ export class DeliveryWorker {
       this.settle(owned, delivery);
       return;
     }
-    owned.lane.done(delivery, signalOf(attempted), milliseconds, !this.isBusy);
+    owned.lane.done(delivery, signalOf(attempted), milliseconds, this.mayGrow());
     const next = this.judge(owned, delivery, attempted);
     if (owned.lane.known > 0) this.rings[owned.lane.pace].add(owned);
     this.pump();
@@ -572,6 +574,10 @@ export class DeliveryWorker {
     if (this.lanes.get(owned.id) === owned) this.lanes.delete(owned.id);
   }
 
+  private mayGrow(): boolean {
+    return this.busyShare < (this.inFlight.size < MANY ? BUSY.few : BUSY.many);
+  }
+
   private isLeaseTrusted(): boolean {
     return performance.now() - this.renewedAt < LEASE_TRUSTED_MS;
   }
@@ -580,7 +586,7 @@ export class DeliveryWorker {
     const now = performance.now();
     const utilisation = performance.eventLoopUtilization(this.utilisation);
     this.utilisation = performance.eventLoopUtilization();
-    this.isBusy = utilisation.utilization > BUSY;
+    this.busyShare = utilisation.utilization;
     for (const flight of this.inFlight) {
       if (now - flight.startedAt < SLOW_MS) break;
       if (flight.pace !== 'fast') continue;

@@ -16,7 +16,9 @@ import { withPartitions } from './webhook-partitions.service.js';
 export type EventRef = { seq: number; eventId: string; accountId: number; customerId: number };
 
 /** `erased`: there is nothing left that may be sent. `unknown`: it could not be had just now. */
-export type Body = string | 'erased' | 'unknown';
+export type Body = Buffer | 'erased' | 'unknown';
+
+type Rendering = { ref: EventRef; body: Buffer; text: Buffer };
 
 const TEXTS_KEPT = 4_000;
 /** The same as for keys: a text must not outlive the key that it is sealed with for longer. */
@@ -52,7 +54,7 @@ const PLACES = {
 export class EventBodies {
   private readonly log = new Logger('webhook events');
   private readonly pool: pg.Pool;
-  private readonly texts = new LRUCache<number, string>({ max: TEXTS_KEPT, ttl: TEXT_KEPT_MS });
+  private readonly texts = new LRUCache<number, Buffer>({ max: TEXTS_KEPT, ttl: TEXT_KEPT_MS });
   /** What this process has just read from the log need not be read again. */
   private readonly fresh = new LRUCache<string, StoredEvent>({ max: FRESH_KEPT });
 
@@ -70,7 +72,7 @@ export class EventBodies {
     this.fresh.set(eventId, event);
   }
 
-  /** Envelopes as JSON texts by `seq`; one for each that is asked for. */
+  /** Envelopes by `seq`, as UTF-8 JSON; one for each that is asked for. */
   async textsOf(refs: EventRef[]): Promise<Map<number, Body>> {
     const found = new Map<number, Body>();
     const unread = new Map<number, EventRef>();
@@ -102,14 +104,14 @@ export class EventBodies {
       unread.delete(seq);
       return ref ? [{ ref, body }] : [];
     });
-    const texts = await this.keys.openTexts(
+    const texts = await this.keys.openAll(
       sealed.map(({ ref, body }) => ({
         customerId: ref.customerId,
         sealed: body,
         context: bodyContext(ref.eventId),
       })),
     );
-    sealed.forEach(({ ref }, i) => this.give(found, ref, texts[i] ?? 'erased'));
+    sealed.forEach(({ ref }, i) => found.set(ref.seq, texts[i] ?? 'erased'));
   }
 
   /** One that cannot be rendered must not keep the others from being so. */
@@ -134,29 +136,34 @@ export class EventBodies {
     });
     if (wanted.length < refs.length) throw new Error('it is not in the history');
     const rendered = await this.publicEvents.render(wanted.map(({ event }) => event));
-    const bodies = await this.keys.sealTexts(
-      rendered.map(({ event, customerId }) => ({
+    const texts = rendered.map(({ event }) => Buffer.from(JSON.stringify(event)));
+    const bodies = await this.keys.sealAll(
+      rendered.map(({ event, customerId }, i) => ({
         customerId,
-        text: JSON.stringify(event),
+        plain: texts[i] ?? null,
         context: bodyContext(event.id),
       })),
     );
-    const sealed = wanted.flatMap(({ ref }, i) => {
-      const body = bodies[i];
-      if (body === undefined) this.give(found, ref, 'erased');
-      return body === undefined ? [] : [{ ref, body, text: JSON.stringify(rendered[i]?.event) }];
+    const sealed: Rendering[] = [];
+    wanted.forEach(({ ref }, i) => {
+      const [body, text] = [bodies[i], texts[i]];
+      if (body && text) sealed.push({ ref, body, text });
+      else found.set(ref.seq, 'erased');
     });
     const kept = await this.keep(sealed);
     const overtaken = new Map<number, EventRef>();
     for (const { ref, text } of sealed) {
-      if (kept.has(ref.seq)) this.give(found, ref, text);
-      else overtaken.set(ref.seq, ref);
+      if (!kept.has(ref.seq)) overtaken.set(ref.seq, ref);
+      else {
+        found.set(ref.seq, text);
+        this.texts.set(ref.seq, text);
+      }
     }
     // Another process was faster: its bytes are the ones.
     if (overtaken.size > 0) await this.read(overtaken, found);
   }
 
-  private async keep(sealed: { ref: EventRef; body: Buffer }[]): Promise<Set<number>> {
+  private async keep(sealed: Rendering[]): Promise<Set<number>> {
     if (sealed.length === 0) return new Set();
     const { rows } = await withPartitions(this.pool, () =>
       this.pool.query<{ seq: number }>({
@@ -184,10 +191,5 @@ export class EventBodies {
       events.set(publicEventId(event.id), event);
     }
     return events;
-  }
-
-  private give(found: Map<number, Body>, { seq }: EventRef, body: Body): void {
-    found.set(seq, body);
-    if (body !== 'erased') this.texts.set(seq, body);
   }
 }

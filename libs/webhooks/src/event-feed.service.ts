@@ -56,7 +56,7 @@ export class EventFeed {
       const text = texts.get(seq);
       // Left out, it would be missed for good by whoever goes on from the next one.
       if (text === undefined || text === 'unknown') throw new Error(`${eventId} is not rendered`);
-      return text === 'erased' ? [] : [text];
+      return text === 'erased' ? [] : [text.toString()];
     });
     const last = rows.length > limit ? refs.at(-1) : undefined;
     return { envelopes, next: last?.eventId ?? null };

@@ -162,10 +162,10 @@ export function testEnvelope(
 }
 
 /** The bytes of every attempt. They are kept once, as the envelope; `flat` always follows from it. */
-export function bodyOf(envelopeText: string, format: 'envelope' | 'flat'): string {
-  if (format === 'envelope') return envelopeText;
-  const { data } = JSON.parse(envelopeText) as { data: unknown };
-  return JSON.stringify(data);
+export function bodyOf(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
+  if (format === 'envelope') return envelope;
+  const { data } = JSON.parse(envelope.toString()) as { data: unknown };
+  return Buffer.from(JSON.stringify(data));
 }
 
 function whose({ state, cardName }: CustomerCardSubject) {

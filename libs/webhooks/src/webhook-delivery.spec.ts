@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   afterAttempt,
+  afterManualAttempt,
   errorOf,
+  giveUpBefore,
   isSuccess,
   MAX_ATTEMPTS,
   type Outcome,
@@ -184,4 +186,32 @@ it('says why an attempt failed', () => {
   expect(errorOf(TIMED_OUT)).toBe('No answer within 10 seconds');
   expect(errorOf({ kind: 'blocked' })).toBe('The URL does not lead to a public address');
   expect(isSuccess(answered(199))).toBe(false);
+});
+
+describe('an attempt that a person asked for', () => {
+  const kept = (failingSince: Date | null) => ({ kept: true, failingSince });
+  const FAILING = secondsAgo(600);
+  it.each([
+    ['a success delivers and ends the failing', answered(204), FAILING, true, kept(null)],
+    ['a failure changes nothing', answered(500), FAILING, false, kept(FAILING)],
+    ['a failure begins no failing', TIMED_OUT, null, false, kept(null)],
+    ['a 410 deletes', answered(410), null, false, { kept: false }],
+    ['an erased person changes nothing', { kind: 'erased' }, FAILING, false, kept(FAILING)],
+    [
+      'a blocked address disables',
+      { kind: 'blocked' },
+      null,
+      false,
+      { kept: true, disabled: 'blocked_address', failingSince: NOW },
+    ],
+  ] as const)('%s', (_what, outcome, failingSince, delivered, subscription) => {
+    expect(afterManualAttempt(outcome, { failingSince }, NOW)).toEqual({ delivered, subscription });
+  });
+});
+
+it.each([
+  [1, 4 * 3600],
+  [100, 144],
+])('at a resume, with time scale %i, what is older than %i s is given up', (scale, seconds) => {
+  expect(giveUpBefore(NOW, scale)).toEqual(secondsAgo(seconds));
 });

@@ -256,7 +256,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
       ...this.secretsOf(row),
       eventId,
       type: TEST_EVENT,
-      body: bodyOf(testEnvelope(eventId, row, new Date()), row.payload_format),
+      body: bodyOf(Buffer.from(testEnvelope(eventId, row, new Date())), row.payload_format),
     });
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const error = errorOf(outcome);

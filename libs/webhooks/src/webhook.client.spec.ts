@@ -95,7 +95,7 @@ function send({
     secret: SECRET,
     eventId: 'evt_1',
     type: 'stamp.earned',
-    body: '{"é":1}',
+    body: Buffer.from('{"é":1}'),
     ...attempt,
   });
 }
@@ -244,7 +244,7 @@ describe('an attempt', () => {
     server.on('request', (_request, response: http.ServerResponse) =>
       response.writeHead(413, { connection: 'close' }).end('too much'),
     );
-    const { outcome } = await send({ body: 'x'.repeat(100_000) });
+    const { outcome } = await send({ body: Buffer.alloc(100_000, 'x') });
     expect(outcome).toMatchObject({ kind: 'answered', status: 413 });
   });
 

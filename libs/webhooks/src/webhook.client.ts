@@ -1,19 +1,18 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { LookupFunction, Socket } from 'node:net';
-import { Webhook } from 'standardwebhooks';
-import { Agent, buildConnector, request, type DiagnosticsChannel, type Dispatcher } from 'undici';
+import { Agent, buildConnector, type DiagnosticsChannel } from 'undici';
 import type { Config } from '#kernel/config.js';
 import { VERSION } from '#kernel/version.js';
 import { CONFIG } from '#database/database.module.js';
 import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
 import { isBlockedAddress, isBlockedHost } from './target-address.js';
 import type { Outcome } from './webhook-delivery.js';
+import { DeadlineError, Deadlines, Exchange, type Answer } from './webhook-exchange.client.js';
+import { signature } from './webhook-signature.js';
 
 const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
 const DEADLINE_MS = 10_000;
-const BODY_LIMIT = 64 * 1024;
-const EXCERPT_LIMIT = 1024;
 const KEEP_ALIVE_MS = 10_000;
 /** A warm connection must not outlive a change of the name's addresses for long. */
 const CONNECTION_MS = 60_000;
@@ -30,7 +29,7 @@ export type Attempt = {
   /** The public event's id; the same at every attempt. */
   eventId: string;
   type: string;
-  body: string;
+  body: Buffer;
 };
 
 export type Attempted = {
@@ -56,6 +55,7 @@ type Sending = { socket: Socket; bytesRead: number; reused: boolean };
 @Injectable()
 export class WebhookClient implements OnApplicationShutdown {
   private readonly agent: Agent;
+  private readonly deadlines = new Deadlines(DEADLINE_MS);
   private readonly sendings = new WeakMap<Buffer, Sending | undefined>();
   private readonly used = new WeakSet<Socket>();
 
@@ -88,8 +88,6 @@ export class WebhookClient implements OnApplicationShutdown {
   /** Never throws: whatever goes wrong is the outcome. */
   async send(attempt: Attempt): Promise<Attempted> {
     const at = new Date();
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), DEADLINE_MS);
     const done = (outcome: Outcome, excerpt: string | null = null): Attempted => ({
       outcome,
       at,
@@ -97,25 +95,11 @@ export class WebhookClient implements OnApplicationShutdown {
       excerpt,
     });
     try {
-      const answer = await this.post(attempt, at, deadline.signal);
-      const excerpt = await excerptOf(answer.body);
-      const retryAfter = answer.headers['retry-after'];
-      return done(
-        {
-          kind: 'answered',
-          status: answer.statusCode,
-          retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
-        },
-        excerpt,
-      );
+      const { status, retryAfter, excerpt } = await this.post(attempt, at);
+      return done({ kind: 'answered', status, retryAfter }, excerpt);
     } catch (error) {
       if (error instanceof BlockedAddressError) return done({ kind: 'blocked' });
-      return done({
-        kind: 'failed',
-        error: deadline.signal.aborted ? 'No answer within 10 seconds' : wordsFor(error),
-      });
-    } finally {
-      clearTimeout(timer);
+      return done({ kind: 'failed', error: wordsFor(error) });
     }
   }
 
@@ -124,31 +108,34 @@ export class WebhookClient implements OnApplicationShutdown {
     await this.agent.destroy();
   }
 
-  private async post(
-    { url, secret, previousSecret, eventId, type, body }: Attempt,
-    at: Date,
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
-    const secrets = previousSecret === undefined ? [secret] : [secret, previousSecret];
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': USER_AGENT,
-      'webhook-id': eventId,
-      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-      'webhook-signature': secrets.map((one) => new Webhook(one).sign(eventId, at, body)).join(' '),
-      'service-event': type,
+  private async post(attempt: Attempt, at: Date): Promise<Answer> {
+    const { url, secret, previousSecret, eventId, type } = attempt;
+    // A view of its own: several subscriptions may be sent the same bytes at once.
+    const body = attempt.body.subarray();
+    const seconds = String(Math.floor(at.getTime() / 1000));
+    const sign = (one: string) => signature(one, eventId, seconds, body);
+    const request = {
+      url,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': USER_AGENT,
+        'webhook-id': eventId,
+        'webhook-timestamp': seconds,
+        'webhook-signature':
+          previousSecret === undefined ? sign(secret) : `${sign(secret)} ${sign(previousSecret)}`,
+        'service-event': type,
+      },
+      body,
     };
-    const bytes = Buffer.from(body);
-    this.sendings.set(bytes, undefined);
-    const send = () =>
-      request(url, { dispatcher: this.agent, method: 'POST', signal, headers, body: bytes });
+    this.sendings.set(body, undefined);
+    const first = new Exchange(this.deadlines);
     try {
-      return await send();
+      return await first.send(this.agent, request);
     } catch (error) {
       // Receivers close idle connections, and one may do so just as it is used again. Nothing was
       // answered, so it is sent once more; had it been taken in all the same, its id tells.
-      if (this.diedIdle(bytes) && !signal.aborted) return send();
-      throw error;
+      if (!this.diedIdle(body) || first.hasExpired) throw error;
+      return await new Exchange(this.deadlines).send(this.agent, request);
     }
   }
 
@@ -208,31 +195,6 @@ export function inTurns(addresses: Address[]): Address[] {
     .slice(0, MOST_ADDRESSES);
 }
 
-/** Up to 64 KiB are read, so that the connection can be used again; the rest is cut off. */
-async function excerptOf(body: Dispatcher.ResponseData['body']): Promise<string | null> {
-  const start: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body) {
-      const bytes = Buffer.from(chunk as Uint8Array);
-      if (size < EXCERPT_LIMIT) start.push(bytes);
-      size += bytes.length;
-      if (size > BODY_LIMIT) break;
-    }
-  } catch {
-    // The head has decided already (contract section 10): what was read of the body is enough.
-  }
-  return size === 0 ? null : asText(Buffer.concat(start));
-}
-
-/** At most 1 KiB, and nothing that the database could not hold. */
-function asText(bytes: Buffer): string {
-  const cut = (buffer: Buffer) =>
-    new TextDecoder('utf-8').decode(buffer.subarray(0, EXCERPT_LIMIT), { stream: true });
-  const text = cut(bytes).replaceAll('\0', '\uFFFD');
-  return cut(Buffer.from(text));
-}
-
 const WORDS: Record<string, string> = {
   ENOTFOUND: 'The name of the URL could not be resolved',
   ECONNREFUSED: 'The connection was refused',
@@ -261,6 +223,7 @@ const NO_HTTP = new Set(['bad response', 'bad upgrade']);
 
 /** Plain words; the library's own messages name addresses. */
 function wordsFor(error: unknown): string {
+  if (error instanceof DeadlineError) return 'No answer within 10 seconds';
   if (isNoHttp(error)) return 'The answer was no valid HTTP';
   const code = codeOf(error);
   if (code === undefined) return 'The request failed';

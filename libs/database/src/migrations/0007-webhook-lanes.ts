@@ -251,7 +251,7 @@ select distinct subscription_id, now() from webhook_pending;
 drop table old_webhook_attempts, old_webhook_deliveries, old_webhook_events;
 `;
 
-/** Deliveries in lanes, and tables that are dropped day by day (docs/adr/0013, 0014). */
+/** Deliveries in lanes, and tables that are dropped day by day (docs/adr/0017, 0018). */
 export class WebhookLanes implements MigrationInterface {
   readonly name = 'WebhookLanes0000000000007';
 

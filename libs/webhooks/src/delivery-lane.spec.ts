@@ -1,0 +1,138 @@
+import { describe, expect, it } from '@jest/globals';
+import { DeliveryLane, type Queued, type Signal } from './delivery-lane.js';
+
+const first = (id: number, customerId: number): Queued => ({
+  id,
+  customerId,
+  tries: 0,
+  manual: false,
+});
+const again = (id: number, customerId: number): Queued => ({
+  ...first(id, customerId),
+  tries: 1,
+});
+
+/** Grown to its limit, so that only order keeps anything back. */
+function wideLane(): DeliveryLane<Queued> {
+  const lane = new DeliveryLane();
+  for (let id = 1; id <= 20; id++) answer(lane, first(id, id), 'success');
+  return lane;
+}
+
+function answer(lane: DeliveryLane<Queued>, delivery: Queued, signal: Signal, milliseconds = 5) {
+  lane.add([delivery]);
+  expect(lane.next()).toBe(delivery);
+  lane.done(delivery, signal, milliseconds, true);
+}
+
+function started(lane: DeliveryLane<Queued>): number[] {
+  const ids: number[] = [];
+  for (let next = lane.next(); next; next = lane.next()) ids.push(next.id);
+  return ids;
+}
+
+describe('the order of a lane', () => {
+  it('lets one first attempt a customer go at a time, in the order of the events', () => {
+    const lane = wideLane();
+    const [a1, a2, a3] = [first(101, 1), first(102, 1), first(104, 1)];
+    lane.add([a1, a2, first(103, 2), a3]);
+    expect(started(lane)).toEqual([101, 103]);
+    expect(lane.known).toBe(2);
+    lane.done(a1, 'refusal', 5, true);
+    expect(started(lane)).toEqual([102]);
+    lane.done(a2, 'success', 5, true);
+    expect(started(lane)).toEqual([104]);
+    lane.done(a3, 'success', 5, true);
+    expect(lane.known).toBe(0);
+    expect(lane.inFlight).toBe(1);
+  });
+
+  it('holds back nothing that is repeated or asked for by a person', () => {
+    const lane = wideLane();
+    const asked = { ...first(105, 1), manual: true };
+    lane.add([first(101, 1), first(102, 1), again(50, 1), asked]);
+    expect(started(lane).sort((a, b) => a - b)).toEqual([50, 101, 105]);
+  });
+
+  it('takes first attempts and repeated ones in turn, so that neither starves the other', () => {
+    const lane = wideLane();
+    lane.add([again(1, 1), again(2, 2), again(3, 3), first(11, 11), first(12, 12), first(13, 13)]);
+    const order = started(lane).map((id) => (id > 10 ? 'first' : 'again'));
+    expect(order.slice(0, 4).sort()).toEqual(['again', 'again', 'first', 'first']);
+  });
+
+  it('forgets what has not begun, whoever it waited for', () => {
+    const lane = wideLane();
+    const a1 = first(101, 1);
+    lane.add([a1, first(102, 1), first(103, 2), again(9, 3)]);
+    expect(lane.next()?.id).toBeDefined();
+    const rest = lane.clear();
+    expect(rest.length + lane.inFlight).toBe(4);
+    expect(lane.known).toBe(0);
+    expect(lane.next()).toBeUndefined();
+  });
+
+  it('gives the next of a customer way when one is over without an attempt', () => {
+    const lane = wideLane();
+    const a1 = first(101, 1);
+    lane.add([a1, first(102, 1)]);
+    expect(started(lane)).toEqual([101]);
+    lane.letGo(a1);
+    expect(started(lane)).toEqual([102]);
+  });
+});
+
+describe('how many at once', () => {
+  it('begins with one, and grows by one with each success while there is more to do', () => {
+    const lane = new DeliveryLane();
+    expect(lane.atOnce).toBe(1);
+    for (let id = 1; id <= 3; id++) answer(lane, first(id, id), 'success');
+    expect(lane.atOnce).toBe(4);
+    for (let id = 4; id <= 40; id++) answer(lane, first(id, id), 'success');
+    expect(lane.atOnce).toBe(16);
+  });
+
+  it('stays where it is when nothing waits, or the process has no strength left', () => {
+    const lane = new DeliveryLane();
+    lane.more = false;
+    answer(lane, first(1, 1), 'success');
+    expect(lane.atOnce).toBe(1);
+    lane.more = true;
+    lane.add([first(2, 2)]);
+    const next = lane.next();
+    if (next) lane.done(next, 'success', 5, false);
+    expect(lane.atOnce).toBe(1);
+  });
+
+  it.each([
+    ['overload', 8],
+    ['silence', 8],
+    ['refusal', 16],
+  ] as [Signal, number][])('after %s it is %i of 16', (signal, atOnce) => {
+    const lane = wideLane();
+    answer(lane, first(101, 1), signal);
+    expect(lane.atOnce).toBe(atOnce);
+  });
+});
+
+describe('the pace', () => {
+  it.each([
+    [['success'], 5, 'fast'],
+    [['success'], 2_500, 'slow'],
+    [['refusal', 'overload'], 5, 'fast'],
+    [['silence'], 5, 'slow'],
+    [['silence', 'silence', 'silence', 'silence'], 5, 'slow'],
+    [['silence', 'silence', 'silence', 'silence', 'silence'], 5, 'probe'],
+    [['silence', 'silence', 'silence', 'silence', 'silence', 'success'], 5, 'fast'],
+  ] as [Signal[], number, string][])('after %j in %i ms is %s', (signals, milliseconds, pace) => {
+    const lane = new DeliveryLane();
+    signals.forEach((signal, i) => answer(lane, first(i, i), signal, milliseconds));
+    expect(lane.pace).toBe(pace);
+  });
+
+  it('of a probe is one at a time, whatever it was before', () => {
+    const lane = wideLane();
+    for (let id = 101; id <= 105; id++) answer(lane, first(id, id), 'silence');
+    expect(lane.atOnce).toBe(1);
+  });
+});

@@ -1,0 +1,577 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { DeliveryPlans } from '#webhooks/delivery-plans.service.js';
+import { EventFeed } from '#webhooks/event-feed.service.js';
+import { Dispatchers } from './support/dispatcher.js';
+import { eventually } from './support/eventually.js';
+import { isSigned, Receiver, type Reply } from './support/receiver.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+type Subscription = { id: number; secret: string };
+
+const SLOW = 60_000;
+
+let service: Service;
+const dispatchers = new Dispatchers(() => service);
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+}, SLOW);
+
+afterEach(async () => {
+  await dispatchers.endAll();
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
+}, SLOW);
+
+afterAll(async () => {
+  await service.stop();
+}, SLOW);
+
+async function receive(...[reply]: Parameters<typeof Receiver.start>): Promise<Receiver> {
+  const receiver = await Receiver.start(reply);
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function subscribe(
+  store: Client,
+  receiver: Receiver,
+  body: object = { event: 'stamp.earned' },
+): Promise<Subscription> {
+  const answer = await store.post<Subscription>(`${store.store}/webhook_subscriptions`, {
+    target_url: receiver.url,
+    ...body,
+  });
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+
+async function stamp(store: Client, path: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  }
+}
+
+const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
+  (await service.database.query(text, values)).rows as R[];
+
+type Shown = { id: number; status: string; attempts_count: number; event_id: string };
+
+const deliveriesOf = ({ id }: Subscription): Promise<Shown[]> =>
+  ask(
+    `select id, status, attempts_count, event_id from webhook_deliveries
+     where subscription_id = $1 order by id`,
+    id,
+  );
+
+const plans = () => service.app.get(DeliveryPlans, { strict: false });
+
+const statusesOf = async (subscription: Subscription): Promise<string[]> =>
+  (await deliveriesOf(subscription)).map(({ status }) => status);
+
+const countsOf = ({ events }: Receiver): unknown[] =>
+  events.map(({ body }) => (body['data'] as { stamps_count: number }).stamps_count);
+
+/** A receiver that answers nothing until it is let go. */
+async function stuckReceiver(): Promise<{ receiver: Receiver; release: () => void }> {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const receiver = await receive(async () => {
+    await held;
+    return { status: 200 };
+  });
+  return { receiver, release };
+}
+
+const pause = (subscription: Subscription) =>
+  ask(
+    `update webhook_subscriptions set enabled = false, disabled_at = now(),
+       disabled_reason = 'disabled_by_user' where id = $1`,
+    subscription.id,
+  ).then(() => plans().changed(subscription.id));
+
+const resume = (subscription: Subscription, giveUpBefore: Date) =>
+  ask(
+    `update webhook_subscriptions set enabled = true, disabled_at = null, disabled_reason = null,
+       failing_since = null, give_up_before = greatest(give_up_before, $2) where id = $1`,
+    subscription.id,
+    giveUpBefore,
+  ).then(() => plans().changed(subscription.id));
+
+describe('lanes', () => {
+  it('keep a receiver that hangs from holding up any other, and send it all once it answers', async () => {
+    const store = await service.newStore();
+    const other = await service.newStore();
+    const { receiver: stuck, release } = await stuckReceiver();
+    const prompt = await receive();
+    const hanging = await subscribe(store, stuck);
+    await subscribe(other, prompt);
+    const { path } = await enrol(store);
+    const { path: otherPath } = await enrol(other);
+    await Promise.all([stamp(store, path, 60), stamp(other, otherPath, 60)]);
+    await dispatchers.start();
+    await eventually(
+      () => prompt.events.length,
+      (count) => count === 60,
+    );
+    expect(new Set(await statusesOf(hanging))).toEqual(new Set(['pending']));
+    expect(stuck.received).toHaveLength(1);
+    release();
+    await eventually(
+      () => stuck.events.length,
+      (count) => count === 60,
+    );
+    expect(countsOf(stuck)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+  }, 90_000);
+
+  it('let a store with few events go ahead of one that floods', async () => {
+    const flood = await service.newStore();
+    const few = await service.newStore();
+    let letGo: () => void = () => undefined;
+    const fewArrived = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    // Answers, but from the tenth on only after everybody else has been served.
+    const flooded = await receive(async (_received, nth) => {
+      if (nth > 10) await fewArrived;
+      return { status: 200 };
+    });
+    const quiet = await receive();
+    const flooding = await subscribe(flood, flooded);
+    await subscribe(few, quiet);
+    const people = await Promise.all(Array.from({ length: 30 }, () => enrol(flood)));
+    for (const { path } of people) await stamp(flood, path, 10);
+    const { path } = await enrol(few);
+    await stamp(few, path, 3);
+    await dispatchers.start();
+    await eventually(
+      () => quiet.events.length,
+      (count) => count === 3,
+    );
+    expect(
+      (await statusesOf(flooding)).filter((status) => status === 'pending').length,
+    ).toBeGreaterThan(200);
+    letGo();
+    await eventually(
+      () => flooded.events.length,
+      (count) => count === 300,
+    );
+  }, 90_000);
+
+  it('of one that was killed are taken over, and those of one that stops at once', async () => {
+    const store = await service.newStore();
+    const { receiver, release } = await stuckReceiver();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    const first = await dispatchers.start();
+    await stamp(store, path, 3);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 1,
+    );
+    await dispatchers.end(first, 'SIGKILL');
+    const [lane] = await ask<{ owned: boolean; rest: number }>(
+      `select owner is not null as owned, extract(epoch from due_at - now())::float8 as rest
+       from webhook_lanes where subscription_id = $1`,
+      subscription.id,
+    );
+    expect(lane?.owned).toBe(true);
+    expect(lane?.rest).toBeLessThanOrEqual(30);
+    release();
+    const second = await dispatchers.start();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 3,
+    );
+    expect(new Set(receiver.received.map(({ text }) => text)).size).toBe(3);
+    await eventually(
+      () => statusesOf(subscription),
+      (statuses) => statuses.every((status) => status === 'delivered'),
+    );
+    expect(await dispatchers.end(second, 'SIGTERM')).toBe(0);
+    expect(await ask('select 1 from webhook_lanes where owner is not null')).toEqual([]);
+    expect(
+      await ask("select 1 from webhook_dispatchers where seen_at > now() - interval '1 second'"),
+    ).toEqual([]);
+  }, 90_000);
+
+  it('are shared by dispatchers without being told to', async () => {
+    const stores = await Promise.all(Array.from({ length: 24 }, () => service.newStore()));
+    const slowly = await receive(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return { status: 200 };
+    });
+    const paths: string[] = [];
+    for (const store of stores) {
+      await subscribe(store, slowly);
+      paths.push((await enrol(store)).path);
+    }
+    const stamping = Promise.all(stores.map(async (store, i) => stamp(store, paths[i] ?? '', 40)));
+    await Promise.all([dispatchers.start(), dispatchers.start()]);
+    await eventually(
+      () =>
+        ask<{ lanes: number }>(
+          `select count(*)::int as lanes from webhook_lanes where owner is not null group by owner`,
+        ),
+      (owners) => owners.length === 2 && owners.every(({ lanes }) => lanes >= 4),
+    );
+    await stamping;
+    await eventually(
+      () => slowly.events.length,
+      (count) => count === 24 * 40,
+    );
+    expect(slowly.received).toHaveLength(24 * 40);
+  }, 90_000);
+});
+
+describe('a subscription', () => {
+  it('that is paused keeps what is planned, and goes on with it at the resume', async () => {
+    const store = await service.newStore();
+    const receiver = await receive((_received, nth) => ({ status: nth === 1 ? 500 : 200 }));
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    // Slow enough for the pause to come before the second attempt.
+    await dispatchers.start({ WEBHOOK_TIME_SCALE: '2' });
+    await stamp(store, path);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 1,
+    );
+    await pause(subscription);
+    await stamp(store, path);
+    await eventually(
+      () =>
+        ask(
+          `select 1 from webhook_lanes where subscription_id = $1 and due_at = 'infinity'`,
+          subscription.id,
+        ),
+      (rows) => rows.length === 1,
+    );
+    expect(await statusesOf(subscription)).toEqual(['pending']);
+    await resume(subscription, new Date(0));
+    await eventually(
+      () => statusesOf(subscription),
+      (statuses) => statuses[0] === 'delivered',
+    );
+    // What happened during the pause was never planned.
+    expect(receiver.events).toHaveLength(1);
+  }, 60_000);
+
+  it('fails at the resume what has become too old meanwhile', async () => {
+    const store = await service.newStore();
+    const receiver = await receive(() => ({ status: 500 }));
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await dispatchers.start({ WEBHOOK_TIME_SCALE: '1' });
+    await stamp(store, path);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 1,
+    );
+    await pause(subscription);
+    await resume(subscription, new Date(Date.now() + 60_000));
+    await eventually(
+      () => statusesOf(subscription),
+      (statuses) => statuses[0] === 'failed',
+    );
+    expect(receiver.received).toHaveLength(1);
+    expect(await deliveriesOf(subscription)).toMatchObject([{ attempts_count: 1 }]);
+  }, 60_000);
+
+  it('is disabled after three days of failing although nothing more happens, an idle one never', async () => {
+    const store = await service.newStore();
+    const failing = await subscribe(store, await receive(() => ({ status: 500 })));
+    const idle = await subscribe(store, await receive());
+    const { path } = await enrol(store);
+    // Four hours are 1.4 s, three days 26 s: the last attempt is long over by then.
+    await dispatchers.start({ WEBHOOK_TIME_SCALE: '10000' });
+    await stamp(store, path);
+    await eventually(
+      () => statusesOf(failing),
+      (statuses) => statuses[0] === 'failed',
+    );
+    expect(await deliveriesOf(failing)).toMatchObject([{ attempts_count: 10 }]);
+    const [disabled] = await eventually(
+      () =>
+        ask<{ enabled: boolean; disabled_reason: string; failed: number }>(
+          `select enabled, disabled_reason, extract(epoch from disabled_at - failing_since)::float8 as failed
+           from webhook_subscriptions where id = $1`,
+          failing.id,
+        ),
+      ([row]) => row?.enabled === false,
+    );
+    expect(disabled?.disabled_reason).toBe('failing');
+    expect(disabled?.failed).toBeGreaterThanOrEqual(25.9);
+    const [still] = await ask<{ enabled: boolean }>(
+      'select enabled from webhook_subscriptions where id = $1',
+      idle.id,
+    );
+    expect(still?.enabled).toBe(true);
+  }, 90_000);
+
+  it('that is deleted takes along what is still to be delivered', async () => {
+    const store = await service.newStore();
+    const receiver = await receive(() => ({ status: 500 }));
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await stamp(store, path, 5);
+    await dispatchers.start({ WEBHOOK_TIME_SCALE: '1' });
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 5,
+    );
+    await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
+    await plans().changed(subscription.id);
+    await eventually(
+      () => ask('select 1 from webhook_pending where subscription_id = $1', subscription.id),
+      (rows) => rows.length === 0,
+    );
+    await eventually(
+      () => ask('select 1 from webhook_lanes where subscription_id = $1', subscription.id),
+      (rows) => rows.length === 0,
+    );
+    expect(receiver.received).toHaveLength(5);
+  }, 60_000);
+
+  it('signs with both secrets while the old one still counts', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    const other = await subscribe(store, receiver, { event: 'reward.redeemed' });
+    // Sealed for this subscription, as a rotation would leave it.
+    await ask(
+      `update webhook_subscriptions set previous_secret = secret,
+         previous_secret_until = now() + interval '1 hour' where id = $1`,
+      subscription.id,
+    );
+    await dispatchers.start();
+    await stamp(store, path);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 1,
+    );
+    const [received] = receiver.received;
+    expect(String(received?.headers['webhook-signature']).split(' ')).toHaveLength(2);
+    expect(received && isSigned(received, subscription.secret)).toBe(true);
+    expect(received && isSigned(received, other.secret)).toBe(false);
+  }, 30_000);
+});
+
+describe('a person may ask for', () => {
+  it('one more attempt of a delivery that is over, which a success delivers', async () => {
+    const store = await service.newStore();
+    let reply: Reply = { status: 500, body: 'out of order' };
+    const receiver = await receive(() => reply);
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await dispatchers.start({ WEBHOOK_TIME_SCALE: '100000' });
+    await stamp(store, path);
+    const [over] = await eventually(
+      () => deliveriesOf(subscription),
+      ([delivery]) => delivery?.status === 'failed',
+    );
+    if (!over) throw new Error('nothing was delivered');
+    await ask(
+      `update webhook_subscriptions set enabled = true, disabled_at = null, disabled_reason = null,
+         failing_since = null where id = $1`,
+      subscription.id,
+    );
+    const attempts = () =>
+      ask<{ kind: string; status: number }>(
+        'select kind, status from webhook_attempts where delivery_id = $1 order by attempt',
+        over.id,
+      );
+    const before = (await attempts()).length;
+    await plans().redeliver(subscription.id, over.id);
+    await eventually(attempts, (all) => all.length === before + 1);
+    expect((await attempts()).at(-1)).toEqual({ kind: 'manual', status: 500 });
+    expect(await statusesOf(subscription)).toEqual(['failed']);
+    reply = { status: 200 };
+    await plans().redeliver(subscription.id, over.id);
+    await eventually(
+      () => statusesOf(subscription),
+      ([status]) => status === 'delivered',
+    );
+    expect((await attempts()).at(-1)).toEqual({ kind: 'manual', status: 200 });
+    expect(new Set(receiver.received.map(({ text }) => text)).size).toBe(1);
+    reply = { status: 410 };
+    await plans().redeliver(subscription.id, over.id);
+    await eventually(
+      () => ask('select 1 from webhook_subscriptions where id = $1', subscription.id),
+      (rows) => rows.length === 0,
+    );
+  }, 60_000);
+
+  it('a replay of what happened before the subscription was made, under the same ids', async () => {
+    const store = await service.newStore();
+    const early = await receive();
+    await subscribe(store, early);
+    const { path } = await enrol(store);
+    const from = new Date();
+    await stamp(store, path, 4);
+    await dispatchers.start();
+    await eventually(
+      () => early.events.length,
+      (count) => count === 4,
+    );
+    const receiver = await receive();
+    const late = await subscribe(store, receiver, { events: ['*'] });
+    const range = { subscriptionId: late.id, accountId: store.accountId, from, to: new Date() };
+    expect(await plans().replay({ ...range, types: ['stamp.earned'] })).toBe(4);
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 4,
+    );
+    expect(receiver.events.map(({ text }) => text)).toEqual(early.events.map(({ text }) => text));
+    expect(await plans().replay({ ...range, types: ['reward.redeemed'] })).toBe(0);
+    expect(await plans().replay({ ...range, to: from, types: null })).toBe(0);
+    const whole = { ...range, from: new Date(0) };
+    expect(await plans().replay({ ...whole, types: null })).toBe(6);
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 6,
+    );
+    expect(await ask('select 1 from webhook_replays')).toEqual([]);
+  }, 60_000);
+
+  it('a store’s events without any subscription, a page at a time', async () => {
+    const store = await service.newStore();
+    const { path } = await enrol(store);
+    await stamp(store, path, 3);
+    await dispatchers.start();
+    await eventually(
+      () => ask('select 1 from webhook_events where account_id = $1', store.accountId),
+      (rows) => rows.length === 5,
+    );
+    const feed = service.app.get(EventFeed, { strict: false });
+    const read = async (after: string | null, limit: number) => {
+      const page = await feed.catchUp(store.accountId, { after, types: null, limit });
+      if (!page) throw new Error('the place was not found');
+      const envelopes = page.envelopes.map(
+        (text) => JSON.parse(text) as { id: string; type: string },
+      );
+      return { envelopes, next: page.next };
+    };
+    const first = await read(null, 2);
+    expect(first.envelopes.map(({ type }) => type)).toEqual([
+      'customer.created',
+      'customer_card.created',
+    ]);
+    expect(first.next).toBe(first.envelopes.at(-1)?.id);
+    const rest = await read(first.next, 10);
+    expect(rest.envelopes.map(({ type }) => type)).toEqual(Array(3).fill('stamp.earned'));
+    expect(rest.next).toBeNull();
+    expect(
+      await feed.catchUp(store.accountId, { after: 'evt_0', types: null, limit: 1 }),
+    ).toBeUndefined();
+    const stamps = await feed.catchUp(store.accountId, {
+      after: null,
+      types: ['stamp.earned'],
+      limit: 250,
+    });
+    expect(stamps?.envelopes).toHaveLength(3);
+    // The webhook's bytes are the same ones.
+    const receiver = await receive();
+    const { id } = await subscribe(store, receiver);
+    await plans().replay({
+      subscriptionId: id,
+      accountId: store.accountId,
+      from: new Date(0),
+      to: new Date(),
+      types: ['stamp.earned'],
+    });
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 3,
+    );
+    expect(receiver.events.map(({ text }) => text)).toEqual(stamps?.envelopes);
+  }, 60_000);
+});
+
+describe('deliveries that run hours late', () => {
+  it('show the person and the card as each event left them', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    await subscribe(store, receiver, { events: ['*'] });
+    const { customer, path } = await enrol(store);
+    const person = `${store.store}/customers/${customer.id}`;
+    const rename = async (firstName: string) => {
+      const answer = await store.send('PATCH', person, { customer: { first_name: firstName } });
+      expect(answer.status).toBe(200);
+    };
+    await stamp(store, path, 5);
+    await rename('Berta');
+    await stamp(store, path, 5);
+    await rename('Carla');
+    await dispatchers.start();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 14,
+    );
+    const of = (type: string) =>
+      receiver.events.map(({ body }) => body).filter((body) => body['type'] === type);
+    const names = (bodies: Record<string, unknown>[]) =>
+      bodies.map((body) => (body['data'] as { first_name: string }).first_name);
+    expect(names(of('customer.created'))).toEqual([customer.first_name]);
+    expect(names(of('customer.updated'))).toEqual(['Berta', 'Carla']);
+    expect(of('customer.updated').map((body) => body['previous_attributes'])).toEqual([
+      { first_name: customer.first_name },
+      { first_name: 'Berta' },
+    ]);
+    expect(
+      of('stamp.earned').map((body) => (body['data'] as { stamps_count: number }).stamps_count),
+    ).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  }, 60_000);
+});
+
+describe('the tables of days', () => {
+  it('are made where one is missing, and dropped when their time is over', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    const names = async () =>
+      (
+        await ask<{ name: string }>(
+          `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+           where i.inhparent = 'webhook_finished'::regclass order by 1`,
+        )
+      ).map(({ name }) => name);
+    await ask(
+      `select webhook_make_partitions(now() - interval '33 days', now() - interval '28 days')`,
+    );
+    const old = await names();
+    for (const table of [
+      'webhook_events',
+      'webhook_bodies',
+      'webhook_finished',
+      'webhook_attempts',
+    ]) {
+      await ask(
+        `select webhook_drop_partitions(array['${table}'], webhook_first_id(now() + interval '30 days'))`,
+      );
+    }
+    expect(await names()).toEqual([]);
+    await ask(
+      `select webhook_make_partitions(now() - interval '33 days', now() - interval '28 days')`,
+    );
+    await stamp(store, path);
+    await dispatchers.start();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 1,
+    );
+    await eventually(
+      () => statusesOf(subscription),
+      ([status]) => status === 'delivered',
+    );
+    const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
+    const kept = await eventually(names, (all) => all.includes(`webhook_finished_${today}`));
+    expect(old.slice(0, 3).some((name) => kept.includes(name))).toBe(false);
+    expect(kept).toContain(old[4]);
+  }, 60_000);
+});
