@@ -137,6 +137,7 @@ export const HEADERS = {
     type: 'string',
     enum: ['true'],
   }),
+  'X-Dry-Run': header('true: with dry_run, nothing was stored', { type: 'string', enum: ['true'] }),
   Link: header(
     'rel="next": the next page, while there is one (RFC 8288); rel="deprecation": the versioning policy, while this version is being retired',
     { type: 'string', examples: ['</api/v1/accounts/1/cards?limit=2&cursor=Mg>; rel="next"'] },
@@ -294,7 +295,11 @@ export function operationObject(
         spec.status,
         {
           description: answer ? 'Done' : 'Done, with no body',
-          headers: headerRefs([...EVERYWHERE, ...(writes ? ['Idempotent-Replayed'] : [])]),
+          headers: headerRefs([
+            ...EVERYWHERE,
+            ...(writes ? ['Idempotent-Replayed'] : []),
+            ...(query.some(({ name }) => name === 'dry_run') ? ['X-Dry-Run'] : []),
+          ]),
           ...(answer && {
             content: {
               'application/json': { schema: answer, example: schemas.example(answer, 'output') },
