@@ -247,6 +247,8 @@ async function dumpAndRestore(fromUrl: string, toUrl: string): Promise<void> {
        using (table_schema, table_name)
      where table_schema in ('public', 'es') and table_type = 'BASE TABLE'
        and table_name <> 'migrations' and is_generated = 'NEVER'
+       and not exists (select from pg_inherits
+         where inhrelid = format('%I.%I', table_schema, table_name)::regclass)
      group by 1`,
   );
   for (const { name, columns } of tables) {
