@@ -108,7 +108,6 @@ function isApi({ path }: Request): boolean {
 
 /** What no answer may lack. */
 function faultsOfAny({ method }: Request, { status, headers, text, body }: Answer): string[] {
-  if (method === 'OPTIONS') return [];
   const faults: string[] = [];
   const expectThat = (holds: boolean, fault: string) => {
     if (!holds) faults.push(fault);

@@ -63,6 +63,14 @@ export async function installGate(
     request.accountId = accountId;
   });
 
+  // A preflight is answered before the gate: refused, it would hide from the script why. It counts all the
+  // same, for the address, since it never has a token.
+  server.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply) => {
+    if (!isBelow(API, routeOf(request)) || reply.hasHeader('ratelimit-limit')) return;
+    reply.header('cache-control', 'no-store');
+    sendLimits(reply, await countAddress(request));
+  });
+
   const { link, ...dates } = retirementHeaders(config);
   if (link === undefined) return;
   // At the very end: a list has set its own Link by then.
