@@ -111,13 +111,6 @@ describe('no route of the API', () => {
     }
   });
 
-  it('is reached without a token by any of its methods', async () => {
-    for (const { method, path } of routes) {
-      const status = await statusOf(method, path, null);
-      expect([method, path, status]).toEqual([method, path, path === STATUS ? 200 : 401]);
-    }
-  });
-
   it('reaches a store of somebody else, however its path is written', async () => {
     const token = store.token;
     for (const { method, path } of onePerPath(routes)) {

@@ -6,13 +6,19 @@ import { expectFailure, useService } from '../support/contract.js';
 import { cli, type Answer } from '../support/service.js';
 
 // Behind a proxy, so that each test can come from an address of its own.
-const few = useService({ RATE_LIMIT_PER_MINUTE: '5', TRUST_PROXY_HOPS: '1' });
+const few = useService({
+  RATE_LIMIT_PER_MINUTE: '5',
+  TRUST_PROXY_HOPS: '1',
+  CORS_ORIGINS: 'https://till.example',
+});
 const unset = useService({ RATE_LIMIT_PER_MINUTE: '' });
 
 const STATUS = '/api/v1/status';
 const STORES = '/api/v1/accounts';
 const NOON = Date.parse('2040-01-01T12:00:00Z');
 const after = (seconds: number) => new Date(NOON + seconds * 1000).toISOString();
+
+const PREFLIGHT = { origin: 'https://till.example', 'access-control-request-method': 'GET' };
 
 let addresses = 0;
 
@@ -54,9 +60,15 @@ describe('limits', () => {
       await store.post(cards, 'x'.repeat(2_000_000)),
       await store.send('POST', cards, 'x', text),
       await store.post(cards, { card: {} }),
+      await store.get('/api/v1/accounts/%E0%A4%A'),
+      await store.send('PUT', '/api/v1/accounts'),
+      await store.send('OPTIONS', cards),
+      await few.anonymous.send('OPTIONS', STORES, undefined, PREFLIGHT),
     ];
     const statuses = answers.map(({ status }) => status);
-    expect(statuses).toEqual([200, 201, 204, 400, 401, 404, 404, 413, 415, 422]);
+    expect(statuses).toEqual([
+      200, 201, 204, 400, 401, 404, 404, 413, 415, 422, 404, 405, 204, 204,
+    ]);
     for (const { headers } of answers) {
       for (const name of ['limit', 'remaining', 'reset']) {
         expect(headers.get(`ratelimit-${name}`)).toMatch(/^\d+$/);
@@ -109,6 +121,7 @@ describe('limits', () => {
     ] as const) {
       const { status, headers } = await atTime(after(seconds), () => store.get(STORES));
       expect([status, headers.get('retry-after')]).toEqual([429, wait]);
+      expect(headers.get('ratelimit-reset')).toBe(wait);
     }
   });
 
@@ -161,6 +174,9 @@ describe('limits', () => {
     const ask = newcomer();
     const statuses = (await times(7, () => ask(STORES))).map(({ status }) => status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
+    expect((await ask(STORES, 'Bearer ink_wrong')).status).toBe(429);
+    const { token } = await few.newStore();
+    expect((await ask(STORES, `Bearer ${token}`)).status).toBe(200);
   });
 
   it('LIMIT-13 come before the store', async () => {
@@ -224,5 +240,16 @@ describe('limits', () => {
       const names = [...headers.keys()].filter((name) => name.startsWith('x-ratelimit'));
       expect(names).toEqual([]);
     }
+  });
+
+  it('LIMIT-20 count a preflight by address', async () => {
+    const address = { 'x-forwarded-for': '192.0.2.250' };
+    const ask = (path: string) =>
+      few.anonymous.send('OPTIONS', path, undefined, { ...PREFLIGHT, ...address });
+    const answers = [await ask(STATUS), await ask(STORES), await ask('/api/v1/nothing')];
+    expect(answers.map(({ status }) => status)).toEqual([204, 204, 204]);
+    expect(answers.map(left)).toEqual([4, 3, 2]);
+    const next = await few.anonymous.send('GET', STATUS, undefined, address);
+    expect(left(next)).toBe(1);
   });
 });

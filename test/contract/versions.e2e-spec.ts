@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError, readConfig } from '#kernel/config.js';
+import { atTime } from '../support/clock.js';
 import { expectFailure, useService } from '../support/contract.js';
 import { testEnvironment } from '../support/database.js';
 import { Client, type Answer } from '../support/service.js';
@@ -11,10 +12,18 @@ const PUBLIC_URL = 'https://cards.example';
 const STATUS = '/api/v1/status';
 const DEPRECATED = new Date('2025-01-01T00:00:00Z');
 const SUNSET = new Date('2090-06-30T12:00:00Z');
+/** When the deprecation lies ahead. */
+const BEFORE = '2024-12-31T23:59:59.999Z';
 const OVER = new Date('2026-02-01T00:00:00Z');
 
 const current = useService({ PUBLIC_URL });
 const deprecated = useService({
+  PUBLIC_URL,
+  API_V1_DEPRECATION_DATE: DEPRECATED.toISOString(),
+  API_V1_SUNSET_DATE: SUNSET.toISOString(),
+});
+// For the test that moves its clock, and with it the windows of its callers.
+const ending = useService({
   PUBLIC_URL,
   API_V1_DEPRECATION_DATE: DEPRECATED.toISOString(),
   API_V1_SUNSET_DATE: SUNSET.toISOString(),
@@ -44,6 +53,8 @@ async function answersOf(service: typeof current): Promise<Answer[]> {
     await store.get(`${store.store}/cards/999999999`),
     await store.post(`${store.store}/cards`, '{'),
     await store.post(`${store.store}/cards`, {}),
+    await store.get('/api/v1/accounts/%E0%A4%A'),
+    await store.send('PUT', '/api/v1/accounts'),
   ];
 }
 
@@ -58,10 +69,15 @@ describe('a version', () => {
 
   it('VER-02 says everywhere since when it is deprecated', async () => {
     const answers = await answersOf(deprecated);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 201, 401, 404, 404, 400, 422]);
+    expect(answers.map(({ status }) => status)).toEqual([
+      200, 200, 201, 401, 404, 404, 400, 422, 404, 405,
+    ]);
     for (const { headers } of answers) {
       expect(headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
     }
+    const store = await deprecated.newStore();
+    const ahead = await atTime(BEFORE, () => store.get(STATUS));
+    expect(ahead.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
   });
 
   it('VER-03 says everywhere when it ends', async () => {
@@ -89,18 +105,26 @@ describe('a version', () => {
   });
 
   it('VER-06 is named by the status when it is deprecated', async () => {
+    const store = await deprecated.newStore();
+    const ask = () => store.get<{ versioning: Versioning }>(STATUS);
+    const ahead = await atTime(BEFORE, ask);
+    expect(ahead.body.versioning).toMatchObject({ supported: ['v1'], deprecated: [] });
     const { body } = await deprecated.anonymous.get<{ versioning: Versioning }>(STATUS);
     expect(body.versioning).toMatchObject({ current: 'v1', deprecated: ['v1'] });
   });
 
   it('VER-07 is gone after its end', async () => {
     for (const answer of await answersOf(retired)) expectFailure(answer, 410, 'version_sunset');
+    const ask = () => ending.anonymous.get(STATUS);
+    expect((await atTime('2090-06-30T11:59:59.999Z', ask)).status).toBe(200);
+    expectFailure(await atTime(SUNSET.toISOString(), ask), 410, 'version_sunset');
   });
 
   it('VER-08 keeps its dates when it is gone', async () => {
-    for (const { headers } of await answersOf(retired)) {
-      expect(headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
-      expect(headers.get('sunset')).toBe(OVER.toUTCString());
+    for (const answer of await answersOf(retired)) {
+      expect(answer.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
+      expect(answer.headers.get('sunset')).toBe(OVER.toUTCString());
+      expect(policyOf(answer)).toBe(`${PUBLIC_URL}/docs/versioning`);
     }
   });
 
@@ -111,8 +135,17 @@ describe('a version', () => {
       expectFailure(await retired.anonymous.get(store.store), 410, 'version_sunset');
     }
     const text = { 'content-type': 'text/plain' };
-    const unread = await store.send('POST', `${store.store}/cards`, 'x', text);
-    expectFailure(unread, 410, 'version_sunset');
+    const idle = { 'idempotency-key': '' };
+    for (const answer of [
+      await store.send('POST', `${store.store}/cards`, 'x', text),
+      await store.send('POST', `${store.store}/cards`, 'x'.repeat(2_000_000), idle),
+      await store.send('OPTIONS', '/api/v1/accounts'),
+      await store.get('/api/v1/accounts/999999999'),
+      await retired.anonymous.get('/api/v1'),
+      await retired.anonymous.get('/api/v1/nothing/here'),
+    ]) {
+      expectFailure(answer, 410, 'version_sunset');
+    }
   });
 
   it('VER-10 is told of by the status even then', async () => {
