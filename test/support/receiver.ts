@@ -10,7 +10,7 @@ export type Received = {
   at: number;
 };
 
-export type Reply = { status: number; headers?: Record<string, string>; body?: string };
+export type Reply = { status: number; headers?: Record<string, string>; body?: string | Buffer };
 
 /** Somebody else's server: keeps what it is sent and answers as it is told. */
 export class Receiver {

@@ -35,17 +35,18 @@ export class WebhookDeliveriesController {
     answer: z.array(deliveryAnswer),
     errors: [404, 422],
   })
-  list(
+  async list(
     @Context() { accountId }: CommandContext,
     @Param('subscription_id') subscriptionId: string,
     @Query() given: unknown,
     @Paged() pages: Pages,
   ): Promise<DeliveryJson[]> {
-    const { limit, cursor, ...filter } = readQuery(deliveryListQuery, given);
     const id = pathId(subscriptionId);
+    await this.deliveries.exists(accountId, id);
+    const { limit, cursor, ...filter } = readQuery(deliveryListQuery, given);
     return pages.answer(
       { limit: limit ?? DELIVERIES_SHOWN, cursor },
-      (range) => this.deliveries.list(accountId, id, filter, range),
+      (range) => this.deliveries.list(id, filter, range),
       (delivery) => [delivery.id],
     );
   }

@@ -39,14 +39,12 @@ export class WebhookDeliveriesService {
     this.pool = poolOf(source);
   }
 
-  /** Newest first. @throws NotFoundError when there is no such subscription */
+  /** Newest first; of a subscription that is known to exist. */
   async list(
-    accountId: number,
     subscriptionId: number,
     { status, type, from, to }: DeliveryFilter,
     { after, limit }: Range,
   ): Promise<DeliveryJson[]> {
-    await this.subscriptions.find(accountId, subscriptionId);
     const values: unknown[] = [subscriptionId];
     const value = (given: unknown) => `$${values.push(given)}`;
     // Conditions stand in the text only when they are asked for, and a status as it is: so that the plan

@@ -1,0 +1,872 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type {
+  DeliveryDetailJson,
+  DeliveryJson,
+  EnvelopeJson,
+  ReplayJson,
+} from '#webhooks/webhook-delivery.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#webhooks/webhook-subscription.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { startProgram, type Program } from '../support/program.js';
+import { isSigned, Receiver, type Reply } from '../support/receiver.js';
+import type { Answer } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const INSECURE = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' };
+const NOWHERE = 'http://127.0.0.1:9/';
+const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+const AN_HOUR = '1 hour';
+
+const service = useService(INSECURE);
+const receivers: Receiver[] = [];
+let dispatcher: Program;
+
+beforeAll(async () => {
+  const { database, environment } = service.running;
+  dispatcher = startProgram(
+    'dist/apps/dispatcher/src/main.js',
+    testEnvironment(database.url, { ...environment, LOG_LEVEL: 'info' }),
+  );
+  await eventually(dispatcher.output, (text) => text.includes('started'));
+});
+afterEach(async () => {
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
+});
+afterAll(() => dispatcher.kill('SIGTERM'));
+
+type Replying = Reply | ((nth: number) => Reply | Promise<Reply>);
+
+type Subscribed = { store: ContractClient; id: number; path: string; secret: string };
+
+async function subscribe(store: ContractClient, body: object): Promise<Subscribed> {
+  const answer = await store.post<WebhookSubscriptionSecretJson>(
+    `${store.store}/webhook_subscriptions`,
+    { events: ['*'], ...body },
+  );
+  expect(answer.status).toBe(201);
+  const { id, secret } = answer.body;
+  return { store, id, path: `${store.store}/webhook_subscriptions/${id}`, secret };
+}
+
+/** A store of its own, and a receiver of what happens in it. */
+async function listening(reply: Replying = { status: 200 }, body: object = {}) {
+  const store = await service.newStore();
+  const receiver = await Receiver.start((_received, nth) =>
+    typeof reply === 'function' ? reply(nth) : reply,
+  );
+  receivers.push(receiver);
+  return { ...(await subscribe(store, { target_url: receiver.url, ...body })), receiver };
+}
+
+const listOf = async (
+  { store, path }: Subscribed,
+  query: Record<string, string> = {},
+): Promise<DeliveryJson[]> => {
+  const url = `${path}/deliveries?${new URLSearchParams(query)}`;
+  const { status, body } = await store.get<DeliveryJson[]>(url);
+  expect(status).toBe(200);
+  return body;
+};
+
+const show = async ({ store, path }: Subscribed, id: number): Promise<DeliveryDetailJson> =>
+  (await store.get<DeliveryDetailJson>(`${path}/deliveries/${id}`)).body;
+
+const redeliver = ({ store, path }: Subscribed, id: number) =>
+  store.post<DeliveryDetailJson>(`${path}/deliveries/${id}/redeliver`);
+
+const replay = ({ store, path }: Subscribed, body: object) =>
+  store.post<ReplayJson>(`${path}/replay`, body);
+
+/** Once there are so many attempts. */
+const attempted = (subscribed: Subscribed, id: number, attempts: number) =>
+  eventually(
+    () => show(subscribed, id),
+    (delivery) => delivery.attempts.length >= attempts,
+  );
+
+/** The delivery of one stamp, after so many attempts. */
+async function oneDelivery(subscribed: Subscribed, attempts = 1): Promise<DeliveryDetailJson> {
+  const { store } = subscribed;
+  const { path } = await enrol(store);
+  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  const [delivery] = await eventually(
+    () => listOf(subscribed, { type: 'stamp.earned' }),
+    (list) => list.length > 0,
+  );
+  return attempted(subscribed, delivery?.id ?? 0, attempts);
+}
+
+/** The next scheduled attempt is put off, so that nothing comes between. */
+async function putOff({ id }: Subscribed): Promise<void> {
+  await service.running.database.query(
+    'update webhook_pending set next_attempt_at = now() + $2::interval where subscription_id = $1',
+    [id, AN_HOUR],
+  );
+}
+
+/** Everything up to now has been planned; as envelopes, oldest first. */
+async function feedOf(store: ContractClient, types: string[]): Promise<EnvelopeJson[]> {
+  const { body } = await eventually(
+    () => store.get<EnvelopeJson[]>(`${store.store}/events`),
+    (answer) => answer.body.length >= types.length,
+  );
+  expect(body.map(({ type }) => type)).toEqual(types);
+  return body;
+}
+
+const ENROLLED = ['customer.created', 'customer_card.created'];
+
+/** A store with a stamp in it, and what it came to. */
+async function stamped() {
+  const store = await service.newStore();
+  const { path } = await enrol(store);
+  await store.post(`${path}/stamp`, { stamps: 1 });
+  return { store, path, events: await feedOf(store, [...ENROLLED, 'stamp.earned']) };
+}
+
+const pause = ({ store, path }: Subscribed) => store.patch(path, { enabled: false });
+
+const idsOf = ({ received }: Receiver) => received.map(({ headers }) => headers['webhook-id']);
+
+const receivedBy = (receiver: Receiver, count: number) =>
+  eventually(
+    () => idsOf(receiver),
+    (ids) => ids.length >= count,
+  );
+
+type Seed = { type: string; status: (typeof STATUSES)[number]; at: string };
+
+/** Deliveries as they would be after days; of a subscription that is disabled, so that none is sent. */
+async function seeded(seeds: Seed[]): Promise<Subscribed> {
+  const store = await service.newStore();
+  const subscribed = await subscribe(store, { target_url: NOWHERE, enabled: false });
+  const { query } = service.running.database;
+  for (const { type, status, at } of seeds) {
+    await query('select webhook_make_partitions($1, $1)', [at]);
+    const [table, columns, values] =
+      status === 'pending'
+        ? ['webhook_pending', 'next_attempt_at', 'now()']
+        : ['webhook_finished', 'status, attempts_count', `'${status}', 1`];
+    await query(
+      `insert into ${table} (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+         payload_format, created_at, ${columns})
+       select webhook_first_id($1) | nextval('webhook_seq'), $2, 1, 'evt_' || currval('webhook_seq'), $3, 1,
+         $4, 'envelope', $1, ${values}`,
+      [at, subscribed.id, store.accountId, type],
+    );
+  }
+  return subscribed;
+}
+
+/** Noon, so many days ago. */
+const noon = (daysAgo: number, milliseconds = 0) => {
+  const day = new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
+  return new Date(Date.parse(`${day}T12:00:00Z`) + milliseconds).toISOString();
+};
+
+const linkOf = ({ headers }: Answer): string | undefined =>
+  /<https:\/\/cards\.example([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+
+/** Every page from this one on. */
+async function pagesFrom<T>(store: ContractClient, path: string): Promise<T[][]> {
+  const pages: T[][] = [];
+  for (let next: string | undefined = path; next !== undefined;) {
+    const answer: Answer<T[]> = await store.get<T[]>(next);
+    expect(answer.status).toBe(200);
+    pages.push(answer.body);
+    next = linkOf(answer);
+  }
+  return pages;
+}
+
+const SHAPE = [
+  'attempts_count',
+  'created_at',
+  'delivered_at',
+  'event_id',
+  'id',
+  'next_attempt_at',
+  'status',
+  'type',
+];
+
+describe('webhook deliveries', () => {
+  it('DELIV-01 are listed with the first eight fields of the table', async () => {
+    const hook = await listening();
+    await oneDelivery(hook);
+    const list = await listOf(hook);
+    expect(list).toHaveLength(3);
+    for (const delivery of list) expect(Object.keys(delivery).sort()).toEqual(SHAPE);
+  });
+
+  it('DELIV-02 show their attempts by themselves', async () => {
+    const hook = await listening();
+    const delivery = await oneDelivery(hook);
+    expect(Object.keys(delivery).sort()).toEqual([...SHAPE, 'attempts'].sort());
+    expect(delivery.attempts).toEqual([
+      {
+        attempt: 1,
+        kind: 'scheduled',
+        at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+        status: 200,
+        duration_ms: expect.any(Number),
+        error: null,
+        response_excerpt: null,
+      },
+    ]);
+  });
+
+  it('DELIV-03 are delivered by any 2xx', async () => {
+    const hook = await listening({ status: 204 });
+    const { delivered_at, ...delivery } = await oneDelivery(hook);
+    expect(delivery).toMatchObject({
+      status: 'delivered',
+      attempts_count: 1,
+      next_attempt_at: null,
+      event_id: hook.receiver.received.at(-1)?.headers['webhook-id'],
+    });
+    expect(Date.parse(delivered_at ?? '')).toBeGreaterThanOrEqual(Date.parse(delivery.created_at));
+  });
+
+  it('DELIV-04 are pending between two attempts', async () => {
+    const hook = await listening({ status: 500 });
+    const delivery = await oneDelivery(hook);
+    expect(delivery).toMatchObject({ status: 'pending', delivered_at: null });
+    const last = Date.parse(delivery.attempts.at(-1)?.at ?? '');
+    expect(Date.parse(delivery.next_attempt_at ?? '')).toBeGreaterThan(last);
+  });
+
+  it('DELIV-05 are listed newest first', async () => {
+    const hook = await seeded([
+      { type: 'stamp.earned', status: 'pending', at: noon(2) },
+      { type: 'stamp.earned', status: 'failed', at: noon(3) },
+      { type: 'stamp.earned', status: 'delivered', at: noon(1) },
+      { type: 'stamp.earned', status: 'cancelled', at: noon(2, 1) },
+    ]);
+    const list = await listOf(hook);
+    expect(list.map(({ created_at }) => created_at)).toEqual([
+      noon(1),
+      noon(2, 1),
+      noon(2),
+      noon(3),
+    ]);
+    const ids = list.map(({ id }) => id);
+    expect(ids).toEqual([...ids].sort((a, b) => b - a));
+  });
+
+  it('DELIV-06 are listed by status', async () => {
+    const hook = await seeded(
+      STATUSES.flatMap((status) => [
+        { type: 'stamp.earned', status, at: noon(2) },
+        { type: 'stamp.removed', status, at: noon(1) },
+      ]),
+    );
+    for (const status of STATUSES) {
+      const list = await listOf(hook, { status });
+      expect(list.map((one) => [one.status, one.type])).toEqual([
+        [status, 'stamp.removed'],
+        [status, 'stamp.earned'],
+      ]);
+    }
+  });
+
+  it('DELIV-07 are listed by type', async () => {
+    const hook = await seeded([
+      { type: 'stamp.earned', status: 'failed', at: noon(1) },
+      { type: 'stamp.removed', status: 'failed', at: noon(1) },
+      { type: 'stamp.earned', status: 'pending', at: noon(2) },
+    ]);
+    const list = await listOf(hook, { type: 'stamp.earned' });
+    expect(list.map(({ status }) => status)).toEqual(['failed', 'pending']);
+    expect(await listOf(hook, { type: 'reward.redeemed' })).toEqual([]);
+  });
+
+  it('DELIV-08 are listed from a time on, inclusive, to another, exclusive', async () => {
+    const times = [noon(3), noon(2, -1), noon(2), noon(2, 1), noon(1)];
+    const hook = await seeded(
+      times.map((at, i) => ({
+        type: 'stamp.earned',
+        status: i % 2 === 0 ? 'delivered' : 'pending',
+        at,
+      })),
+    );
+    const timesOf = async (query: Record<string, string>) =>
+      (await listOf(hook, query)).map(({ created_at }) => created_at).reverse();
+    expect(await timesOf({ from: noon(2) })).toEqual(times.slice(2));
+    expect(await timesOf({ to: noon(2) })).toEqual(times.slice(0, 2));
+    expect(await timesOf({ from: noon(2, -1), to: noon(2, 1) })).toEqual(times.slice(1, 3));
+    expect(await timesOf({ from: noon(2), to: noon(2) })).toEqual([]);
+    expect(await timesOf({ from: '0001-01-01', to: '9999-12-31' })).toEqual(times);
+  });
+
+  it('DELIV-09 are listed by all of that together', async () => {
+    const seeds = ['stamp.earned', 'stamp.removed'].flatMap((type) =>
+      STATUSES.flatMap((status) => [1, 2, 3].map((day) => ({ type, status, at: noon(day) }))),
+    );
+    const hook = await seeded(seeds);
+    for (const status of STATUSES) {
+      const query = { status, type: 'stamp.removed', from: noon(2), to: noon(1) };
+      const list = await listOf(hook, query);
+      expect(list).toEqual([
+        expect.objectContaining({ status, type: 'stamp.removed', created_at: noon(2) }),
+      ]);
+    }
+    expect(await listOf(hook, { type: 'stamp.earned', from: noon(2) })).toHaveLength(8);
+  });
+
+  it('DELIV-10 are not listed by what cannot be read', async () => {
+    const { store, path } = await seeded([]);
+    const faults = { status: 'lost', type: 'stamp.lost', from: 'monday', to: '2026-02-30' };
+    for (const [name, value] of Object.entries(faults)) {
+      expectRefused(await store.get(`${path}/deliveries?${name}=${value}`), name);
+    }
+    const all = new URLSearchParams(faults).toString();
+    expectRefused(await store.get(`${path}/deliveries?${all}`), Object.keys(faults));
+  });
+
+  it('DELIV-11 are a hundred where nothing is said, with a Link to the next', async () => {
+    const { store, path } = await seededMany(101);
+    const first = await store.get<DeliveryJson[]>(`${path}/deliveries`);
+    expect(first.body).toHaveLength(100);
+    const pages = await pagesFrom<DeliveryJson>(store, `${path}/deliveries`);
+    expect(pages.map(({ length }) => length)).toEqual([100, 1]);
+    const exactly = await seededMany(100);
+    expect(linkOf(await exactly.store.get(`${exactly.path}/deliveries`))).toBeUndefined();
+  });
+
+  it('DELIV-12 are paged by limit and cursor, each once, filters kept', async () => {
+    const hook = await seededMany(30);
+    const { store, path } = hook;
+    const all = (await listOf(hook, { status: 'delivered' })).map(({ id }) => id);
+    expect(all).toHaveLength(15);
+    const url = `${path}/deliveries?status=delivered&limit=4`;
+    const first = await store.get<DeliveryJson[]>(url);
+    await seedMany(hook, 10);
+    const later = await pagesFrom<DeliveryJson>(store, linkOf(first) ?? '');
+    const paged = [first.body, ...later].map((page) => page.map(({ id }) => id));
+    expect(paged.map(({ length }) => length)).toEqual([4, 4, 4, 3]);
+    expect(paged.flat()).toEqual(all);
+  });
+
+  it('DELIV-13 are refused under a limit or cursor that is none', async () => {
+    const hook = await seededMany(2);
+    const { store, path } = hook;
+    for (const limit of ['0', '251', 'all', '1.5']) {
+      expectRefused(await store.get(`${path}/deliveries?limit=${limit}`), 'limit');
+    }
+    const { store: other, path: elsewhere } = await seededMany(2);
+    const foreign = new URLSearchParams(
+      linkOf(await other.get(`${elsewhere}/deliveries?limit=1`))?.split('?')[1],
+    ).get('cursor');
+    for (const cursor of ['x', String(foreign)]) {
+      expectRefused(await store.get(`${path}/deliveries?cursor=${cursor}`), 'cursor');
+    }
+  });
+
+  it('DELIV-14 of a subscription that is not the store’s are not found', async () => {
+    const hook = await seededMany(1);
+    const [delivery] = await listOf(hook);
+    const other = await service.newStore();
+    const gone = await seededMany(1);
+    const [left] = await listOf(gone);
+    expect((await gone.store.delete(gone.path)).status).toBe(204);
+    const foreign = hook.path.replace(hook.store.store, other.store);
+    for (const [store, path, id] of [
+      [other, foreign, delivery?.id],
+      [other, `${other.store}/webhook_subscriptions/999`, delivery?.id],
+      [gone.store, gone.path, left?.id],
+    ] as const) {
+      const answers = [
+        await store.get(`${path}/deliveries`),
+        await store.get(`${path}/deliveries?status=lost&cursor=x`),
+        await store.get(`${path}/deliveries/${id}`),
+        await store.post(`${path}/deliveries/${id}/redeliver`),
+        await store.post(`${path}/replay`, { from: noon(1) }),
+        await store.post(`${path}/replay`, { from: 'monday' }),
+      ];
+      for (const answer of answers) expectFailure(answer, 404, 'not_found');
+    }
+  });
+
+  it('DELIV-15 of another subscription are not found', async () => {
+    const hook = await seededMany(1);
+    const [delivery] = await listOf(hook);
+    const beside = await subscribe(hook.store, { target_url: NOWHERE });
+    for (const id of [String(delivery?.id), '1', '9007199254740991', '99999999999999999999', 'x']) {
+      const path = `${beside.path}/deliveries/${id}`;
+      expectFailure(await hook.store.get(path), 404, 'not_found');
+      expectFailure(await hook.store.post(`${path}/redeliver`), 404, 'not_found');
+    }
+  });
+
+  it('DELIV-16 show every attempt, the first one first', async () => {
+    const statuses = [500, 301, 404];
+    const hook = await listening((nth) => ({ status: statuses[nth - 1] ?? 200 }), {
+      events: ['stamp.earned'],
+    });
+    const { id } = await oneDelivery(hook);
+    await putOff(hook);
+    for (const attempts of [2, 3, 4]) {
+      await redeliver(hook, id);
+      await attempted(hook, id, attempts);
+    }
+    const { attempts, attempts_count } = await show(hook, id);
+    expect(attempts_count).toBe(4);
+    expect(attempts.map(({ attempt, kind, status }) => [attempt, kind, status])).toEqual([
+      [1, 'scheduled', 500],
+      [2, 'manual', 301],
+      [3, 'manual', 404],
+      [4, 'manual', 200],
+    ]);
+    const times = attempts.map(({ at }) => at);
+    expect(times).toEqual([...times].sort());
+    expect(attempts.map(({ error }) => error !== null)).toEqual([true, true, true, false]);
+    for (const { duration_ms } of attempts) expect(duration_ms).toBeGreaterThanOrEqual(0);
+  });
+
+  it('DELIV-17 are tried again under the same id, with the same bytes', async () => {
+    const hook = await listening((nth) => ({ status: nth === 1 ? 503 : 200 }), {
+      events: ['stamp.earned'],
+    });
+    const { attempts } = await oneDelivery(hook, 2);
+    expect(attempts.map(({ kind, status }) => [kind, status])).toEqual([
+      ['scheduled', 503],
+      ['scheduled', 200],
+    ]);
+    const [first, second] = hook.receiver.received;
+    expect(second?.text).toBe(first?.text);
+    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
+  });
+
+  it('DELIV-18 have no status where nobody answered', async () => {
+    const store = await service.newStore();
+    const gone = await Receiver.start();
+    const hook = await subscribe(store, { target_url: gone.url, events: ['stamp.earned'] });
+    await gone.stop();
+    const { attempts } = await oneDelivery(hook);
+    expect(attempts).toEqual([
+      expect.objectContaining({
+        status: null,
+        error: 'The connection was refused',
+        response_excerpt: null,
+      }),
+    ]);
+  });
+
+  it('DELIV-19 show the first KiB of the answer', async () => {
+    const whole = 'é'.repeat(512);
+    const answers = { [whole]: whole, [`${whole}é`]: whole, [`x${whole}`]: `x${'é'.repeat(511)}` };
+    for (const [body, shown] of Object.entries(answers)) {
+      const hook = await listening({ status: 500, body }, { events: ['stamp.earned'] });
+      const { attempts } = await oneDelivery(hook);
+      expect(attempts[0]?.response_excerpt).toBe(shown);
+      expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(1024);
+    }
+  });
+
+  it('DELIV-20 show a replacement character for what is no text', async () => {
+    const body = Buffer.from([0x61, 0x00, 0x62, 0xff, 0xfe, 0x63, 0xc3]);
+    const hook = await listening({ status: 200, body }, { events: ['stamp.earned'] });
+    const { attempts } = await oneDelivery(hook);
+    expect(attempts[0]?.response_excerpt).toMatch(/^a�b��c�?$/);
+  });
+
+  it('DELIV-21 keep a beginning of a 2xx that breaks off, and stay delivered', async () => {
+    const headers = { 'content-length': '100000', connection: 'close' };
+    const hook = await listening({ status: 200, headers, body: 'halfway' });
+    const { status, attempts } = await oneDelivery(hook);
+    expect([status, attempts[0]?.status, attempts[0]?.error]).toEqual(['delivered', 200, null]);
+    expect(attempts[0]?.response_excerpt).toBe('halfway');
+  });
+});
+
+describe('sending a delivery again', () => {
+  it('DELIV-22 answers with the delivery as it is, and sends it soon', async () => {
+    const hook = await listening();
+    const before = await oneDelivery(hook);
+    const { status, body } = await redeliver(hook, before.id);
+    expect([status, body]).toEqual([200, before]);
+    const after = await attempted(hook, before.id, 2);
+    expect(after).toEqual({
+      ...before,
+      attempts_count: 2,
+      attempts: [before.attempts[0], expect.objectContaining({ attempt: 2, kind: 'manual' })],
+    });
+  });
+
+  it('DELIV-23 sends the same bytes under the same id, signed anew', async () => {
+    const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
+    const { id } = await oneDelivery(hook);
+    await redeliver(hook, id);
+    await receivedBy(hook.receiver, 2);
+    const [first, second] = hook.receiver.received;
+    expect(second?.text).toBe(first?.text);
+    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
+    expect(second && isSigned(second, hook.secret)).toBe(true);
+  });
+
+  it('DELIV-24 changes nothing in the schedule when it fails', async () => {
+    const hook = await listening({ status: 500 }, { events: ['stamp.earned'] });
+    const { id } = await oneDelivery(hook);
+    await putOff(hook);
+    const before = await show(hook, id);
+    await redeliver(hook, id);
+    const after = await attempted(hook, id, 2);
+    expect([after.status, after.next_attempt_at]).toEqual(['pending', before.next_attempt_at]);
+    const { rows } = await service.running.database.query(
+      'select tries, attempts_count from webhook_pending where id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ tries: 1, attempts_count: 2 }]);
+  });
+
+  it('DELIV-25 delivers what was pending when it succeeds', async () => {
+    const hook = await listening((nth) => ({ status: nth === 1 ? 500 : 200 }), {
+      events: ['stamp.earned'],
+    });
+    const { id } = await oneDelivery(hook);
+    await putOff(hook);
+    await redeliver(hook, id);
+    expect(await attempted(hook, id, 2)).toMatchObject({
+      status: 'delivered',
+      next_attempt_at: null,
+      delivered_at: expect.any(String),
+    });
+  });
+
+  it('DELIV-26 delivers what had failed when it succeeds, and else leaves it failed', async () => {
+    const hook = await listening((nth) => ({ status: nth <= 2 ? 500 : 200 }), {
+      events: ['stamp.earned'],
+    });
+    const { id } = await oneDelivery(hook);
+    await failPending(hook);
+    await redeliver(hook, id);
+    expect(await attempted(hook, id, 2)).toMatchObject({ status: 'failed', delivered_at: null });
+    await redeliver(hook, id);
+    expect(await attempted(hook, id, 3)).toMatchObject({
+      status: 'delivered',
+      delivered_at: expect.any(String),
+    });
+  });
+
+  it('DELIV-27 leaves what was delivered as it was when it fails', async () => {
+    const hook = await listening((nth) => ({ status: nth === 1 ? 200 : 500 }), {
+      events: ['stamp.earned'],
+    });
+    const before = await oneDelivery(hook);
+    await redeliver(hook, before.id);
+    const after = await attempted(hook, before.id, 2);
+    expect([after.status, after.delivered_at]).toEqual(['delivered', before.delivered_at]);
+  });
+
+  it('DELIV-28 deletes the subscription when it is answered 410', async () => {
+    const hook = await listening((nth) => ({ status: nth === 1 ? 200 : 410 }), {
+      events: ['stamp.earned'],
+    });
+    const { id } = await oneDelivery(hook);
+    await redeliver(hook, id);
+    await eventually(
+      () => hook.store.get(hook.path),
+      ({ status }) => status === 404,
+    );
+    expect(hook.receiver.received).toHaveLength(2);
+  });
+
+  it('DELIV-29 is refused while the subscription is disabled', async () => {
+    const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
+    const { id } = await oneDelivery(hook);
+    await pause(hook);
+    expectRefused(await redeliver(hook, id), 'base');
+    expect((await show(hook, id)).attempts_count).toBe(1);
+  });
+
+  it('DELIV-30 is made once when it is asked for again before it is over', async () => {
+    let release: (reply: Reply) => void = () => undefined;
+    const held = new Promise<Reply>((resolve) => (release = resolve));
+    const hook = await listening((nth) => (nth === 2 ? held : { status: nth === 1 ? 500 : 200 }), {
+      events: ['stamp.earned'],
+    });
+    const { id } = await oneDelivery(hook);
+    await putOff(hook);
+    const both = await Promise.all([redeliver(hook, id), redeliver(hook, id)]);
+    await receivedBy(hook.receiver, 2);
+    both.push(await redeliver(hook, id));
+    expect(both.map(({ status }) => status)).toEqual([200, 200, 200]);
+    release({ status: 500 });
+    await attempted(hook, id, 2);
+    const { rows } = await service.running.database.query(
+      'select 1 from webhook_redeliveries where subscription_id = $1',
+      [hook.id],
+    );
+    expect([rows.length, hook.receiver.received.length]).toEqual([0, 2]);
+    await redeliver(hook, id);
+    await attempted(hook, id, 3);
+    expect(hook.receiver.received).toHaveLength(3);
+  });
+
+  it('DELIV-31 keeps the format in which it was planned', async () => {
+    const flat = { events: ['stamp.earned'], payload_format: 'flat' };
+    const hook = await listening({ status: 200 }, flat);
+    const { id } = await oneDelivery(hook);
+    await hook.store.patch(hook.path, { payload_format: 'envelope' });
+    await redeliver(hook, id);
+    await receivedBy(hook.receiver, 2);
+    const [first, second] = hook.receiver.received;
+    expect(second?.text).toBe(first?.text);
+    expect(second?.body).toHaveProperty('stamps_count', 1);
+  });
+});
+
+describe('a replay', () => {
+  it('DELIV-32 sends what happened since, under the same ids', async () => {
+    const hook = await listening();
+    await oneDelivery(hook);
+    const before = await receivedBy(hook.receiver, 3);
+    const { status, body } = await replay(hook, { from: noon(1) });
+    expect([status, body]).toEqual([200, { matched: 3 }]);
+    const ids = await receivedBy(hook.receiver, 6);
+    expect(ids.slice(3).sort()).toEqual([...before].sort());
+    const list = await eventually(
+      () => listOf(hook, { status: 'delivered' }),
+      (deliveries) => deliveries.length === 6,
+    );
+    expect(new Set(list.map(({ event_id }) => event_id))).toEqual(new Set(before));
+  });
+
+  it('DELIV-33 reaches from a time on, inclusive, to another, exclusive', async () => {
+    const { store, path } = await stamped();
+    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.post(`${path}/stamp`, { stamps: 3 });
+    const earned = 'stamp.earned';
+    const events = await feedOf(store, [...ENROLLED, earned, earned, earned]);
+    const at = events.map(({ timestamp }) => timestamp);
+    const hook = await subscribe(store, { target_url: NOWHERE });
+    const matched = async (body: object) =>
+      (await replay(hook, { types: [earned], ...body })).body.matched;
+    const inSpan = (from: string, to = '9999') =>
+      events.filter(({ type, timestamp: t }) => type === earned && t >= from && t < to).length;
+    const [, , first = '', second = '', third = ''] = at;
+    expect(await matched({ from: first })).toBe(3);
+    expect(await matched({ from: second })).toBe(inSpan(second));
+    expect(await matched({ from: first, to: third })).toBe(inSpan(first, third));
+    expect(await matched({ from: noon(1), to: first })).toBe(0);
+    expect(await matched({ from: '0001-01-01', to: '9999-12-31' })).toBe(3);
+  });
+
+  it('DELIV-34 can be of some types', async () => {
+    const hook = await listening();
+    await oneDelivery(hook);
+    await receivedBy(hook.receiver, 3);
+    const types = ['stamp.earned', 'customer.created', 'stamp.earned'];
+    expect((await replay(hook, { from: noon(1), types })).body).toEqual({ matched: 2 });
+    await receivedBy(hook.receiver, 5);
+    const sent = hook.receiver.received.slice(3).map(({ body }) => body['type']);
+    expect(sent.sort()).toEqual(['customer.created', 'stamp.earned']);
+  });
+
+  it('DELIV-35 sends only what the subscription gets', async () => {
+    const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
+    await oneDelivery(hook);
+    expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 1 });
+    const none = { from: noon(1), types: ['customer.created'] };
+    expect((await replay(hook, none)).body).toEqual({ matched: 0 });
+    await receivedBy(hook.receiver, 2);
+    expect(hook.receiver.received.map(({ body }) => body['type'])).toEqual([
+      'stamp.earned',
+      'stamp.earned',
+    ]);
+  });
+
+  it('DELIV-36 reaches back before the subscription was made', async () => {
+    const { store, events } = await stamped();
+    const receiver = await Receiver.start();
+    receivers.push(receiver);
+    const hook = await subscribe(store, { target_url: receiver.url });
+    expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 3 });
+    const ids = await receivedBy(receiver, 3);
+    expect([...ids].sort()).toEqual(events.map(({ id }) => id).sort());
+  });
+
+  it('DELIV-37 brings what happened while the subscription was disabled', async () => {
+    const hook = await listening({ status: 200 }, { enabled: false });
+    const { path } = await enrol(hook.store);
+    await hook.store.post(`${path}/stamp`, { stamps: 1 });
+    await feedOf(hook.store, [...ENROLLED, 'stamp.earned']);
+    expectRefused(await replay(hook, { from: noon(1) }), 'base');
+    await hook.store.patch(hook.path, { enabled: true });
+    expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 3 });
+    await receivedBy(hook.receiver, 3);
+  });
+
+  it('DELIV-38 goes in the subscription’s own format', async () => {
+    const { store, events } = await stamped();
+    const receiver = await Receiver.start();
+    receivers.push(receiver);
+    const flat = { target_url: receiver.url, events: ['stamp.earned'], payload_format: 'flat' };
+    const hook = await subscribe(store, flat);
+    await replay(hook, { from: noon(1) });
+    await receivedBy(receiver, 1);
+    const [sent] = receiver.received;
+    expect(sent?.headers).toMatchObject({
+      'webhook-id': events[2]?.id,
+      'service-event': 'stamp.earned',
+    });
+    expect(sent?.text).toBe(JSON.stringify(events[2]?.data));
+  });
+
+  it('DELIV-39 of a time without events matches none', async () => {
+    const hook = await listening();
+    await oneDelivery(hook);
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    for (const span of [{ from: noon(3), to: noon(2) }, { from: later }]) {
+      expect((await replay(hook, span)).body).toEqual({ matched: 0 });
+    }
+    expect(await listOf(hook)).toHaveLength(3);
+  });
+
+  it('DELIV-40 is refused without times that can be read', async () => {
+    const { store, path } = await listening();
+    const send = (body?: unknown) => store.post(`${path}/replay`, body);
+    for (const from of [undefined, null, '', 'monday', 7, '2026-02-30']) {
+      expectRefused(await send({ from }), 'from');
+    }
+    expectRefused(await send(), 'from');
+    expectRefused(await send({ from: noon(1), to: 'monday' }), 'to');
+    expectRefused(await send({ from: noon(1), to: noon(1) }), 'to');
+    expectRefused(await send({ from: noon(1), to: noon(2) }), 'to');
+    expectRefused(await send([]), 'base');
+  });
+
+  it('DELIV-41 is refused with types that are none', async () => {
+    const { store, path } = await listening();
+    for (const types of [[], ['stamp.lost'], ['*'], 'stamp.earned', [7], {}]) {
+      expectRefused(await store.post(`${path}/replay`, { from: noon(1), types }), 'types');
+    }
+  });
+
+  it('DELIV-42 is never of another store’s events', async () => {
+    await stamped();
+    const hook = await listening();
+    expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 0 });
+  });
+});
+
+describe('the feed', () => {
+  it('DELIV-43 has every event of the store, oldest first, without a subscription', async () => {
+    const { store, path } = await stamped();
+    await store.post(`${path}/stamp`, { stamps: 2 });
+    const events = await feedOf(store, [...ENROLLED, 'stamp.earned', 'stamp.earned']);
+    expect(events.map(({ account_id }) => account_id)).toEqual(
+      Array.from({ length: 4 }, () => store.accountId),
+    );
+    expect(events.slice(2).map(({ data }) => data['stamps'])).toEqual([1, 2]);
+    const times = events.map(({ timestamp }) => timestamp);
+    expect(times).toEqual([...times].sort());
+  });
+
+  it('DELIV-44 shows what webhooks carry, byte for byte', async () => {
+    const hook = await listening();
+    await enrol(hook.store, { card: { name: 'Café ☕ </script> \u2028 "x"' } });
+    await receivedBy(hook.receiver, 2);
+    const { text } = await hook.store.get(`${hook.store.store}/events`);
+    const sent = hook.receiver.events.map((received) => received.text);
+    expect(text).toBe(`[${sent.join(',')}]`);
+  });
+
+  it('DELIV-45 goes on after the event that was seen last', async () => {
+    const { store, events } = await stamped();
+    const after = async (id?: string) =>
+      (await store.get<EnvelopeJson[]>(`${store.store}/events?after=${id}`)).body;
+    expect(await after(events[0]?.id)).toEqual(events.slice(1));
+    expect(await after(events[2]?.id)).toEqual([]);
+  });
+
+  it('DELIV-46 can be of one type', async () => {
+    const { store, events } = await stamped();
+    const of = async (query: string) =>
+      (await store.get<EnvelopeJson[]>(`${store.store}/events?${query}`)).body;
+    expect(await of('type=customer_card.created')).toEqual([events[1]]);
+    expect(await of(`type=stamp.earned&after=${events[0]?.id}`)).toEqual([events[2]]);
+    expect(await of('type=reward.redeemed')).toEqual([]);
+    expectRefused(await store.get(`${store.store}/events?type=stamp.lost`), 'type');
+  });
+
+  it('DELIV-47 has a Link to the next while there are more', async () => {
+    const { store, path } = await stamped();
+    for (const stamps of [1, 2]) await store.post(`${path}/stamp`, { stamps });
+    const earned = 'stamp.earned';
+    const all = await feedOf(store, [...ENROLLED, earned, earned, earned]);
+    const events = `${store.store}/events`;
+    const byTwo = await pagesFrom<EnvelopeJson>(store, `${events}?limit=2`);
+    expect(byTwo.map(({ length }) => length)).toEqual([2, 2, 1]);
+    expect(byTwo.flat()).toEqual(all);
+    const ofType = await pagesFrom<EnvelopeJson>(store, `${events}?limit=2&type=${earned}`);
+    expect(ofType.map(({ length }) => length)).toEqual([2, 1]);
+    expect(ofType.flat()).toEqual(all.slice(2));
+    const exactly = await store.get(`${events}?limit=5`);
+    expect(linkOf(exactly)).toBeUndefined();
+  });
+
+  it('DELIV-48 has a hundred where nothing is said, and 250 at most', async () => {
+    const { store, path } = await stamped();
+    for (let i = 0; i < 98; i++) await store.post(`${path}/stamp`, { stamps: 1 });
+    const events = `${store.store}/events`;
+    await eventually(
+      () => store.get<EnvelopeJson[]>(`${events}?limit=250`),
+      ({ body }) => body.length === 101,
+    );
+    const pages = await pagesFrom<EnvelopeJson>(store, events);
+    expect(pages.map(({ length }) => length)).toEqual([100, 1]);
+    for (const limit of ['0', '251', 'all']) {
+      expectRefused(await store.get(`${events}?limit=${limit}`), 'limit');
+    }
+  });
+
+  it('DELIV-49 does not know another store’s events', async () => {
+    const { store } = await stamped();
+    const other = await stamped();
+    const unknown = ['evt_00000000000000000000000000', 'x', other.events[0]?.id];
+    for (const after of unknown) {
+      expectRefused(await store.get(`${store.store}/events?after=${after}`), 'after');
+    }
+    const { body } = await store.get<EnvelopeJson[]>(`${store.store}/events`);
+    expect(body.map(({ account_id }) => account_id)).not.toContain(other.store.accountId);
+  });
+});
+
+/** Finished by turns as delivered and failed. */
+async function seedMany({ id, store }: Subscribed, count: number): Promise<void> {
+  await service.running.database.query(
+    `insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+       payload_format, status, attempts_count, created_at)
+     select webhook_next_id(), $1, n, 'evt_' || n, $2, 1, 'stamp.earned', 'envelope',
+       case n % 2 when 0 then 'delivered' else 'failed' end, 1, now()
+     from generate_series(1, $3) n`,
+    [id, store.accountId, count],
+  );
+}
+
+async function seededMany(count: number): Promise<Subscribed> {
+  const subscribed = await seeded([]);
+  await seedMany(subscribed, count);
+  return subscribed;
+}
+
+/** As if its ten attempts were over. */
+async function failPending({ id }: Subscribed): Promise<void> {
+  await service.running.database.query(
+    `with gone as (delete from webhook_pending where subscription_id = $1 returning *)
+     insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+       payload_format, status, attempts_count, created_at)
+     select id, subscription_id, event_seq, event_id, account_id, customer_id, type, payload_format,
+       'failed', attempts_count, created_at from gone`,
+    [id],
+  );
+}
