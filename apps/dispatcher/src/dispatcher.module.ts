@@ -7,6 +7,7 @@ import { EventStoreModule } from '#event-store/event-store.module.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { Rows } from '#event-store/rows.js';
 import { Readiness } from '#http/readiness.js';
+import { MessagesModule } from '#messages/messages.module.js';
 import { WebhookDispatchModule } from '#webhooks/webhook-dispatch.module.js';
 import { rowTables } from '../../row-tables.js';
 
@@ -18,6 +19,7 @@ export class DispatcherModule {
       imports: [
         DatabaseModule.forRoot(config, 'dispatcher'),
         EventStoreModule,
+        MessagesModule,
         WebhookDispatchModule,
       ],
       providers: [

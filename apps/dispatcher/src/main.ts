@@ -5,6 +5,7 @@ import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
 import { Readiness } from '#http/readiness.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
+import { MailDispatch } from '#messages/mail-dispatch.service.js';
 import { WebhookDispatch } from '#webhooks/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from './health-listener.js';
@@ -32,6 +33,8 @@ async function run(config: Config): Promise<void> {
   const readiness = app.get(Readiness);
   const health = await listenForHealth(config, () => readiness.ask({ webhooks: webhooks.runs }));
   webhooks.start();
+  const mails = app.get(MailDispatch);
+  mails.start();
   const stopping = new AbortController();
   const catchUp = app.get(RowCatchUp);
   const catchingUp = catchUp.run(stopping.signal);
@@ -39,7 +42,7 @@ async function run(config: Config): Promise<void> {
   const signal = await asked;
   stopping.abort();
   await catchingUp;
-  const left = await webhooks.stop(FINISH_WITHIN_MS);
+  const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);
   // Attempts that were left behind may still hold sockets open.

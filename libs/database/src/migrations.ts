@@ -5,6 +5,7 @@ import { Intents } from './migrations/0004-intents.js';
 import { OutcomesLocationsPosters } from './migrations/0005-outcomes-locations-posters.js';
 import { Lists } from './migrations/0006-lists.js';
 import { WebhookLanes } from './migrations/0007-webhook-lanes.js';
+import { MailOutbox } from './migrations/0009-mail-outbox.js';
 
 /** In order. Named one by one: globs find different files in sources and in the build. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   OutcomesLocationsPosters,
   Lists,
   WebhookLanes,
+  MailOutbox,
 ];

@@ -36,6 +36,41 @@ describe('settings', () => {
     }
   });
 
+  it('take a mail server with the address that mails come from, and neither alone', () => {
+    const read = (SMTP_URL: string, MAIL_FROM = 'Inkpad <inkpad@shop.example>') =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), SMTP_URL, MAIL_FROM }).mail;
+    const from = 'Inkpad <inkpad@shop.example>';
+    expect(read('', '')).toBeNull();
+    expect(read('smtp://mail.internal')).toEqual({
+      host: 'mail.internal',
+      port: 587,
+      tls: false,
+      login: null,
+      from,
+    });
+    expect(read('smtps://me%40shop:p%2Fw@[::1]', 'inkpad@shop.example')).toEqual({
+      host: '::1',
+      port: 465,
+      tls: true,
+      login: { user: 'me@shop', password: 'p/w' },
+      from: 'inkpad@shop.example',
+    });
+    expect(read('smtp://127.0.0.1:25')?.port).toBe(25);
+    expect(() => read('smtp://mail', '')).toThrow(/SMTP_URL: needs MAIL_FROM/);
+    expect(() => read('')).toThrow(/MAIL_FROM: needs SMTP_URL/);
+    expect(() => read('https://mail')).toThrow(/SMTP_URL: must be a URL/);
+    expect(() => read('smtp://me:s%esame@mail')).toThrow(/SMTP_URL: must name a host(?!.*sesame)/);
+    for (const wrong of [
+      'inkpad',
+      'Inkpad inkpad@shop.example',
+      'a@b\nBcc: c@d',
+      '<a@b>',
+      'a@b, c@d',
+    ]) {
+      expect(() => read('smtp://mail', wrong)).toThrow(/MAIL_FROM: must be like/);
+    }
+  });
+
   it('find the database of a running service', () => {
     const dataDir = folder();
     expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(ConfigError);

@@ -45,6 +45,39 @@ const moment = z
   )
   .transform((value) => new Date(value));
 
+export type MailServer = {
+  host: string;
+  port: number;
+  /** TLS from the first byte on; else as soon as the server offers it. */
+  tls: boolean;
+  login: { user: string; password: string } | null;
+};
+
+const mailServer = url('smtp:', 'smtps:').transform((text, context): MailServer => {
+  const { protocol, hostname, port, username, password } = new URL(text);
+  const tls = protocol === 'smtps:';
+  try {
+    if (hostname !== '') {
+      return {
+        host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1'),
+        port: port === '' ? (tls ? 465 : 587) : Number(port),
+        tls,
+        login:
+          username === ''
+            ? null
+            : { user: decodeURIComponent(username), password: decodeURIComponent(password) },
+      };
+    }
+  } catch (error) {
+    // What is percent-encoded wrongly; the text itself may be a password.
+    if (!(error instanceof URIError)) throw error;
+  }
+  const message =
+    'must name a host, and have %40 and the like for special characters of name and password';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
+
 const settings = z.object({
   NODE_ENV: z.string().default('development'),
   HOST: z.string().default('0.0.0.0'),
@@ -74,6 +107,14 @@ const settings = z.object({
   API_V1_SUNSET_DATE: moment.optional(),
   WEBHOOK_ALLOW_INSECURE_TARGETS: flag.default(false),
   WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(30),
+  SMTP_URL: mailServer.optional(),
+  MAIL_FROM: z
+    .string()
+    .regex(
+      /^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
+      'must be like inkpad@shop.example or Inkpad <inkpad@shop.example>',
+    )
+    .optional(),
   WEBHOOK_TIME_SCALE: z.coerce.number().min(1).default(1),
   LOG_LEVEL: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug']).default('info'),
 });
@@ -115,6 +156,8 @@ export type Config = {
   /** Whole days, for delivered and failed deliveries and for rendered events. */
   webhookRetentionDays: number;
   webhookTimeScale: number;
+  /** Null: no e-mails are sent. */
+  mail: (MailServer & { from: string }) | null;
   logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
 };
 
@@ -131,6 +174,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const faults = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...retirementFaults(given),
+    ...mailFaults(given),
   ];
   if (!parsed.success || faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
@@ -165,6 +209,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     webhookAllowInsecureTargets: env.WEBHOOK_ALLOW_INSECURE_TARGETS,
     webhookRetentionDays: env.WEBHOOK_RETENTION_DAYS,
     webhookTimeScale: env.WEBHOOK_TIME_SCALE,
+    mail:
+      env.SMTP_URL !== undefined && env.MAIL_FROM !== undefined
+        ? { ...env.SMTP_URL, from: env.MAIL_FROM }
+        : null,
     logLevel: env.LOG_LEVEL,
   };
 }
@@ -186,6 +234,14 @@ function retirementFaults(given: Record<string, string | undefined>): string[] {
   return sunsetAt < earliest
     ? ['API_V1_SUNSET_DATE: lies less than twelve months after API_V1_DEPRECATION_DATE']
     : [];
+}
+
+/** One without the other would be a mistake that nobody notices until a mail is missed. */
+function mailFaults({ SMTP_URL, MAIL_FROM }: Record<string, string | undefined>): string[] {
+  if ((SMTP_URL === undefined) === (MAIL_FROM === undefined)) return [];
+  return SMTP_URL === undefined
+    ? ['MAIL_FROM: needs SMTP_URL']
+    : ['SMTP_URL: needs MAIL_FROM, the address that mails come from'];
 }
 
 /** What `npm start` wrote about the database that it runs; read by tools started beside it. */

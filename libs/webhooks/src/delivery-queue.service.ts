@@ -10,6 +10,8 @@ import { CONFIG } from '#database/database.module.js';
 import { Lanes } from '#event-store/lanes.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { Pace, Queued } from './delivery-lane.js';
+import type { FailingNotice } from './failing-notice.js';
+import { FailingNotices } from './failing-notices.service.js';
 import type { Attempted } from './webhook.client.js';
 import { errorOf, excerptContext, FAILING_SECONDS, type Next } from './webhook-delivery.js';
 import { withPartitions } from './webhook-partitions.service.js';
@@ -358,6 +360,7 @@ export class DeliveryQueue {
   constructor(
     source: DataSource,
     private readonly keys: PersonalKeys,
+    private readonly notices: FailingNotices,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -491,13 +494,16 @@ export class DeliveryQueue {
         await this.pool.query({ ...FINISH, values: finishArguments(scheduled) });
         return;
       }
-      await inTransaction(this.pool, async (client) => {
+      const notices = await inTransaction(this.pool, async (client) => {
         if (scheduled.length > 0) {
           await client.query({ ...FINISH, values: finishArguments(scheduled) });
         }
         for (const one of manual) await finishManual(client, one);
-        for (const one of ending) await this.endSubscription(client, one);
+        const told: FailingNotice[] = [];
+        for (const one of ending) told.push(...(await this.endSubscription(client, one)));
+        return told;
       });
+      this.notices.logAll(notices);
     });
     return group.map(() => ({ status: 'fulfilled', value: undefined }));
   }
@@ -517,7 +523,7 @@ export class DeliveryQueue {
   private async endSubscription(
     client: pg.PoolClient,
     { delivery, attempted, next: { subscription } }: Result,
-  ): Promise<void> {
+  ): Promise<FailingNotice[]> {
     const { subscriptionId, eventId } = delivery;
     if (!subscription.kept) {
       await client.query(
@@ -535,7 +541,7 @@ export class DeliveryQueue {
       const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
       const at = doneAt(attempted);
       // Enabled anew meanwhile, it is not failing any more.
-      await client.query(
+      const { rowCount } = await client.query(
         `with ended as (
            update webhook_subscriptions set enabled = false, disabled_at = $5, disabled_reason = $6,
              give_up_before = now()
@@ -553,7 +559,9 @@ export class DeliveryQueue {
           new Date(at.getTime() - failingMs),
         ],
       );
+      if (rowCount) return this.notices.write(client, 'disabled', [subscriptionId]);
     }
+    return [];
   }
 }
 

@@ -5,11 +5,12 @@ import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
-import { isDatabaseAway } from '#database/connection.js';
+import { inTransaction, isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
-import { FAILING_SECONDS } from './webhook-delivery.js';
+import { failingBounds } from './failing-notice.js';
+import { FailingNotices } from './failing-notices.service.js';
 import { makePartitionsAhead, withPartitions } from './webhook-partitions.service.js';
 import { WorkHints } from './work-hints.service.js';
 
@@ -43,6 +44,21 @@ const DISABLE_FAILING = {
       from ended
     )
     select id from ended`,
+};
+
+/** A day before that, once for each time that it began to fail. */
+const WARN_FAILING = {
+  name: 'webhook_warn_failing',
+  text: `
+    with failing as (
+      select id from webhook_subscriptions
+      where enabled and failing_since is not null and failing_since <= $1 and failing_since > $2
+        and warned_of is distinct from failing_since
+      order by id for no key update skip locked
+    )
+    update webhook_subscriptions s set warned_of = s.failing_since
+    from failing where s.id = failing.id
+    returning s.id`,
 };
 
 /** A change that nobody was told of: parked lanes whose subscription is enabled again, or gone. */
@@ -119,6 +135,7 @@ export class Upkeep {
     source: DataSource,
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
+    private readonly notices: FailingNotices,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -173,17 +190,35 @@ export class Upkeep {
   }
 
   private async sweep(now: Date): Promise<void> {
-    const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
-    const failing = await this.pool.query<{ id: number }>({
-      ...DISABLE_FAILING,
-      values: [new Date(now.getTime() - failingMs), newId()],
-    });
+    const disabled = await this.endOrWarn(now);
     const rearmed = await this.pool.query<{ subscription_id: number }>(REARM);
-    const ids = [
-      ...failing.rows.map(({ id }) => id),
-      ...rearmed.rows.map((r) => r.subscription_id),
-    ];
+    const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
     if (ids.length > 0) this.announce(ids);
+  }
+
+  /** @returns the subscriptions that were disabled */
+  private async endOrWarn(now: Date): Promise<number[]> {
+    const { warn, disable } = failingBounds(now, this.config.webhookTimeScale);
+    const { disabled, notices } = await inTransaction(this.pool, async (client) => {
+      const ended = await client.query<{ id: number }>({
+        ...DISABLE_FAILING,
+        values: [disable, newId()],
+      });
+      const warned = await client.query<{ id: number }>({
+        ...WARN_FAILING,
+        values: [warn, disable],
+      });
+      const idsOf = ({ rows }: { rows: { id: number }[] }) => rows.map(({ id }) => id);
+      return {
+        disabled: idsOf(ended),
+        notices: [
+          ...(await this.notices.write(client, 'disabled', idsOf(ended))),
+          ...(await this.notices.write(client, 'warning', idsOf(warned))),
+        ],
+      };
+    });
+    this.notices.logAll(notices);
+    return disabled;
   }
 
   /** A part of each request in turn, until none is left. */

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
+import { MessagesModule } from '#messages/messages.module.js';
 import { DeliveryQueue } from './delivery-queue.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
+import { FailingNotices } from './failing-notices.service.js';
 import { FanOut } from './fan-out.subscription.js';
 import { NameLookup } from './name-lookup.client.js';
 import { Upkeep } from './upkeep.service.js';
@@ -10,10 +12,11 @@ import { WebhookPlansModule } from './webhook-plans.module.js';
 
 /** The dispatcher's part of webhooks; the API of subscriptions is `webhooks.module.ts`. */
 @Module({
-  imports: [WebhookPlansModule],
+  imports: [MessagesModule, WebhookPlansModule],
   providers: [
     DeliveryQueue,
     DeliveryWorker,
+    FailingNotices,
     FanOut,
     NameLookup,
     Upkeep,

@@ -1,0 +1,77 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { isDatabaseAway } from '#database/connection.js';
+import { CONFIG } from '#database/database.module.js';
+import { nextMailAttempt } from './mail.js';
+import { MailOutbox, type QueuedMail } from './mail-outbox.service.js';
+import { SmtpClient } from './smtp.client.js';
+
+const AT_ONCE = 4;
+const ROUND_MS = 1_000;
+
+/** Sends what lies in the outbox: beside everything else, so that a mail server that hangs holds up nothing. */
+@Injectable()
+export class MailDispatch {
+  private readonly log = new Logger('mail');
+  private readonly stopping = new AbortController();
+  private readonly cut = new AbortController();
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly outbox: MailOutbox,
+    private readonly smtp: SmtpClient,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  start(): void {
+    if (this.config.mail !== null) this.running = this.run(this.stopping.signal);
+  }
+
+  /** What is not over after the time allowed is broken off, and sent again later. */
+  async stop(milliseconds: number): Promise<void> {
+    this.stopping.abort();
+    const late = setTimeout(() => this.cut.abort(), milliseconds);
+    await this.running;
+    clearTimeout(late);
+  }
+
+  private async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const mails = await this.outbox.claim(AT_ONCE);
+        // All of them are over before others are begun, whatever becomes of one.
+        for (const sent of await Promise.allSettled(mails.map((mail) => this.send(mail)))) {
+          if (sent.status === 'rejected') throw sent.reason;
+        }
+        if (mails.length === AT_ONCE) continue;
+      } catch (error) {
+        const level = isDatabaseAway(error) ? 'warn' : 'error';
+        this.log[level](`the outbox cannot be worked on: ${messageOf(error)}`);
+      }
+      await pause(ROUND_MS, signal);
+    }
+  }
+
+  private async send(mail: QueuedMail): Promise<void> {
+    const outcome = await this.smtp.send(mail.id, mail, this.cut.signal);
+    if (outcome.kind === 'sent') {
+      this.log.debug(`mail ${mail.id} was handed over`);
+      await this.outbox.remove(mail);
+      return;
+    }
+    const what = `mail ${mail.id} could not be handed over (${outcome.error})`;
+    const next =
+      outcome.kind === 'failed'
+        ? nextMailAttempt(mail.attempts, mail.createdAt, new Date())
+        : undefined;
+    if (next) {
+      this.log.warn(`${what}; tried again at ${next.toISOString()}`);
+      await this.outbox.putOff(mail, next);
+    } else {
+      this.log.error(`${what}, and is given up`);
+      await this.outbox.remove(mail);
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { newId } from '#kernel/randomness.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+import type { Mail } from './mail.js';
+
+/** Longer than an attempt can last: a mail of whoever died is taken over afterwards. */
+const LEASE_SECONDS = 60;
+
+/** `attempts` counts the one that it was claimed for, and tells later claims from this one. */
+export type QueuedMail = Mail & { id: string; attempts: number; createdAt: Date };
+
+type MailRow = {
+  id: string;
+  recipient: string;
+  subject: string;
+  body: string;
+  attempts: number;
+  created_at: Date;
+};
+
+const CLAIM = {
+  name: 'mail_claim',
+  text: `
+    with due as (
+      select id from mail_outbox where due_at <= now() order by due_at limit $1 for update skip locked
+    )
+    update mail_outbox m
+    set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from due where m.id = due.id
+    returning m.id, m.recipient, m.subject, m.body, m.attempts, m.created_at`,
+};
+
+/** Mails that are to be sent. Whoever dies between sending one and noting it sends it twice. */
+@Injectable()
+export class MailOutbox {
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /** In the caller's transaction. Where no mail server is set nothing is kept: it would come too late. */
+  async add(client: pg.PoolClient, mails: Mail[]): Promise<void> {
+    if (this.config.mail === null || mails.length === 0) return;
+    await client.query({
+      name: 'mail_add',
+      text: `insert into mail_outbox (id, recipient, subject, body, due_at, created_at)
+             select id, recipient, subject, body, now(), now()
+             from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as m (id, recipient, subject, body)`,
+      values: [
+        mails.map(() => newId()),
+        mails.map(({ to }) => to),
+        mails.map(({ subject }) => subject),
+        mails.map(({ text }) => text),
+      ],
+    });
+  }
+
+  /** The oldest that are due; nobody else gets them for a minute. */
+  async claim(limit: number): Promise<QueuedMail[]> {
+    const { rows } = await this.pool.query<MailRow>({ ...CLAIM, values: [limit] });
+    return rows.map((row) => ({
+      id: row.id,
+      to: row.recipient,
+      subject: row.subject,
+      text: row.body,
+      attempts: row.attempts,
+      createdAt: row.created_at,
+    }));
+  }
+
+  async putOff({ id, attempts }: QueuedMail, until: Date): Promise<void> {
+    await this.pool.query({
+      name: 'mail_put_off',
+      text: 'update mail_outbox set due_at = $3 where id = $1 and attempts = $2',
+      values: [id, attempts, until],
+    });
+  }
+
+  /** Sent, or given up. */
+  async remove({ id }: QueuedMail): Promise<void> {
+    await this.pool.query({
+      name: 'mail_remove',
+      text: 'delete from mail_outbox where id = $1',
+      values: [id],
+    });
+  }
+}

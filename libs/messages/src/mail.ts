@@ -1,0 +1,24 @@
+/** A plain e-mail to one person. */
+export type Mail = { to: string; subject: string; text: string };
+
+export type MailOutcome =
+  | { kind: 'sent' }
+  /** The server does not know the recipient: it would say so again. */
+  | { kind: 'refused'; error: string }
+  | { kind: 'failed'; error: string };
+
+const MINUTE = 60;
+const WAIT_SECONDS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE];
+const LAST_WAIT_SECONDS = 60 * MINUTE;
+const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
+
+/**
+ * When a mail that could not be handed over is tried again.
+ * @param attempts that were made, this one included
+ * @returns nothing when it is too old to be of use
+ */
+export function nextMailAttempt(attempts: number, createdAt: Date, now: Date): Date | undefined {
+  const seconds = WAIT_SECONDS[attempts - 1] ?? LAST_WAIT_SECONDS;
+  const next = new Date(now.getTime() + seconds * 1000);
+  return next.getTime() - createdAt.getTime() > GIVE_UP_SECONDS * 1000 ? undefined : next;
+}

@@ -1,0 +1,74 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { createTransport } from 'nodemailer';
+import type { Config, MailServer } from '#kernel/config.js';
+import { CONFIG } from '#database/database.module.js';
+import type { Mail, MailOutcome } from './mail.js';
+
+/** From the first look-up to the server's last word. */
+const DEADLINE_MS = 30_000;
+/** A server that says nothing for so long is taken for dead. */
+const SILENCE_MS = 10_000;
+
+/** One mail over one connection to the mail server of the settings. */
+@Injectable()
+export class SmtpClient {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  /**
+   * Never throws: whatever goes wrong is the outcome, in words without addresses of persons.
+   * @param id the same whenever this mail is sent, so that mailboxes may drop a second one
+   * @param cut ends it early
+   */
+  async send(id: string, mail: Mail, cut: AbortSignal): Promise<MailOutcome> {
+    const { mail: settings } = this.config;
+    if (settings === null) return { kind: 'failed', error: 'No mail server is set' };
+    const transport = createTransport(serverOf(settings));
+    try {
+      await transport.sendMail({
+        from: settings.from,
+        to: { name: '', address: mail.to },
+        subject: mail.subject,
+        text: mail.text,
+        messageId: `<${id}@${domainOf(settings.from)}>`,
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        disableFileAccess: true,
+        disableUrlAccess: true,
+        signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
+      });
+      return { kind: 'sent' };
+    } catch (error) {
+      return outcomeOf(error);
+    } finally {
+      transport.close();
+    }
+  }
+}
+
+/** Name and password go out over TLS only; without them TLS is used where the server has it. */
+function serverOf({ host, port, tls, login }: MailServer) {
+  return {
+    host,
+    port,
+    secure: tls,
+    requireTLS: login !== null,
+    ...(login && { auth: { user: login.user, pass: login.password } }),
+    dnsTimeout: SILENCE_MS,
+    connectionTimeout: SILENCE_MS,
+    greetingTimeout: SILENCE_MS,
+    socketTimeout: SILENCE_MS,
+  };
+}
+
+function domainOf(from: string): string {
+  return /@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'inkpad';
+}
+
+/** What the server says may name the person, so only its codes are passed on. */
+function outcomeOf(error: unknown): MailOutcome {
+  const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
+  const said = typeof responseCode === 'number' ? `answered ${responseCode}` : undefined;
+  const failure = typeof code === 'string' ? code : 'unknown';
+  const where = typeof command === 'string' ? ` at ${command}` : '';
+  const refused = command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500;
+  return { kind: refused ? 'refused' : 'failed', error: `${said ?? failure}${where}` };
+}

@@ -1,0 +1,101 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type pg from 'pg';
+import type { Config } from '#kernel/config.js';
+import { CONFIG } from '#database/database.module.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { disabledAfter, failingMail, type FailingNotice } from './failing-notice.js';
+
+type NoticeRow = {
+  id: number;
+  account_id: number;
+  target_url: string;
+  description: string | null;
+  failing_since: Date | null;
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+  last_delivery_status: number | null;
+  last_delivery_error: string | null;
+  store: string;
+  locale: string;
+  time_zone: string;
+  recipients: string[];
+};
+
+const NOTICES = {
+  name: 'webhook_failing_notices',
+  text: `
+    select s.id, s.account_id, s.target_url, s.description, s.failing_since, s.disabled_at, s.disabled_reason,
+      s.last_delivery_status, s.last_delivery_error,
+      coalesce(a.state ->> 'storeName', a.state ->> 'name') as store,
+      a.state ->> 'locale' as locale, a.state ->> 'timeZone' as time_zone,
+      array(select u.email from memberships m join users u on u.id = m.user_id
+            where m.account_id = s.account_id and u.removed_at is null order by u.id) as recipients
+    from webhook_subscriptions s join accounts a on a.id = s.account_id
+    where s.id = any ($1) order by s.id`,
+};
+
+/** Tells people of subscriptions to which nothing gets through: in the log, and the store's users by mail. */
+@Injectable()
+export class FailingNotices {
+  private readonly log = new Logger('webhook subscriptions');
+
+  constructor(
+    private readonly outbox: MailOutbox,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /**
+   * Puts mails into the outbox, in the transaction that notes what they are about: so each is written
+   * exactly once.
+   * @returns what is to be logged once that is committed
+   */
+  async write(
+    client: pg.PoolClient,
+    kind: FailingNotice['kind'],
+    subscriptionIds: number[],
+  ): Promise<FailingNotice[]> {
+    if (subscriptionIds.length === 0) return [];
+    const { rows } = await client.query<NoticeRow>({ ...NOTICES, values: [subscriptionIds] });
+    const told = rows.map((row) => ({ row, notice: this.noticeOf(kind, row) }));
+    const mails = told.flatMap(({ row, notice }) => {
+      const mail = failingMail(notice, { locale: row.locale, timeZone: row.time_zone });
+      return row.recipients.map((to) => ({ to, ...mail }));
+    });
+    await this.outbox.add(client, mails);
+    return told.map(({ notice }) => notice);
+  }
+
+  logAll(notices: FailingNotice[]): void {
+    for (const { kind, subscriptionId, accountId, blocked, failingSince, disabledAt } of notices) {
+      const message =
+        kind === 'warning'
+          ? 'a webhook subscription is failing and will be disabled'
+          : `a webhook subscription was disabled: ${blocked ? 'blocked_address' : 'failing'}`;
+      this.log.warn(message, {
+        subscription_id: subscriptionId,
+        account_id: accountId,
+        failing_since: failingSince?.toISOString(),
+        disabled_at: disabledAt.toISOString(),
+      });
+    }
+  }
+
+  private noticeOf(kind: FailingNotice['kind'], row: NoticeRow): FailingNotice {
+    const { failing_since: failingSince } = row;
+    const scale = this.config.webhookTimeScale;
+    return {
+      kind,
+      subscriptionId: row.id,
+      accountId: row.account_id,
+      store: row.store,
+      description: row.description,
+      targetUrl: row.target_url,
+      blocked: row.disabled_reason === 'blocked_address',
+      failingSince,
+      disabledAt:
+        row.disabled_at ?? (failingSince ? disabledAfter(failingSince, scale) : new Date()),
+      lastStatus: row.last_delivery_status,
+      lastError: row.last_delivery_error,
+    };
+  }
+}

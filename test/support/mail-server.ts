@@ -1,0 +1,97 @@
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+
+export type ReceivedMail = { to: string; subject: string; text: string; headers: string };
+
+/** Somebody's mail server: real SMTP, and whatever trouble a test needs. */
+export class MailServer {
+  readonly received: ReceivedMail[] = [];
+  /** Mails that were begun, those included to which there is no answer yet. */
+  begun = 0;
+  private server: SMTPServer | undefined;
+  private port = 0;
+  private hanging = false;
+  private readonly refused = new Set<string>();
+
+  static async start(): Promise<MailServer> {
+    const server = new MailServer();
+    await server.comeBack();
+    return server;
+  }
+
+  get url(): string {
+    return `smtp://127.0.0.1:${this.port}`;
+  }
+
+  /** From now on whoever connects waits for an answer to a mail. */
+  hang(hanging: boolean): void {
+    this.hanging = hanging;
+  }
+
+  refuse(recipient: string): void {
+    this.refused.add(recipient);
+  }
+
+  /** At the address that it had before. */
+  async comeBack(): Promise<void> {
+    const server = new SMTPServer({
+      disabledCommands: ['AUTH', 'STARTTLS'],
+      closeTimeout: 10,
+      onRcptTo: ({ address }, _session, done) => {
+        const unknown = Object.assign(new Error(`no ${address} here`), { responseCode: 550 });
+        done(this.refused.has(address) ? unknown : null);
+      },
+      onData: (stream, { envelope }, done) => {
+        this.begun++;
+        const chunks: Buffer[] = [];
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+        stream.on('end', () => {
+          if (this.hanging) return;
+          const to = envelope.rcptTo.map(({ address }) => address).join(' ');
+          this.received.push({ to, ...read(Buffer.concat(chunks).toString()) });
+          done();
+        });
+      },
+    });
+    // Clients that are killed break their connections off.
+    server.on('error', () => undefined);
+    this.server = server;
+    await new Promise<void>((resolve) => {
+      const listener = server.listen(this.port, '127.0.0.1', resolve);
+      listener.once('listening', () => {
+        this.port = (listener.address() as AddressInfo).port;
+      });
+    });
+  }
+
+  async goAway(): Promise<void> {
+    const { server } = this;
+    this.server = undefined;
+    if (server) await new Promise<void>((resolve) => server.close(resolve));
+  }
+}
+
+function read(mail: string): Omit<ReceivedMail, 'to'> {
+  const end = mail.indexOf('\r\n\r\n');
+  const headers = mail.slice(0, end).replaceAll(/\r\n\s+/g, ' ');
+  const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'im').exec(headers)?.[1] ?? '';
+  const body = mail.slice(end + 4);
+  const text = {
+    'quoted-printable': () => unquoted(body.replaceAll('=\r\n', '')),
+    base64: () => Buffer.from(body, 'base64').toString(),
+  }[header('content-transfer-encoding')];
+  const subject = header('subject')
+    .replaceAll(/\?= =\?/g, '?==?')
+    .replaceAll(/=\?UTF-8\?Q\?(.*?)\?=/g, (_, word: string) => unquoted(word.replaceAll('_', ' ')))
+    .replaceAll(/=\?UTF-8\?B\?(.*?)\?=/g, (_, word: string) =>
+      Buffer.from(word, 'base64').toString(),
+    );
+  return { headers, subject, text: (text?.() ?? body).replaceAll('\r\n', '\n') };
+}
+
+function unquoted(text: string): string {
+  const bytes = text.replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(bytes, 'latin1').toString();
+}
