@@ -23,6 +23,7 @@ const programs = {
   api: 'dist/apps/api/src/main.js',
   dispatcher: 'dist/apps/dispatcher/src/main.js',
 };
+const metricsPorts = { api: 9464, dispatcher: 9465 };
 const answerPatience = 60_000;
 const endsBeforeGivingUp = 5;
 
@@ -141,23 +142,37 @@ async function clearLeftovers(dataDir, runFile) {
 }
 
 async function checkPort(port) {
+  const fault = await portFault(port);
+  if (fault === 'EADDRINUSE') {
+    throw new Refusal(
+      `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
+    );
+  }
+  if (fault === 'EACCES') {
+    throw new Refusal(
+      `Port ${port} may not be used by this user; choose one above 1023, for example with PORT=3000 npm start.`,
+    );
+  }
+}
+
+/** @returns {Promise<string | undefined>} why nobody could listen there */
+async function portFault(port) {
   for (const host of ['127.0.0.1', '::']) {
     const code = await new Promise((resolve) => {
       const server = net.createServer();
       server.once('error', (error) => resolve(error.code));
       server.listen({ port, host }, () => server.close(() => resolve(null)));
     });
-    if (code === 'EADDRINUSE') {
-      throw new Refusal(
-        `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
-      );
-    }
-    if (code === 'EACCES') {
-      throw new Refusal(
-        `Port ${port} may not be used by this user; choose one above 1023, for example with PORT=3000 npm start.`,
-      );
-    }
+    if (['EADDRINUSE', 'EACCES'].includes(code)) return code;
   }
+  return undefined;
+}
+
+/** The usual one, unless another Inkpad on this machine has it; one that is set is the api's. */
+async function metricsPort(name) {
+  const given = process.env.METRICS_PORT;
+  if (given) return name === 'dispatcher' && Number(given) > 0 ? String(Number(given) + 1) : given;
+  return (await portFault(metricsPorts[name])) ? '0' : String(metricsPorts[name]);
 }
 
 async function prepare({ record, ...around }) {
@@ -237,10 +252,10 @@ async function runScript(name, env, dataDir, onStep) {
   throw new Refusal(`The script "${name}" failed: ${reason.trim()} (all of it is in ${logFile}).`);
 }
 
-function startProgram(name, env) {
+async function startProgram(name, env) {
   return launch(process.execPath, [path.join(root, programs[name])], {
     cwd: root,
-    env,
+    env: { ...env, METRICS_PORT: await metricsPort(name) },
     output: (line) => show(name, line),
   });
 }

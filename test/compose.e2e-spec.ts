@@ -58,6 +58,7 @@ const LEFT_OUT: Record<string, string> = {
   HOST: 'all addresses of a container',
   PORT: 'what the proxy and the health check expect',
   HEALTH_PORT: 'what the health check expects',
+  METRICS_PORT: 'each has a port of its own',
   WEBHOOK_ALLOW_INSECURE_TARGETS: 'development only',
   WEBHOOK_TIME_SCALE: 'tests only',
 };

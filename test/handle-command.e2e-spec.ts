@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import type { Aggregate, CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ClaimTakenError, type StoredEvent } from '#event-store/event-store.js';
@@ -8,6 +9,7 @@ import {
   type Decision,
   type Handled,
 } from '#event-store/handle-command.js';
+import { PipelineMetrics } from '#event-store/pipeline-metrics.js';
 import type { RowTable } from '#event-store/rows.js';
 import {
   testConfig,
@@ -51,7 +53,9 @@ async function openProcess() {
   const config = testConfig(database.url, engine.environment);
   const { close, ...process } = await openStore(config, ['counter-', 'notes-']);
   const { store, rows, keys, outcomes } = process;
-  return { ...process, close, pipeline: new CommandPipeline(store, rows, keys, outcomes) };
+  const metrics = new PipelineMetrics(new Registry());
+  const pipeline = new CommandPipeline(store, rows, keys, outcomes, metrics);
+  return { ...process, close, pipeline };
 }
 
 beforeAll(async () => {

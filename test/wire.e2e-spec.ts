@@ -356,9 +356,15 @@ describe('the access log', () => {
     await fetch(`${client.baseUrl}/nowhere`);
 
     const lines = await eventually(program.output, (text) => text.includes('/nowhere'));
-    expect(lines).toMatch(new RegExp(`POST ${path}/cards 201 [\\d.]+ms request=till-1 token=\\d+`));
-    expect(lines).toMatch(/GET \/api\/v1\/nothing 404 [\d.]+ms request=till-2 token=\d+/);
-    expect(lines).toMatch(/GET \/nowhere 404 [\d.]+ms request=[\da-f-]{36}\n/);
+    expect(lines).toMatch(
+      new RegExp(
+        `POST ${path}/cards 201 request_id=till-1 status=201 milliseconds=[\\d.]+ token_id=\\d+`,
+      ),
+    );
+    expect(lines).toMatch(/GET \/api\/v1\/nothing 404 request_id=till-2 .*token_id=\d+/);
+    expect(lines).toMatch(
+      /GET \/nowhere 404 request_id=[\da-f-]{36} status=404 milliseconds=[\d.]+\n/,
+    );
     expect(lines).not.toContain('secret');
     expect(lines).not.toContain('/health');
     expect(lines).not.toContain(token);

@@ -56,6 +56,7 @@ export function testEnvironment(
     PUBLIC_URL: 'https://cards.example',
     LOG_LEVEL: 'error',
     HEALTH_PORT: '0',
+    METRICS_PORT: '0',
     RATE_LIMIT_PER_MINUTE: '100000',
     ...overrides,
   };

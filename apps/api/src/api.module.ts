@@ -5,6 +5,7 @@ import { randomFew } from '#kernel/randomness.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HealthController } from '#http/health.controller.js';
+import { HttpMetrics } from '#http/http-metrics.js';
 import { IdempotencyInterceptor } from '#http/idempotency.interceptor.js';
 import { OtherApis } from '#http/other-apis.js';
 import { Readiness } from '#http/readiness.js';
@@ -40,6 +41,7 @@ export class ApiModule {
       ],
       controllers: [HealthController, StatusController],
       providers: [
+        HttpMetrics,
         Readiness,
         OtherApis,
         { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

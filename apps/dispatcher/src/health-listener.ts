@@ -1,13 +1,14 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { ConfigError, type Config } from '#kernel/config.js';
+import type { Server, ServerResponse } from 'node:http';
+import type { Config } from '#kernel/config.js';
 import type { Health } from '#http/readiness.js';
+import { listenBeside } from '#http/side-listener.js';
 
 /** The same two paths as the api's, for a process that answers nothing else. */
 export async function listenForHealth(
-  config: Config,
+  { host, healthPort: port }: Config,
   ready: () => Promise<Health>,
 ): Promise<Server> {
-  const server = createServer((request, response) => {
+  return listenBeside('HEALTH_PORT', { host, port }, (request, response) => {
     switch (request.url?.split('?', 1)[0]) {
       case '/health/live':
         return send(response, 200, { status: 'ok' });
@@ -19,14 +20,6 @@ export async function listenForHealth(
         return send(response, 404, { error: 'This path does not exist', code: 'not_found' });
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => {
-      const message = `HEALTH_PORT: cannot listen on port ${config.healthPort} (${cause.message}); choose another one, or 0 for any`;
-      reject(new ConfigError(message, { cause }));
-    });
-    server.listen(config.healthPort, config.host, resolve);
-  });
-  return server;
 }
 
 function send(response: ServerResponse, status: number, body: object): void {

@@ -1,9 +1,11 @@
-import type { AddressInfo } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Registry } from 'prom-client';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
+import { listenForMetrics } from '#http/metrics-listener.js';
 import { Readiness } from '#http/readiness.js';
+import { portOf } from '#http/side-listener.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
 import { WebhookDispatch } from '#webhooks/webhook-dispatch.service.js';
@@ -25,20 +27,25 @@ async function run(config: Config): Promise<void> {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
   });
   const app = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
-    logger: new Log(config.logLevel),
+    logger: new Log(config, 'dispatcher'),
     abortOnError: false,
   });
   const log = new Logger('dispatcher');
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
   const health = await listenForHealth(config, () => readiness.ask({ webhooks: webhooks.runs }));
+  const metrics = await listenForMetrics(
+    config,
+    'dispatcher',
+    app.get(Registry, { strict: false }),
+  );
   webhooks.start();
   const mails = app.get(MailDispatch);
   mails.start();
   const stopping = new AbortController();
   const catchUp = app.get(RowCatchUp);
   const catchingUp = catchUp.run(stopping.signal);
-  log.log(`started; health on port ${(health.address() as AddressInfo).port}`);
+  log.log(`started; health on port ${portOf(health)}, metrics on port ${portOf(metrics)}`);
   const signal = await asked;
   stopping.abort();
   await catchingUp;

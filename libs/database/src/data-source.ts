@@ -41,6 +41,17 @@ export function poolOf(source: DataSource): pg.Pool {
   return master;
 }
 
+/**
+ * What `npm run migrate` would still do. More than this program knows of may be there: while versions are
+ * exchanged the old one runs on the tables of the new one.
+ */
+export async function missingMigrations(source: DataSource): Promise<string[]> {
+  const known = source.migrations.map(({ name, constructor }) => name ?? constructor.name);
+  const { rows } = await poolOf(source).query<{ name: string }>('select name from migrations');
+  const done = new Set(rows.map(({ name }) => name));
+  return known.filter((name) => !done.has(name));
+}
+
 /** Runs what is missing; two processes that migrate at once take turns. */
 export async function migrate(config: Config): Promise<string[]> {
   const owner = { ...config, databaseUrl: config.databaseMigrationUrl };

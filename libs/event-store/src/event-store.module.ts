@@ -7,6 +7,7 @@ import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
 import { Outcomes } from './outcomes.js';
 import { PersonalKeys } from './personal-keys.js';
+import { PipelineMetrics } from './pipeline-metrics.js';
 import { PostgresEventStore } from './postgres-event-store.js';
 import { Rows } from './rows.js';
 
@@ -25,6 +26,7 @@ import { Rows } from './rows.js';
     Outcomes,
     PersonalKeys,
     Rows,
+    PipelineMetrics,
     CommandPipeline,
   ],
   exports: [EventStore, Outcomes, PersonalKeys, Rows, CommandPipeline],

@@ -15,6 +15,7 @@ import {
 } from './event-store.js';
 import { Outcomes } from './outcomes.js';
 import { PersonalKeys } from './personal-keys.js';
+import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded, type RowTable } from './rows.js';
 
 const EVENT_VERSION = 1;
@@ -113,6 +114,7 @@ export class CommandPipeline {
     private readonly rows: Rows,
     private readonly keys: PersonalKeys,
     private readonly outcomes: Outcomes,
+    private readonly metrics: PipelineMetrics,
   ) {}
 
   /** @throws UnavailableError when other processes won every race for ten seconds */
@@ -135,6 +137,7 @@ export class CommandPipeline {
   private async drain(stream: string, queue: Pending[]): Promise<void> {
     for (let losses = 0; queue.length > 0;) {
       const batch = queue.splice(0, TOGETHER);
+      for (const { since } of batch) this.metrics.waited(Date.now() - since);
       const left = await this.runBatch(stream, batch, losses > 0);
       losses = left.length > 0 ? losses + 1 : 0;
       const late = Date.now() - RETRY_WITHIN_MS;
@@ -273,13 +276,12 @@ export class CommandPipeline {
     let after = head;
     if (segment.writes.length > 0) {
       const [member] = segment.members;
-      const heads = await this.store.commit({
-        accountId: member?.pending.command.context.accountId ?? 0,
-        writes: segment.writes,
-        claims: segment.claims,
-        releases: segment.releases,
-        outcomes: segment.outcomes,
-      });
+      const { writes, claims, releases, outcomes } = segment;
+      const accountId = member?.pending.command.context.accountId ?? 0;
+      const events = writes.reduce((sum, write) => sum + write.events.length, 0);
+      const heads = await this.metrics.commit(events, () =>
+        this.store.commit({ accountId, writes, claims, releases, outcomes }),
+      );
       after = heads[0] ?? head;
     }
     for (const member of segment.members) member.settle();

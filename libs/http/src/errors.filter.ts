@@ -107,7 +107,7 @@ export class ErrorsFilter implements ExceptionFilter {
     const unsettled = isConnectionLoss(error) && !['GET', 'HEAD'].includes(request.method);
     if (error instanceof UnknownOutcomeError || unsettled) {
       // No answer at all: a client would take any status for a verdict on what was or was not written.
-      this.log.error(`${request.requestId}: ${error.message}`, error.stack);
+      this.log.error(error.message, { request_id: request.requestId }, error.stack);
       reply.hijack();
       request.raw.socket.destroy();
       return;
@@ -117,10 +117,10 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     const answer = answerTo(error);
-    if (answer.status === 503) this.log.warn(`${request.requestId}: ${describe(error)}`);
+    const about = { request_id: request.requestId };
+    if (answer.status === 503) this.log.warn(describe(error), about);
     if (answer.status === 500) {
-      const stack = error instanceof Error ? error.stack : undefined;
-      this.log.error(`${request.requestId}: ${stack ?? describe(error)}`);
+      this.log.error(describe(error), about, error instanceof Error ? error.stack : undefined);
     }
     if (answer.retryAfterSeconds !== undefined) {
       reply.header('retry-after', answer.retryAfterSeconds);

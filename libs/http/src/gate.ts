@@ -3,8 +3,9 @@ import type { Config } from '#kernel/config.js';
 import { NotFoundError, RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
 import { pathId } from './body.js';
 import type { Authenticator, Caller, GatedRequest } from './caller.js';
+import type { HttpMetrics } from './http-metrics.js';
 import { routeOf } from './path.js';
-import { addressKey, openCounts, RateLimit, WINDOW_SECONDS, type Usage } from './rate-limit.js';
+import { addressKey, RateLimit, WINDOW_SECONDS, type Counts, type Usage } from './rate-limit.js';
 import { isRetired, retirementHeaders, versioningJson, VersionSunsetError } from './versioning.js';
 
 export const API = '/api/v1';
@@ -17,13 +18,13 @@ const HEALTH = '/health';
  * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
  * carry the headers too. Outside the API there is a limit per IP, and none for health checks.
  */
-export async function installGate(
+export function installGate(
   server: FastifyInstance,
   authenticator: Authenticator,
+  counts: Counts,
   config: Config,
-): Promise<void> {
-  const counts = await openCounts(config);
-  server.addHook('onClose', async () => counts.close());
+  metrics: HttpMetrics,
+): void {
   const limits = new RateLimit(counts);
   const countAddress = (request: FastifyRequest) =>
     limits.count(`ip ${addressKey(request.ip)}`, config.rateLimitPerMinute);
@@ -34,7 +35,9 @@ export async function installGate(
     if (isBelow(HEALTH, route)) return;
     if (!isBelow(API, route)) {
       const key = `page ${addressKey(request.ip)}`;
-      refuseBeyond(await limits.count(key, config.pageRateLimitPerMinute), reply);
+      const usage = await limits.count(key, config.pageRateLimitPerMinute);
+      if (usage.exceeded) metrics.limitedBy('page_address');
+      refuseBeyond(usage, reply);
       return;
     }
 
@@ -53,6 +56,7 @@ export async function installGate(
       ? await limits.count(`token ${caller.tokenId}`, caller.perMinute ?? config.rateLimitPerMinute)
       : await countAddress(request);
     sendLimits(reply, usage);
+    if (usage.exceeded) metrics.limitedBy(caller ? 'token' : 'address');
     refuseBeyond(usage, reply);
     if (route === STATUS) return;
     if (!caller) throw new UnauthorizedError();

@@ -29,6 +29,7 @@ import { TakenOverError } from '#event-store/event-store.js';
 import { Outcomes, type KeptAnswer } from '#event-store/outcomes.js';
 import type { GatedRequest } from './caller.js';
 import { KeptRefusal, refusalOf } from './errors.filter.js';
+import { HttpMetrics } from './http-metrics.js';
 
 const WRITES = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
 const PRUNE_EVERY_MS = 10 * 60_000;
@@ -44,6 +45,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
 
   constructor(
     private readonly outcomes: Outcomes,
+    private readonly metrics: HttpMetrics,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -79,16 +81,17 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
     if (begun.state === 'other') throw usedOtherwise();
     if (begun.state === 'done') {
       http.getResponse<FastifyReply>().header('idempotent-replayed', 'true');
+      this.metrics.replayed();
       if (begun.status >= 400) throw new KeptRefusal(begun);
       return of(begun.body);
     }
     request.keyed = keyed;
     return next.handle().pipe(
       mergeMap((answer: unknown) =>
-        from(this.settle(keyed, { status: keyed.status, body: answer }).then(() => answer)),
+        from(this.settle(request, { status: keyed.status, body: answer }).then(() => answer)),
       ),
       catchError((error: unknown) =>
-        from(this.settle(keyed, this.keptOf(error, request))).pipe(
+        from(this.settle(request, this.keptOf(error, request))).pipe(
           mergeMap(() => throwError(() => error)),
         ),
       ),
@@ -107,13 +110,18 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
    * Nothing was committed that is not kept already, so a failure here costs a retry nothing but a
    * second look at the same rules.
    */
-  private async settle(keyed: KeyedRequest, came: KeptAnswer | 'nothing' | 'unknown') {
-    if (keyed.kept || came === 'unknown') return;
+  private async settle(
+    { keyed, requestId }: GatedRequest,
+    came: KeptAnswer | 'nothing' | 'unknown',
+  ): Promise<void> {
+    if (!keyed || keyed.kept || came === 'unknown') return;
     try {
       if (came === 'nothing') await this.outcomes.release(keyed);
       else await this.outcomes.keep(keyed, came);
     } catch (error) {
-      this.log.warn(`the answer under an Idempotency-Key is not kept: ${messageOf(error)}`);
+      this.log.warn(`the answer under an Idempotency-Key is not kept: ${messageOf(error)}`, {
+        request_id: requestId,
+      });
     }
   }
 

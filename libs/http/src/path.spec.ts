@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decodable, pathOf } from './path.js';
+import { decodable, loggedPath, pathOf } from './path.js';
 
 describe('pathOf', () => {
   it.each([
@@ -11,6 +11,22 @@ describe('pathOf', () => {
     ['//cards.example/a', '//cards.example/a'],
     ['*', '*'],
   ])('%s', (target, path) => expect(pathOf(target)).toBe(path));
+});
+
+describe('loggedPath', () => {
+  const customer = '/api/v1/accounts/:account_id/customers/:id';
+  it.each([
+    ['/api/v1/accounts/7/customers/31?token=x', customer, '/api/v1/accounts/7/customers/31'],
+    ['/api/v1/accounts/7/customers/31/', customer, '/api/v1/accounts/7/customers/31/'],
+    ['/api/v1/accounts/7/customers/jo@x.example', customer, '/api/v1/accounts/7/customers/:id'],
+    ['/api/v1/accounts/7/customers/jo', customer, '/api/v1/accounts/7/customers/:id'],
+    ['/api/v1/accounts/7/customers/4915112345678', customer, '/api/v1/accounts/7/customers/:id'],
+    ['/docs/cards_v2.html', '/docs/*', '/docs/*'],
+    ['/api/v1/nothing', undefined, '/api/v1/nothing'],
+    ['/api/v1/nothing/jo@x.example', '*', '/api/v1/nothing/…'],
+    ['/iKp_0a1b2c3d4e', undefined, '/…'],
+    ['', undefined, ''],
+  ])('%s', (target, pattern, shown) => expect(loggedPath(target, pattern)).toBe(shown));
 });
 
 describe('decodable', () => {

@@ -15,6 +15,25 @@ export function pathOf(target: string): string {
   return path;
 }
 
+const ID = /^\d{1,9}$/;
+const KNOWN = /^(?:[a-z][a-z_-]{0,30}|v\d|\d{1,9}|)$/;
+
+/**
+ * The path as it may stand in a log: what callers put where an id belongs, or where there is nothing, may
+ * be anybody's address or number.
+ * @param pattern of the route that answered; undefined: none did
+ */
+export function loggedPath(target: string, pattern: string | undefined): string {
+  const given = pathOf(target).split('/');
+  const expected = pattern === undefined || pattern === '*' ? [] : pattern.split('/');
+  const shown = given.map((segment, i) => {
+    const isId = expected[i]?.startsWith(':') ?? false;
+    const isShown = isId ? ID.test(segment) : segment === expected[i] || KNOWN.test(segment);
+    return isShown ? segment : (expected[i] ?? '…');
+  });
+  return shown.join('/');
+}
+
 /**
  * A path with broken escapes names nothing. Escaped once more it can be routed, so that its 404 passes
  * all the checks and carries all the headers of any other.

@@ -17,7 +17,7 @@ const ASK_AGAIN_EVERY_MS = 1_000;
 export type Usage = { limit: number; remaining: number; resetSeconds: number; exceeded: boolean };
 
 /** One more request of a caller: how many that makes in the window, and when it ends. */
-type Counts = { add: (key: string) => Promise<RateLimiterRes> };
+export type Counts = { add: (key: string) => Promise<RateLimiterRes> };
 
 /** A fixed window of 60 s from the first request in it; every request counts, refused ones too. */
 export class RateLimit {
@@ -117,6 +117,11 @@ export class SharedCounts implements Counts {
       this.countHere(error);
       return this.local.add(key);
     }
+  }
+
+  /** Not so: this process counts by itself for the time being. */
+  get areShared(): boolean {
+    return this.asking === undefined;
   }
 
   close(): void {

@@ -1,40 +1,81 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
+import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { poolOf } from '#database/data-source.js';
+import { missingMigrations, poolOf } from '#database/data-source.js';
 import { EventStore } from '#event-store/event-store.js';
 
 const WITHIN_MS = 2_000;
 
-export type Health =
-  { status: 'ok' } | { status: 'unavailable'; checks: Record<string, 'ok' | 'unavailable'> };
+type Checks = Record<string, 'ok' | 'unavailable'>;
+
+/** Ready with checks: a part is away that this process can do without. */
+export type Health = { status: 'ok'; checks?: Checks } | { status: 'unavailable'; checks: Checks };
 
 /** Whether this process can do its work now. Why not stands in the log only: anybody may ask. */
 @Injectable()
 export class Readiness implements OnModuleDestroy {
   private readonly log = new Logger('health');
   private readonly checks: Check[];
+  private readonly dispensable = new Map<string, () => boolean>();
   private stopping = false;
+  private migrated = false;
 
-  constructor(source: DataSource, store: EventStore) {
+  constructor(
+    private readonly source: DataSource,
+    store: EventStore,
+    registry: Registry,
+  ) {
     this.checks = [
       new Check('database', () => poolOf(source).query('select 1'), this.log),
       new Check('event_store', () => store.ping(), this.log),
+      new Check('migrations', () => this.askForMigrations(), this.log),
     ];
+    const parts = () => this.parts();
+    registry.registerMetric(
+      new Gauge({
+        name: 'inkpad_reachable',
+        help: 'Whether a part that this process works with answers within 2 s: 1 or 0',
+        labelNames: ['part'],
+        registers: [],
+        async collect() {
+          for (const [part, ok] of await parts()) this.set({ part }, ok ? 1 : 0);
+        },
+      }),
+    );
   }
 
   onModuleDestroy(): void {
     this.stopping = true;
   }
 
+  /** Something that is shown when it is away, and that this process does without then. */
+  doesWithout(name: string, isThere: () => boolean): void {
+    this.dispensable.set(name, isThere);
+  }
+
   /** @param own what else this process needs, by name */
   async ask(own: Record<string, boolean> = {}): Promise<Health> {
     if (this.stopping) return { status: 'unavailable', checks: { process: 'unavailable' } };
-    const asked = this.checks.map(async (check) => [check.name, await check.passes()] as const);
-    const passed = [...(await Promise.all(asked)), ...Object.entries(own)];
+    const passed = [...(await this.parts()), ...Object.entries(own)];
     if (passed.every(([, ok]) => ok)) return { status: 'ok' };
-    const checks = passed.map(([name, ok]) => [name, ok ? 'ok' : 'unavailable'] as const);
-    return { status: 'unavailable', checks: Object.fromEntries(checks) };
+    const ready = passed.every(([name, ok]) => ok || this.dispensable.has(name));
+    const words = passed.map(([name, ok]) => [name, ok ? 'ok' : 'unavailable'] as const);
+    return { status: ready ? 'ok' : 'unavailable', checks: Object.fromEntries(words) };
+  }
+
+  private async parts(): Promise<(readonly [string, boolean])[]> {
+    const asked = this.checks.map(async (check) => [check.name, await check.passes()] as const);
+    const shown = [...this.dispensable].map(([name, isThere]) => [name, isThere()] as const);
+    return [...(await Promise.all(asked)), ...shown];
+  }
+
+  /** Tables do not go away again: what was found once is not asked for any more. */
+  private async askForMigrations(): Promise<void> {
+    if (this.migrated) return;
+    const missing = await missingMigrations(this.source);
+    if (missing.length > 0) throw new Error(`${missing.join(', ')} missing: run npm run migrate`);
+    this.migrated = true;
   }
 }
 

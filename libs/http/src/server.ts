@@ -13,9 +13,12 @@ import { serveDocsPages } from './docs-pages.js';
 import { ErrorsFilter } from './errors.filter.js';
 import { installGate } from './gate.js';
 import { installHeaders } from './headers.js';
+import { HttpMetrics } from './http-metrics.js';
 import { answerMethods } from './methods.js';
 import { openApiDocument, serveDocs } from './openapi.js';
 import { decodable } from './path.js';
+import { openCounts, SharedCounts } from './rate-limit.js';
+import { Readiness } from './readiness.js';
 
 const BODY_LIMIT = 1024 * 1024;
 /** Within these a request must have arrived, first its header, then all of it. */
@@ -58,7 +61,7 @@ export async function createServer(
   const errors = new ErrorsFilter(config);
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,
-    logger: new Log(config.logLevel),
+    logger: new Log(config, 'api'),
     abortOnError: false,
   });
   app.useGlobalFilters(errors);
@@ -66,6 +69,8 @@ export async function createServer(
 
   const server = adapter.getInstance();
   clientErrors.watch(server.server);
+  const metrics = app.get(HttpMetrics);
+  metrics.watch(server);
   identifyRequests(server);
   logAccess(server);
   // The route for preflights comes before Nest's error handler does, and would never get it.
@@ -74,7 +79,12 @@ export async function createServer(
       errors.answer(error, request as GatedRequest, reply);
   });
   await installHeaders(server, config);
-  await installGate(server, app.get(Authenticator, { strict: false }), config);
+  const counts = await openCounts(config);
+  server.addHook('onClose', async () => counts.close());
+  if (counts instanceof SharedCounts) {
+    app.get(Readiness).doesWithout('redis', () => counts.areShared);
+  }
+  installGate(server, app.get(Authenticator, { strict: false }), counts, config, metrics);
   answerMethods(server);
   server.removeContentTypeParser(['text/plain', 'application/json']);
   const parse = server.getDefaultJsonParser('remove', 'remove');

@@ -116,7 +116,10 @@ const settings = z.object({
     )
     .optional(),
   WEBHOOK_TIME_SCALE: z.coerce.number().min(1).default(1),
+  METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url('http:', 'https:').optional(),
   LOG_LEVEL: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug']).default('info'),
+  LOG_FORMAT: z.enum(['json', 'text']).optional(),
 });
 
 /** For the test that holds docker-compose.yml against this list. */
@@ -158,8 +161,18 @@ export type Config = {
   webhookTimeScale: number;
   /** Null: no e-mails are sent. */
   mail: (MailServer & { from: string }) | null;
+  /** Null: each process has one of its own, `METRICS_PORTS`. */
+  metricsPort: number | null;
+  /** Where traces go, without a trailing slash; null: nowhere. */
+  otlpEndpoint: string | null;
   logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
+  logFormat: 'json' | 'text';
 };
+
+/** The processes of the service. Both run on one machine, so each has a port of its own. */
+export const METRICS_PORTS = { api: 9464, dispatcher: 9465 } as const;
+
+export type ProcessName = keyof typeof METRICS_PORTS;
 
 /** A setting is wrong: the message names every bad one and is all that a person needs to see. */
 export class ConfigError extends Error {}
@@ -213,7 +226,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       env.SMTP_URL !== undefined && env.MAIL_FROM !== undefined
         ? { ...env.SMTP_URL, from: env.MAIL_FROM }
         : null,
+    metricsPort: env.METRICS_PORT ?? null,
+    otlpEndpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, '') ?? null,
     logLevel: env.LOG_LEVEL,
+    logFormat: env.LOG_FORMAT ?? (production ? 'json' : 'text'),
   };
 }
 

@@ -1,5 +1,5 @@
 import { ConsoleLogger } from '@nestjs/common';
-import type { Config } from './config.js';
+import type { Config, ProcessName } from './config.js';
 
 /** The framework announces every route and module at each start; nobody reads that. */
 const CHATTER = new Set([
@@ -10,19 +10,57 @@ const CHATTER = new Set([
   'RoutesResolver',
 ]);
 
-/** Where all processes log to: standard output, from the configured level on. */
+type Fields = Record<string, unknown>;
+
+type Line = Parameters<ConsoleLogger['printAsJson']>[1];
+
+/**
+ * Where all processes log to: standard output and standard error, from the configured level on. What a
+ * line is about (`log.warn('…', { request_id })`) has names in snake_case and stands beside the message.
+ */
 export class Log extends ConsoleLogger {
-  constructor(level: Config['logLevel']) {
+  constructor(
+    { logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
+    private readonly program: ProcessName,
+  ) {
     const order = ['fatal', 'error', 'warn', 'log', 'debug'] as const;
-    const upTo = { silent: 0, fatal: 1, error: 2, warn: 3, info: 4, debug: 5 }[level];
+    const upTo = { silent: 0, fatal: 1, error: 2, warn: 3, info: 4, debug: 5 }[logLevel];
+    const json = logFormat === 'json';
     super({
       logLevels: order.slice(0, upTo),
-      colors: process.stdout.isTTY === true,
+      colors: !json && process.stdout.isTTY === true,
+      json,
       prefix: 'inkpad',
     });
   }
 
-  override log(message: unknown, context?: string): void {
-    if (context === undefined || !CHATTER.has(context)) super.log(message, context ?? '');
+  override log(message: unknown, ...more: unknown[]): void {
+    const context = more.at(-1);
+    if (typeof context === 'string' && CHATTER.has(context)) return;
+    super.log(message, ...(more.length > 0 ? more : ['']));
+  }
+
+  protected override printAsJson(
+    message: unknown,
+    { context, logLevel, writeStreamType = 'stdout', params, errorStack, error }: Line,
+  ): void {
+    const line: Fields = {
+      time: new Date().toISOString(),
+      level: logLevel === 'log' ? 'info' : logLevel,
+      process: this.program,
+      pid: process.pid,
+      ...(context !== '' && { context }),
+      message,
+    };
+    for (const [name, value] of Object.entries(params ?? {})) line[name] ??= value;
+    line['stack'] = errorStack ?? error?.stack;
+    process[writeStreamType].write(`${this.stringifyJsonLogObject(line)}\n`);
+  }
+
+  protected override stringifyParams(params: Fields): string {
+    return Object.entries(params)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${name}=${String(value)}`)
+      .join(' ');
   }
 }

@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
+import { DataSource } from 'typeorm';
+import { poolOf } from './data-source.js';
+
+/** How far the pool of connections is used: work that waits for one is the first sign of too much of it. */
+@Injectable()
+export class PoolMetrics {
+  constructor(source: DataSource, registry: Registry) {
+    const pool = poolOf(source);
+    const most = new Gauge({
+      name: 'inkpad_database_connections_most',
+      help: 'Connections that the pool may have (DATABASE_POOL)',
+      registers: [registry],
+    });
+    most.set(pool.options.max);
+    registry.registerMetric(
+      new Gauge({
+        name: 'inkpad_database_connections',
+        help: 'Connections to PostgreSQL in the pool of this process',
+        labelNames: ['state'],
+        registers: [],
+        collect() {
+          this.set({ state: 'idle' }, pool.idleCount);
+          this.set({ state: 'busy' }, pool.totalCount - pool.idleCount);
+        },
+      }),
+    );
+    registry.registerMetric(
+      new Gauge({
+        name: 'inkpad_database_waiting',
+        help: 'Pieces of work that wait for a connection of the pool',
+        registers: [],
+        collect() {
+          this.set(pool.waitingCount);
+        },
+      }),
+    );
+  }
+}

@@ -1,0 +1,41 @@
+import { Logger } from '@nestjs/common';
+import type { Server } from 'node:http';
+import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+import { METRICS_PORTS, type Config, type ProcessName } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { VERSION } from '#kernel/version.js';
+import { pathOf } from './path.js';
+import { listenBeside } from './side-listener.js';
+
+/**
+ * `GET /metrics` for Prometheus, on a port of its own: who may call the api may not see this.
+ * @throws ConfigError when the port cannot be had
+ */
+export async function listenForMetrics(
+  { host, metricsPort }: Config,
+  program: ProcessName,
+  registry: Registry,
+): Promise<Server> {
+  const log = new Logger('metrics');
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'inkpad_build_info',
+    help: 'Always 1; which process and version this is',
+    labelNames: ['process', 'version'],
+    registers: [registry],
+  }).set({ process: program, version: VERSION }, 1);
+  const at = { host, port: metricsPort ?? METRICS_PORTS[program] };
+  return listenBeside('METRICS_PORT', at, (request, response) => {
+    if (pathOf(request.url ?? '') !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      (error: unknown) => {
+        log.error(`cannot be collected: ${messageOf(error)}`);
+        response.writeHead(500).end();
+      },
+    );
+  });
+}

@@ -1,0 +1,29 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ConfigError } from '#kernel/config.js';
+
+/**
+ * A small server beside the work of a process, for whoever runs it.
+ * @param setting the one that says the port
+ * @throws ConfigError when the port cannot be had
+ */
+export async function listenBeside(
+  setting: string,
+  { host, port }: { host: string; port: number },
+  answer: RequestListener,
+): Promise<Server> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => {
+      const message = `${setting}: cannot listen on port ${port} (${cause.message}); choose another one, or 0 for any`;
+      reject(new ConfigError(message, { cause }));
+    });
+    server.listen(port, host, resolve);
+  });
+  // It alone is no reason for a process to stay.
+  return server.unref();
+}
+
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { Registry } from 'prom-client';
+import { listenForMetrics } from '#http/metrics-listener.js';
+import { portOf } from '#http/side-listener.js';
+import { testConfig } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { samples, type Samples } from './support/metrics.js';
+import { startService, type Client, type Service } from './support/service.js';
+
+describe('the metrics of the api', () => {
+  let service: Service;
+  let till: Client;
+  const read = async (): Promise<Samples> =>
+    samples(await service.app.get(Registry, { strict: false }).metrics());
+
+  beforeAll(async () => {
+    service = await startService({ PAGE_RATE_LIMIT_PER_MINUTE: '2' });
+    till = await service.newStore();
+  });
+  afterAll(() => service.stop());
+
+  it('count requests by method, pattern of the route and class of the status', async () => {
+    await till.get(`${till.store}/customers/4711`);
+    await till.get(`${till.store}/customers/4712`);
+    await till.get('/api/v1/nothing/at/all');
+    const now = await eventually(read, (all) =>
+      all.has('inkpad_http_request_seconds_count', { route: 'none' }),
+    );
+    expect(
+      now.value('inkpad_http_request_seconds_count', {
+        method: 'GET',
+        route: '/api/v1/accounts/:account_id/customers/:id',
+        status: '4xx',
+      }),
+    ).toBe(2);
+    expect(
+      now.value('inkpad_http_request_seconds_count', {
+        method: 'GET',
+        route: 'none',
+        status: '4xx',
+      }),
+    ).toBe(1);
+    expect(now.value('inkpad_http_requests_in_flight')).toBe(0);
+    expect(now.text).not.toContain('471');
+    expect(now.text).not.toContain('nothing');
+  });
+
+  it('count a request whose connection broke as one without an answer', async () => {
+    const { port, hostname } = new URL(service.baseUrl);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.write(
+      `POST ${till.store}/cards HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${till.token}\r\n`,
+    );
+    socket.write('Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
+    await eventually(read, (all) => all.value('inkpad_http_requests_in_flight') === 1);
+    socket.destroy();
+    const now = await eventually(read, (all) => all.value('inkpad_http_requests_in_flight') === 0);
+    expect(
+      now.value('inkpad_http_request_seconds_count', {
+        method: 'POST',
+        route: '/api/v1/accounts/:account_id/cards',
+        status: 'none',
+      }),
+    ).toBe(1);
+  });
+
+  it('count commits, what waited before them, and answers given again', async () => {
+    const before = await read();
+    const key = { 'idempotency-key': randomUUID() };
+    const make = () => till.send('POST', `${till.store}/cards`, { card: { name: 'Tea' } }, key);
+    await make();
+    await make();
+    const now = await read();
+    const grown = (name: string, labels = {}) =>
+      (now.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
+    expect(grown('inkpad_commit_seconds_count', { result: 'committed' })).toBe(1);
+    expect(grown('inkpad_command_wait_seconds_count')).toBe(1);
+    expect(grown('inkpad_events_committed_total')).toBeGreaterThanOrEqual(1);
+    expect(grown('inkpad_idempotent_replays_total')).toBe(1);
+  });
+
+  it('count what is refused for coming too often', async () => {
+    for (let i = 0; i < 3; i++) await fetch(`${service.baseUrl}/docs`);
+    const now = await read();
+    expect(now.value('inkpad_http_rate_limited_total', { by: 'page_address' })).toBe(1);
+  });
+
+  it('show the pool and what can be reached', async () => {
+    const now = await read();
+    expect(now.value('inkpad_database_connections', { state: 'idle' })).toBeGreaterThan(0);
+    expect(now.value('inkpad_database_connections', { state: 'busy' })).toBe(0);
+    expect(now.value('inkpad_database_connections_most')).toBe(10);
+    expect(now.value('inkpad_database_waiting')).toBe(0);
+    for (const part of ['database', 'event_store', 'migrations']) {
+      expect(now.value('inkpad_reachable', { part })).toBe(1);
+    }
+  });
+
+  it('name nobody: no store, no customer, no subscription', async () => {
+    const { text } = await read();
+    const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
+    expect([...labels].sort()).toEqual([
+      'by',
+      'le',
+      'method',
+      'part',
+      'result',
+      'route',
+      'state',
+      'status',
+    ]);
+  });
+});
+
+describe('the port of metrics', () => {
+  it('shows them, and nothing else', async () => {
+    const config = testConfig('postgres://u:p@localhost:5432/x', { METRICS_PORT: '0' });
+    const server = await listenForMetrics(config, 'dispatcher', new Registry());
+    const at = `http://127.0.0.1:${portOf(server)}`;
+    const answer = await fetch(`${at}/metrics`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ]);
+    const found = samples(await answer.text());
+    expect(found.has('inkpad_build_info', { process: 'dispatcher' })).toBe(true);
+    expect(found.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
+    expect(found.has('process_resident_memory_bytes')).toBe(true);
+    expect((await fetch(`${at}/`)).status).toBe(404);
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('that is taken is named, with what to do', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const config = testConfig('postgres://u:p@localhost:5432/x', { METRICS_PORT: `${port}` });
+    await expect(listenForMetrics(config, 'api', new Registry())).rejects.toThrow(
+      new RegExp(`^METRICS_PORT: cannot listen on port ${port} .*EADDRINUSE.*; choose another one`),
+    );
+    taken.close();
+  });
+});

@@ -1,0 +1,32 @@
+export type Labels = Record<string, string>;
+
+export type Samples = {
+  text: string;
+  /** Of the first sample with at least these labels. */
+  value: (name: string, labels?: Labels) => number | undefined;
+  has: (name: string, labels?: Labels) => boolean;
+};
+
+/** What stands in the text that Prometheus reads. */
+export function samples(text: string): Samples {
+  const all = text.split('\n').flatMap((line) => {
+    const found = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (!found) return [];
+    const [, name = '', given = '', value] = found;
+    const labels = Object.fromEntries(
+      [...given.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', text = '']) => [label, text]),
+    );
+    return [{ name, labels, value: Number(value) }];
+  });
+  const find = (name: string, labels: Labels = {}) =>
+    all.find(
+      (sample) =>
+        sample.name === name &&
+        Object.entries(labels).every(([label, wanted]) => sample.labels[label] === wanted),
+    );
+  return {
+    text,
+    value: (name, labels) => find(name, labels)?.value,
+    has: (name, labels) => find(name, labels) !== undefined,
+  };
+}
