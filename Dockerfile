@@ -30,7 +30,7 @@ COPY deploy/health.mjs ./deploy/
 # Owned by root and only readable: the process cannot change its own program. By number, so that
 # orchestrators can see that it is not root.
 USER 1000:1000
-EXPOSE 3000 9466
+EXPOSE 3000 9464 9465 9466
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "deploy/health.mjs"]

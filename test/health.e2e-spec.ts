@@ -90,6 +90,13 @@ describe.each([
       ({ status }) => status === 200,
     );
   });
+
+  it('is not waited for when it is told to stop while questions are open', async () => {
+    line.mute();
+    expect((await get('/health/ready')).status).toBe(503);
+    await program.kill('SIGTERM');
+    expect(program.output()).toContain('what is left is cut off');
+  });
 });
 
 it('an api that has begun to shut down is not ready any more', async () => {
@@ -126,6 +133,7 @@ it('a dispatcher is ready while its loops run', async () => {
   expect(await ready()).toMatchObject({ status: 200 });
   await webhooks.stop(1_000);
   expect(await ready()).toMatchObject(notReady);
+  expect(webhooks.isAlive).toBe(true);
 
   server.close();
   server.closeAllConnections();
@@ -142,6 +150,44 @@ it('a port that is taken is named, with what to do', async () => {
     new RegExp(`^HEALTH_PORT: cannot listen on port ${port} .*EADDRINUSE.*; choose another one`),
   );
   taken.close();
+});
+
+it('a dispatcher without its loops is not alive', async () => {
+  const config = testConfig('postgres://u:p@localhost:5432/x', { HEALTH_PORT: '0' });
+  let alive = true;
+  const server = await listenForHealth(
+    config,
+    () => Promise.resolve({ status: 'ok' }),
+    () => alive,
+  );
+  const live = () => ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}/health/live`);
+  expect(await live()).toMatchObject({ status: 200, body: { status: 'ok' } });
+  alive = false;
+  expect(await live()).toMatchObject({ status: 503, body: { status: 'unavailable' } });
+  server.closeAllConnections();
+  server.close();
+});
+
+it('an api on tables that a migration is missing from is not ready; a newer one does no harm', async () => {
+  const service = await startService();
+  const ready = () => ask(`${service.baseUrl}/health/ready`);
+  await service.database.query(
+    `insert into migrations (timestamp, name) values (9999, 'OfLater0000000009999')`,
+  );
+  expect(await ready()).toMatchObject({ status: 200 });
+  await service.stop();
+
+  const database = await testDatabase();
+  const { rows } = await database.query<{ name: string }>(
+    'delete from migrations where id = (select max(id) from migrations) returning name',
+  );
+  const behind = await startService({}, database);
+  expect(await ask(`${behind.baseUrl}/health/ready`)).toMatchObject({
+    status: 503,
+    body: { checks: { database: 'ok', migrations: 'unavailable' } },
+  });
+  expect(rows).toHaveLength(1);
+  await behind.stop();
 });
 
 async function ask(url: string): Promise<{ status: number; headers: Headers; body: unknown }> {

@@ -7,11 +7,14 @@ import { listenBeside } from '#http/side-listener.js';
 export async function listenForHealth(
   { host, healthPort: port }: Config,
   ready: () => Promise<Health>,
+  isAlive: () => boolean = () => true,
 ): Promise<Server> {
   return listenBeside('HEALTH_PORT', { host, port }, (request, response) => {
     switch (request.url?.split('?', 1)[0]) {
       case '/health/live':
-        return send(response, 200, { status: 'ok' });
+        return isAlive()
+          ? send(response, 200, { status: 'ok' })
+          : send(response, 503, { status: 'unavailable', checks: { webhooks: 'unavailable' } });
       case '/health/ready':
         return void ready().then((health) =>
           send(response, health.status === 'ok' ? 200 : 503, health),

@@ -3,6 +3,8 @@ import { NestFactory } from '@nestjs/core';
 import { Registry } from 'prom-client';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
+import { stopInTime } from '#kernel/stop.js';
+import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#http/metrics-listener.js';
 import { Readiness } from '#http/readiness.js';
 import { portOf } from '#http/side-listener.js';
@@ -12,7 +14,8 @@ import { WebhookDispatch } from '#webhooks/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from './health-listener.js';
 
-const FINISH_WITHIN_MS = 15_000;
+/** Less than a process has in all: what was sent is still to be recorded. */
+const FINISH_WITHIN_MS = 12_000;
 
 try {
   await run(readConfig(process.env));
@@ -26,6 +29,7 @@ async function run(config: Config): Promise<void> {
   const asked = new Promise<NodeJS.Signals>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
   });
+  await startTracing(config, 'dispatcher');
   const app = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
     logger: new Log(config, 'dispatcher'),
     abortOnError: false,
@@ -33,20 +37,21 @@ async function run(config: Config): Promise<void> {
   const log = new Logger('dispatcher');
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
-  const health = await listenForHealth(config, () => readiness.ask({ webhooks: webhooks.runs }));
-  const metrics = await listenForMetrics(
+  const health = await listenForHealth(
     config,
-    'dispatcher',
-    app.get(Registry, { strict: false }),
+    () => readiness.ask({ webhooks: webhooks.runs }),
+    () => webhooks.isAlive,
   );
+  await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
   webhooks.start();
   const mails = app.get(MailDispatch);
   mails.start();
   const stopping = new AbortController();
   const catchUp = app.get(RowCatchUp);
   const catchingUp = catchUp.run(stopping.signal);
-  log.log(`started; health on port ${portOf(health)}, metrics on port ${portOf(metrics)}`);
+  log.log(`started; health on port ${portOf(health)}`);
   const signal = await asked;
+  stopInTime();
   stopping.abort();
   await catchingUp;
   const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);

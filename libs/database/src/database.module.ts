@@ -1,7 +1,7 @@
 import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
-import { MetricsModule } from '#kernel/metrics.module.js';
+import { TelemetryModule } from '#kernel/telemetry.module.js';
 import { dataSource } from './data-source.js';
 import { PoolMetrics } from './pool-metrics.js';
 
@@ -16,7 +16,7 @@ export class DatabaseModule implements OnApplicationShutdown {
   static forRoot(config: Config, application: string): DynamicModule {
     return {
       module: DatabaseModule,
-      imports: [MetricsModule],
+      imports: [TelemetryModule],
       providers: [
         { provide: CONFIG, useValue: config },
         { provide: DataSource, useFactory: () => dataSource(config, application).initialize() },

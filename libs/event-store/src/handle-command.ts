@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
+import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
+import { context, traced, type Context } from '#kernel/tracing.js';
 import {
   ConflictError,
   EventStore,
@@ -75,6 +77,8 @@ export type Handled<S, E extends DomainEvent, G> = {
 type Pending = {
   command: Command<{ accountId: number }, DomainEvent, unknown, unknown>;
   since: number;
+  /** Of the request that asked. */
+  trace: Context;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 };
@@ -122,7 +126,8 @@ export class CommandPipeline {
     command: Command<S, E, G, A>,
   ): Promise<A> {
     return new Promise((resolve, reject) => {
-      const pending = { command, since: Date.now(), resolve, reject } as unknown as Pending;
+      const trace = context.active();
+      const pending = { command, since: Date.now(), trace, resolve, reject } as unknown as Pending;
       const stream = streamOf(command.rows.aggregate, command.id);
       const queue = this.queues.get(stream);
       if (queue) queue.push(pending);
@@ -278,9 +283,24 @@ export class CommandPipeline {
       const [member] = segment.members;
       const { writes, claims, releases, outcomes } = segment;
       const accountId = member?.pending.command.context.accountId ?? 0;
-      const events = writes.reduce((sum, write) => sum + write.events.length, 0);
-      const heads = await this.metrics.commit(events, () =>
-        this.store.commit({ accountId, writes, claims, releases, outcomes }),
+      const heads = await traced(
+        'commit',
+        { 'inkpad.commands': segment.members.length },
+        (span) => {
+          const events = writes.flatMap((write) => write.events);
+          // By these the attempts to tell receivers of it are found.
+          if (span.isRecording()) {
+            span.setAttribute(
+              'inkpad.event_ids',
+              events.map(({ id }) => publicEventId(id)),
+            );
+          }
+          return this.metrics.commit(events.length, () =>
+            this.store.commit({ accountId, writes, claims, releases, outcomes }),
+          );
+        },
+        // Several may be committed at once: it stands in the trace of the first.
+        member && { within: member.pending.trace },
       );
       after = heads[0] ?? head;
     }

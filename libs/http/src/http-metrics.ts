@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { patternOf } from './path.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -65,8 +66,4 @@ export class HttpMetrics {
   replayed(): void {
     this.replays.inc();
   }
-}
-
-function patternOf({ routeOptions: { url } }: FastifyRequest): string {
-  return url === undefined || url === '*' ? 'none' : url;
 }

@@ -5,7 +5,7 @@ import { METRICS_PORTS, type Config, type ProcessName } from '#kernel/config.js'
 import { messageOf } from '#kernel/errors.js';
 import { VERSION } from '#kernel/version.js';
 import { pathOf } from './path.js';
-import { listenBeside } from './side-listener.js';
+import { listenBeside, portOf } from './side-listener.js';
 
 /**
  * `GET /metrics` for Prometheus, on a port of its own: who may call the api may not see this.
@@ -25,7 +25,7 @@ export async function listenForMetrics(
     registers: [registry],
   }).set({ process: program, version: VERSION }, 1);
   const at = { host, port: metricsPort ?? METRICS_PORTS[program] };
-  return listenBeside('METRICS_PORT', at, (request, response) => {
+  const server = await listenBeside('METRICS_PORT', at, (request, response) => {
     if (pathOf(request.url ?? '') !== '/metrics') {
       response.writeHead(404).end();
       return;
@@ -38,4 +38,6 @@ export async function listenForMetrics(
       },
     );
   });
+  log.log(`on port ${portOf(server)}`);
+  return server;
 }

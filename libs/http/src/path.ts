@@ -9,6 +9,11 @@ export function routeOf({ routeOptions, url }: FastifyRequest): string {
   return pattern !== undefined && pattern !== '*' ? pattern : decodeURI(pathOf(url));
 }
 
+/** For whoever counts: of all that leads nowhere there is one. */
+export function patternOf({ routeOptions: { url } }: FastifyRequest): string {
+  return url === undefined || url === '*' ? 'none' : url;
+}
+
 /** Without query and fragment, and without the origin that an absolute request target begins with. */
 export function pathOf(target: string): string {
   const [path = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1);

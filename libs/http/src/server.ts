@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { CommandBus } from '@nestjs/cqrs';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
@@ -19,6 +20,7 @@ import { openApiDocument, serveDocs } from './openapi.js';
 import { decodable } from './path.js';
 import { openCounts, SharedCounts } from './rate-limit.js';
 import { Readiness } from './readiness.js';
+import { traceRequests } from './request-traces.js';
 
 const BODY_LIMIT = 1024 * 1024;
 /** Within these a request must have arrived, first its header, then all of it. */
@@ -71,6 +73,7 @@ export async function createServer(
   clientErrors.watch(server.server);
   const metrics = app.get(HttpMetrics);
   metrics.watch(server);
+  if (config.otlpEndpoint !== null) traceRequests(server, app.get(CommandBus, { strict: false }));
   identifyRequests(server);
   logAccess(server);
   // The route for preflights comes before Nest's error handler does, and would never get it.

@@ -12,6 +12,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { Pace, Queued } from './delivery-lane.js';
 import type { FailingNotice } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { Attempted } from './webhook.client.js';
 import { errorOf, excerptContext, FAILING_SECONDS, type Next } from './webhook-delivery.js';
 import { withPartitions } from './webhook-partitions.service.js';
@@ -35,6 +36,8 @@ export type Delivery = Queued & {
   payloadFormat: PayloadFormat;
   firstAttemptAt: Date | null;
   createdAt: Date;
+  /** When it was to be sent. */
+  dueAt: Date;
   /** Of one that a person asked for; 0 of all others. */
   redeliveryId: number;
 };
@@ -92,8 +95,12 @@ type DeliveryRow = {
   tries: number;
   first_attempt_at: Date | null;
   created_at: Date;
+  due_at: Date;
   redelivery_id: number;
 };
+
+/** Of a lane whose lease had ended, `taken_over`: its owner has died, or could not renew it. */
+type ClaimedRow = { subscription_id: number; pace: Pace; taken_over: boolean };
 
 type ViewRow = {
   subscription_id: number;
@@ -113,13 +120,13 @@ const CLAIM = {
   name: 'webhook_lanes_claim',
   text: `
     with due as (
-      select subscription_id from webhook_lanes
+      select subscription_id, owner is not null as taken_over from webhook_lanes
       where due_at <= now() and due_at < 'infinity'
       order by due_at limit $2 for update skip locked
     )
     update webhook_lanes l set owner = $1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where l.subscription_id = due.subscription_id
-    returning l.subscription_id, l.pace`,
+    returning l.subscription_id, l.pace, due.taken_over`,
 };
 
 const NEXT_DUE = {
@@ -142,7 +149,8 @@ const VIEWS = {
 };
 
 const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, p.event_seq, p.event_id,
-  p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, 0 as redelivery_id`;
+  p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
+  0 as redelivery_id`;
 
 /** Each lane's first attempts in order, and after them what is due again. */
 const TAKE = {
@@ -165,7 +173,8 @@ const TAKE_REDELIVERIES = {
   name: 'webhook_take_redeliveries',
   text: `
     select d.id, d.subscription_id, d.account_id, d.customer_id, d.event_seq, d.event_id, d.type,
-      d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.id as redelivery_id
+      d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.created_at as due_at,
+      r.id as redelivery_id
     from webhook_redeliveries r
     join webhook_deliveries d on d.subscription_id = r.subscription_id and d.id = r.delivery_id
     where r.subscription_id = any ($1) order by r.id limit 64`,
@@ -354,13 +363,18 @@ export class DeliveryQueue {
   private readonly pool: pg.Pool;
   private readonly secretKey: Buffer;
   private readonly recordings = new Lanes<Result, void>(1, RECORDING_GROUP, (group) =>
-    this.recordGroup(group),
+    this.metrics.statement(
+      'record',
+      () => this.recordGroup(group),
+      () => group.length,
+    ),
   );
 
   constructor(
     source: DataSource,
     private readonly keys: PersonalKeys,
     private readonly notices: FailingNotices,
+    private readonly metrics: DeliveryMetrics,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -368,10 +382,12 @@ export class DeliveryQueue {
   }
 
   async claim(limit: number): Promise<{ subscriptionId: number; pace: Pace }[]> {
-    const { rows } = await this.pool.query<{ subscription_id: number; pace: Pace }>({
-      ...CLAIM,
-      values: [this.me, limit],
-    });
+    const { rows } = await this.metrics.statement(
+      'claim',
+      () => this.pool.query<ClaimedRow>({ ...CLAIM, values: [this.me, limit] }),
+      (answer) => answer.rows.length,
+    );
+    this.metrics.claimed(rows.length, rows.filter((row) => row.taken_over).length);
     return rows.map((row) => ({ subscriptionId: row.subscription_id, pace: row.pace }));
   }
 
@@ -391,15 +407,17 @@ export class DeliveryQueue {
   }
 
   async take(wanted: Wanted[]): Promise<Delivery[]> {
-    const { rows } = await this.pool.query<DeliveryRow>({
-      ...TAKE,
-      values: [
-        wanted.map((one) => one.subscriptionId),
-        wanted.map((one) => one.after),
-        wanted.map((one) => one.room),
-        wanted.map((one) => one.skip),
-      ],
-    });
+    const values = [
+      wanted.map((one) => one.subscriptionId),
+      wanted.map((one) => one.after),
+      wanted.map((one) => one.room),
+      wanted.map((one) => one.skip),
+    ];
+    const { rows } = await this.metrics.statement(
+      'take',
+      () => this.pool.query<DeliveryRow>({ ...TAKE, values }),
+      (answer) => answer.rows.length,
+    );
     return rows.map(deliveryOf);
   }
 
@@ -460,6 +478,7 @@ export class DeliveryQueue {
         ...GIVE_UP,
         values: [subscriptionId, before],
       });
+      this.metrics.gaveUp(rows[0]?.n ?? 0);
       return rows[0]?.n === GIVE_UP_AT_ONCE;
     });
   }
@@ -670,6 +689,7 @@ function deliveryOf(row: DeliveryRow): Delivery {
     manual: row.redelivery_id !== 0,
     firstAttemptAt: row.first_attempt_at,
     createdAt: row.created_at,
+    dueAt: row.due_at,
     redeliveryId: row.redelivery_id,
   };
 }

@@ -3,10 +3,13 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
+import { Pulse } from '#kernel/pulse.js';
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
 import { isDatabaseAway } from '#database/connection.js';
 import { CONFIG } from '#database/database.module.js';
 import { Notifications } from '#database/notifications.js';
 import { DeliveryLane, type Pace, type Signal } from './delivery-lane.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
 import {
   DeliveryQueue,
   doneAt,
@@ -17,8 +20,14 @@ import {
 } from './delivery-queue.service.js';
 import { EventBodies, TEXT_KEPT_MS, type Body } from './event-bodies.service.js';
 import { bodyOf } from './public-events.js';
-import { WebhookClient, type Attempted } from './webhook.client.js';
-import { afterAttempt, afterManualAttempt, isSuccess, type Next } from './webhook-delivery.js';
+import { WebhookClient, type Attempt, type Attempted } from './webhook.client.js';
+import {
+  afterAttempt,
+  afterManualAttempt,
+  attemptResult,
+  isSuccess,
+  type Next,
+} from './webhook-delivery.js';
 import { WORK_CHANNEL } from './work-hints.service.js';
 
 /** Attempts in flight at once: receivers that are slow or away cannot take the place of the others. */
@@ -104,8 +113,16 @@ export class DeliveryWorker {
     private readonly queue: DeliveryQueue,
     private readonly bodies: EventBodies,
     private readonly client: WebhookClient,
+    private readonly metrics: DeliveryMetrics,
+    private readonly pulse: Pulse,
     @Inject(CONFIG) private readonly config: Config,
-  ) {}
+  ) {
+    metrics.watch({
+      lanes: () => this.countLanes(),
+      inFlight: () => this.taken,
+      known: () => this.known,
+    });
+  }
 
   /** Whether dispatchers elsewhere would like to hear of new work. */
   get isAlone(): boolean {
@@ -187,7 +204,7 @@ export class DeliveryWorker {
     for (let away = false; !signal.aborted;) {
       this.woken = false;
       try {
-        const claimed = await this.claim();
+        const claimed = await this.pulse.during(() => this.claim());
         away = false;
         if (!claimed) await this.idle();
       } catch (error) {
@@ -265,7 +282,7 @@ export class DeliveryWorker {
         owned.hungry = false;
       }
       try {
-        await this.refillSome(some);
+        await this.pulse.during(() => this.refillSome(some));
       } catch (error) {
         this.log[isDatabaseAway(error) ? 'warn' : 'error'](
           `lanes cannot be filled: ${messageOf(error)}`,
@@ -308,7 +325,10 @@ export class DeliveryWorker {
     return some.filter((owned) => {
       const view = views.get(owned.id);
       if (view) this.show(owned, view);
-      else this.lose(owned);
+      else {
+        this.metrics.lostLane();
+        this.lose(owned);
+      }
       return view !== undefined;
     });
   }
@@ -447,6 +467,7 @@ export class DeliveryWorker {
   private async deliver(flight: Flight): Promise<void> {
     const { owned, delivery } = flight;
     let attempted: Attempted | undefined;
+    this.metrics.begins(delivery, flight.pace);
     try {
       attempted = await this.attempt(owned, delivery);
     } catch (error) {
@@ -461,6 +482,7 @@ export class DeliveryWorker {
       this.settle(owned, delivery);
       return;
     }
+    this.metrics.made(delivery, attempted.outcome, milliseconds);
     owned.lane.done(delivery, signalOf(attempted), milliseconds, this.mayGrow());
     const next = this.judge(owned, delivery, attempted);
     if (owned.lane.known > 0) this.rings[owned.lane.pace].add(owned);
@@ -481,14 +503,43 @@ export class DeliveryWorker {
     if (body === 'erased') {
       return { outcome: { kind: 'erased' }, at: new Date(), durationMs: 0, excerpt: null };
     }
-    return this.client.send({
+    const attempt = {
       url: target.url,
       secret: target.secret,
       ...(target.previousSecret !== undefined && { previousSecret: target.previousSecret }),
       eventId: delivery.eventId,
       type: delivery.type,
       body: bodyOf(body, delivery.payloadFormat),
+    };
+    return traced('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {
+      kind: SpanKind.CLIENT,
+      // Whatever woke this lane has nothing to do with it.
+      within: ROOT_CONTEXT,
     });
+  }
+
+  private async sendTraced(span: Span, delivery: Known, attempt: Attempt): Promise<Attempted> {
+    const attempted = await this.client.send(attempt);
+    if (!span.isRecording()) return attempted;
+    const { outcome } = attempted;
+    span.setAttributes({
+      'inkpad.event_id': delivery.eventId,
+      'inkpad.webhook_delivery_id': delivery.id,
+      'inkpad.webhook_subscription_id': delivery.subscriptionId,
+      'inkpad.attempt': delivery.tries + 1,
+      // Of the URL no more than this: paths and queries may hold secrets.
+      'server.address': new URL(attempt.url).hostname,
+      ...(outcome.kind === 'answered' && { 'http.response.status_code': outcome.status }),
+      'inkpad.result': attemptResult(outcome),
+    });
+    if (!isSuccess(outcome)) span.setStatus({ code: SpanStatusCode.ERROR });
+    return attempted;
+  }
+
+  private countLanes(): Record<Pace, number> {
+    const counts = { fast: 0, slow: 0, probe: 0 };
+    for (const { lane } of this.lanes.values()) counts[lane.pace]++;
+    return counts;
   }
 
   private judge(owned: Owned, delivery: Delivery, attempted: Attempted): Next {
@@ -528,6 +579,7 @@ export class DeliveryWorker {
     for (let refusals = 0; ;) {
       try {
         await this.queue.record({ delivery, attempted, next });
+        this.metrics.followed(delivery, attempted.outcome, next);
         break;
       } catch (error) {
         if (!isDatabaseAway(error) && ++refusals === RECORD_TRIES) {
@@ -645,7 +697,7 @@ export class DeliveryWorker {
     while (!signal.aborted) {
       try {
         const asked = performance.now();
-        const ours = await this.queue.renew();
+        const ours = await this.pulse.during(() => this.queue.renew());
         this.renewedAt = asked;
         for (const owned of this.lanes.values()) if (!ours.has(owned.id)) this.refillSoon(owned);
         await this.share();

@@ -4,7 +4,9 @@ import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
+import { Pulse } from '#kernel/pulse.js';
 import { publicEventId } from '#kernel/public-id.js';
+import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
@@ -16,6 +18,7 @@ import {
   type StoredEvent,
 } from '#event-store/event-store.js';
 import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { EventBodies } from './event-bodies.service.js';
 import { publicTypeOf } from './public-events.js';
@@ -109,6 +112,8 @@ export class FanOut {
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
     private readonly upkeep: Upkeep,
+    private readonly metrics: DeliveryMetrics,
+    private readonly pulse: Pulse,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -174,7 +179,7 @@ export class FanOut {
           batch: BATCH,
           signal,
           onEvents: async (events, to) => {
-            position = await this.advance(position, events, to);
+            position = await this.pulse.during(() => this.advance(position, events, to));
             backOff = BACK_OFF_MS.first;
           },
         });
@@ -210,11 +215,27 @@ export class FanOut {
   }
 
   private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
-    const planned = await this.plan(events);
-    await this.save(from, to, planned);
+    const planned = await this.planned(from, events, to);
     for (const { eventId, stored } of planned.events) this.bodies.remember(eventId, stored);
     this.announce(planned);
     return to;
+  }
+
+  private async planned(from: Position, events: StoredEvent[], to: Position): Promise<Planned> {
+    const work = async () => {
+      const planned = await this.plan(events);
+      await this.metrics.statement(
+        'plan',
+        () => this.save(from, to, planned),
+        () => planned.deliveries.length,
+      );
+      for (const { stored } of planned.events) this.metrics.planned(stored.meta.recordedAt);
+      return planned;
+    };
+    // The position alone moves often, past what is not for us.
+    if (events.length === 0) return work();
+    const about = { 'inkpad.events': events.length };
+    return traced('webhook fan-out', about, work, { within: ROOT_CONTEXT });
   }
 
   private announce({ deliveries }: Planned): void {

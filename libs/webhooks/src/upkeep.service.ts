@@ -8,6 +8,7 @@ import { newId } from '#kernel/randomness.js';
 import { inTransaction, isDatabaseAway } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { failingBounds } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
@@ -136,6 +137,7 @@ export class Upkeep {
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
     private readonly notices: FailingNotices,
+    private readonly metrics: DeliveryMetrics,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -191,6 +193,7 @@ export class Upkeep {
 
   private async sweep(now: Date): Promise<void> {
     const disabled = await this.endOrWarn(now);
+    this.metrics.subscriptionEnded('failing', disabled.length);
     const rearmed = await this.pool.query<{ subscription_id: number }>(REARM);
     const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
     if (ids.length > 0) this.announce(ids);

@@ -129,6 +129,24 @@ export function isSuccess(outcome: Outcome): boolean {
   return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300;
 }
 
+/** The kinds of results that are counted; failures by the words of `webhook.client.ts`. */
+export function attemptResult(outcome: Outcome): string {
+  if (outcome.kind === 'answered') {
+    const { status } = outcome;
+    return status === 410 || status === 429 ? String(status) : `${Math.floor(status / 100)}xx`;
+  }
+  if (outcome.kind !== 'failed') return outcome.kind;
+  const [, kind = 'connection'] = FAULTS.find(([words]) => words.test(outcome.error)) ?? [];
+  return kind;
+}
+
+const FAULTS = [
+  [/within 10 seconds|timed out/, 'timeout'],
+  [/could not be resolved/, 'dns'],
+  [/TLS|_CERT|_TLS|_SSL/, 'tls'],
+  [/no valid HTTP|head of the answer/, 'protocol'],
+] as const;
+
 /** Why an attempt failed, in words that people may read; null when it did not. */
 export function errorOf(outcome: Outcome): string | null {
   switch (outcome.kind) {

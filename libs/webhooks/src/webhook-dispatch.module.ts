@@ -3,6 +3,9 @@ import { MessagesModule } from '#messages/messages.module.js';
 import { DeliveryQueue } from './delivery-queue.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { FailingNotices } from './failing-notices.service.js';
+import { Pulse } from '#kernel/pulse.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { DispatchGauges } from './dispatch-gauges.service.js';
 import { FanOut } from './fan-out.subscription.js';
 import { NameLookup } from './name-lookup.client.js';
 import { Upkeep } from './upkeep.service.js';
@@ -14,11 +17,14 @@ import { WebhookPlansModule } from './webhook-plans.module.js';
 @Module({
   imports: [MessagesModule, WebhookPlansModule],
   providers: [
+    DeliveryMetrics,
     DeliveryQueue,
     DeliveryWorker,
     FailingNotices,
+    DispatchGauges,
     FanOut,
     NameLookup,
+    { provide: Pulse, useFactory: () => new Pulse() },
     Upkeep,
     WebhookClient,
     WebhookDispatch,

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Pulse } from '#kernel/pulse.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { FanOut } from './fan-out.subscription.js';
 
@@ -8,22 +9,34 @@ export class WebhookDispatch {
   private readonly stopping = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
   private looping = false;
+  private ended = false;
 
   constructor(
     private readonly fanOut: FanOut,
     private readonly worker: DeliveryWorker,
+    private readonly pulse: Pulse,
   ) {}
 
-  /** False before the start, from the stop on, and should a loop ever end by itself. */
+  /** False before the start, from the stop on, and should a loop ever end by itself or hang. */
   get runs(): boolean {
-    return this.looping && !this.stopping.signal.aborted;
+    return this.looping && !this.stopping.signal.aborted && !this.pulse.isStuck;
+  }
+
+  /** False when only a new process can help. */
+  get isAlive(): boolean {
+    return !this.ended && !this.pulse.isStuck;
   }
 
   start(): void {
     const { signal } = this.stopping;
     this.looping = true;
     const loops = [this.fanOut.run(signal), this.worker.run(signal)];
-    this.running = Promise.all(loops.map((loop) => loop.finally(() => (this.looping = false))));
+    this.running = Promise.all(loops.map((loop) => loop.finally(() => this.over())));
+  }
+
+  private over(): void {
+    this.looping = false;
+    this.ended ||= !this.stopping.signal.aborted;
   }
 
   /** @returns attempts still in flight after the time allowed */

@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify';
+import type { CommandBus } from '@nestjs/cqrs';
+import { propagation, SpanStatusCode, trace } from '@opentelemetry/api';
+import {
+  context,
+  ROOT_CONTEXT,
+  SpanKind,
+  traced,
+  tracer,
+  type Context,
+  type Span,
+} from '#kernel/tracing.js';
+import type { GatedRequest } from './caller.js';
+import { patternOf } from './path.js';
+
+type Traced = GatedRequest & { trace?: Context };
+
+/**
+ * A span for each request, within the caller's trace where it names one (`traceparent`), and one for each
+ * command. By patterns and ids: neither path nor query.
+ */
+export function traceRequests(server: FastifyInstance, commands: CommandBus): void {
+  server.addHook('onRequest', async (request, reply) => {
+    const route = patternOf(request);
+    if (route.startsWith('/health')) return;
+    const { method, headers } = request;
+    const caller = propagation.extract(ROOT_CONTEXT, headers);
+    const span = tracer.startSpan(`${method} ${route}`, { kind: SpanKind.SERVER }, caller);
+    span.setAttributes({
+      'http.request.method': method,
+      'http.route': route,
+      'inkpad.request_id': request.id,
+    });
+    (request as Traced).trace = trace.setSpan(caller, span);
+    reply.raw.once('close', () => end(span, reply.raw.writableFinished ? reply.statusCode : null));
+  });
+  // Not before: what reads the body does so outside of any trace.
+  server.addHook('preHandler', (request, _reply, done) => {
+    context.with((request as Traced).trace ?? ROOT_CONTEXT, done);
+  });
+
+  const execute = commands.execute.bind(commands) as (command: object) => Promise<unknown>;
+  // The bus knows no interceptors.
+  Object.assign(commands, {
+    execute: (command: object) =>
+      traced(command.constructor.name, {}, () => Promise.resolve(execute(command))),
+  });
+}
+
+/** @param status null: no answer was sent */
+function end(span: Span, status: number | null): void {
+  if (status !== null) span.setAttribute('http.response.status_code', status);
+  if (status === null || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+}

@@ -1,0 +1,24 @@
+const STUCK_MS = 60_000;
+
+/** Notices work that does not come to its end: what waits for ever answers nobody and logs nothing. */
+export class Pulse {
+  private readonly begun = new Map<symbol, number>();
+
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** A turn of a loop, or anything else that never takes as long as a minute. */
+  async during<R>(work: () => Promise<R>): Promise<R> {
+    const turn = Symbol();
+    this.begun.set(turn, this.now());
+    try {
+      return await work();
+    } finally {
+      this.begun.delete(turn);
+    }
+  }
+
+  get isStuck(): boolean {
+    const earliest = this.now() - STUCK_MS;
+    return [...this.begun.values()].some((begun) => begun < earliest);
+  }
+}

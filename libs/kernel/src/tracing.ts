@@ -1,0 +1,71 @@
+import {
+  context,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+} from '@opentelemetry/api';
+import type { Config, ProcessName } from './config.js';
+import { VERSION } from './version.js';
+
+/** Does nothing, at the cost of a call, until `startTracing`. */
+export const tracer = trace.getTracer('inkpad', VERSION);
+
+type Options = {
+  kind?: SpanKind;
+  /** The span's parent; without it the present one. */
+  within?: Context;
+};
+
+export {
+  context,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Attributes,
+  type Context,
+  type Span,
+};
+
+let stop: () => Promise<void> = () => Promise.resolve();
+
+/** Only with OTEL_EXPORTER_OTLP_ENDPOINT is any of it loaded. */
+export async function startTracing({ otlpEndpoint }: Config, program: ProcessName): Promise<void> {
+  if (otlpEndpoint === null) return;
+  const { exportSpans } = await import('./span-export.js');
+  stop = exportSpans(otlpEndpoint, program);
+}
+
+/** Sends what is left, within a second. */
+export async function stopTracing(): Promise<void> {
+  await stop();
+}
+
+/** A piece of work as a span. Attributes name things by id, never people, secrets or contents. */
+export function traced<R>(
+  name: string,
+  attributes: Attributes,
+  work: (span: Span) => Promise<R>,
+  { kind = SpanKind.INTERNAL, within = context.active() }: Options = {},
+): Promise<R> {
+  return tracer.startActiveSpan(name, { kind, attributes }, within, async (span) => {
+    try {
+      return await work(span);
+    } catch (error) {
+      failed(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
+}
+
+/** By its kind alone: what an error says may name people. */
+export function failed(span: Span, error: unknown): void {
+  const kind = error instanceof Error ? error.constructor.name : typeof error;
+  span.setAttribute('error.type', kind);
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}

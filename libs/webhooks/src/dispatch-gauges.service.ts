@@ -1,0 +1,149 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type pg from 'pg';
+import { Gauge, Registry } from 'prom-client';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+
+const LOOK_EVERY_MS = 5_000;
+const LONG_SECONDS = 30;
+
+/** One row, each value from the end of an index: what it costs does not grow with what lies there. */
+const LOOK = `
+  select
+    (select extract(epoch from now() - min(due_at)) from webhook_lanes
+     where due_at <= now() and due_at < 'infinity')::float8 as due_seconds,
+    (select extract(epoch from now() - min(created_at)) from es.intents)::float8 as intent_seconds,
+    (select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'webhook_events'::regclass
+       and right(c.relname, 8) > to_char(now() at time zone 'UTC', 'YYYYMMDD')) as days_ahead,
+    (select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'webhook_events'::regclass
+       and right(c.relname, 8) <= to_char(now() at time zone 'UTC', 'YYYYMMDD')) as days_kept`;
+
+/** How long the first event waits that the subscription has not seen, whether or not it may see it yet. */
+const BEHIND = `
+  select c.subscription, coalesce(extract(epoch from now() - e.recorded_at), 0)::float8 as seconds
+  from es.checkpoints c
+  left join lateral (
+    select recorded_at from es.events e
+    where (e.tx, e.pos) > (split_part(c.position, ':', 1)::numeric::text::xid8,
+      split_part(c.position, ':', 2)::bigint)
+    order by e.tx, e.pos limit 1
+  ) e on true`;
+
+/** All readers of the log wait for it: a transaction anywhere on the server, prepared ones included. */
+const OLDEST_WRITER = `
+  select * from (
+    select pid, coalesce(application_name, '') as name, extract(epoch from now() - xact_start)::float8 as seconds
+    from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid()
+    union all
+    select 0, 'prepared transaction', extract(epoch from now() - prepared)::float8 from pg_prepared_xacts
+  ) w where seconds is not null order by seconds desc limit 1`;
+
+type Seen = {
+  due_seconds: number | null;
+  intent_seconds: number | null;
+  days_ahead: number;
+  days_kept: number;
+};
+type Writer = { pid: number; name: string; seconds: number };
+
+/** What all dispatchers see alike, asked of the database at most every five seconds. */
+@Injectable()
+export class DispatchGauges {
+  private readonly log = new Logger('metrics');
+  private readonly pool: pg.Pool;
+  private lookedAt = -Infinity;
+  private looking: Promise<void> | undefined;
+  private readonly due = gauge(
+    'inkpad_webhook_oldest_due_seconds',
+    'How long the first lane has been due that nobody has claimed',
+  );
+  private readonly intent = gauge(
+    'inkpad_intents_oldest_seconds',
+    'Age of the oldest commit to EventStoreDB that is not settled',
+  );
+  private readonly ahead = gauge(
+    'inkpad_webhook_partitions_ahead_days',
+    'Days for which tables of deliveries are ready',
+  );
+  private readonly kept = gauge(
+    'inkpad_webhook_partitions_kept_days',
+    'Days whose tables are still there; old ones are dropped',
+  );
+  private readonly behind = gauge(
+    'inkpad_subscription_lag_seconds',
+    'Age of the first event that a subscription has not seen (events in PostgreSQL)',
+    'subscription',
+  );
+  private readonly writer = gauge(
+    'inkpad_oldest_writer_seconds',
+    'Age of the oldest writing transaction on the server of PostgreSQL: readers of the log wait for it',
+  );
+  private readonly writerInfo = gauge(
+    'inkpad_oldest_writer_info',
+    'Which one that is, from one second on',
+    'pid',
+    'application_name',
+  );
+
+  constructor(
+    source: DataSource,
+    registry: Registry,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    this.pool = poolOf(source);
+    const look = () => this.look();
+    const { due, intent, ahead, kept, behind, writer, writerInfo } = this;
+    for (const one of [due, intent, ahead, kept, behind, writer, writerInfo]) {
+      registry.registerMetric(Object.assign(one, { collect: look }));
+    }
+  }
+
+  /** Scrapes of one moment are served together. What cannot be asked is left as it was. */
+  private look(): Promise<void> {
+    if (performance.now() - this.lookedAt < LOOK_EVERY_MS) return this.looking ?? Promise.resolve();
+    this.lookedAt = performance.now();
+    this.looking = this.ask().catch((error: unknown) =>
+      this.log.warn(`the database cannot be asked: ${messageOf(error)}`),
+    );
+    return this.looking;
+  }
+
+  private async ask(): Promise<void> {
+    const { rows } = await this.pool.query<Seen>(LOOK);
+    this.due.set(rows[0]?.due_seconds ?? 0);
+    this.intent.set(rows[0]?.intent_seconds ?? 0);
+    this.ahead.set(rows[0]?.days_ahead ?? 0);
+    this.kept.set(rows[0]?.days_kept ?? 0);
+    if (this.config.eventstoreUrl !== null) return;
+    const behind = await this.pool.query<{ subscription: string; seconds: number }>(BEHIND);
+    for (const { subscription, seconds } of behind.rows) {
+      this.behind.set({ subscription }, Math.max(0, seconds));
+    }
+    const writers = await this.pool.query<Writer>(OLDEST_WRITER);
+    this.show(writers.rows[0]);
+  }
+
+  private show(writer: Writer | undefined): void {
+    this.writer.set(writer?.seconds ?? 0);
+    this.writerInfo.reset();
+    if (!writer || writer.seconds < 1) return;
+    const { pid, name, seconds } = writer;
+    this.writerInfo.set({ pid: String(pid), application_name: name }, 1);
+    if (seconds > LONG_SECONDS) {
+      this.log.warn('an old writing transaction holds up all readers of the log', {
+        pid,
+        application_name: name,
+        seconds: Math.round(seconds),
+      });
+    }
+  }
+}
+
+function gauge(name: string, help: string, ...labelNames: string[]): Gauge {
+  return new Gauge({ name, help, labelNames, registers: [] });
+}

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { samples } from './support/metrics.js';
+import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram, type Program } from './support/program.js';
+import { Receiver } from './support/receiver.js';
+import { Client, startService, type Service } from './support/service.js';
+
+type Line = {
+  time: string;
+  level: string;
+  process: string;
+  message: string;
+  context?: string;
+  request_id?: string;
+};
+
+const SLOW = 60_000;
+const PLANTED = {
+  name: 'Plantedname',
+  email: 'planted@person.example',
+  phone: '+4915112345678',
+  note: 'planted-note',
+  query: 'planted-query',
+  answer: 'planted-answer',
+};
+
+describe('a busy run in JSON', () => {
+  let database: TestDatabase;
+  let owner: Service;
+  let receiver: Receiver;
+  let api: Program;
+  let dispatcher: Program;
+  let till: Client;
+  let metricsPort: string;
+  let secrets: string[];
+
+  const lines = (program: Program): Line[] =>
+    program
+      .output()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Line);
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    owner = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' }, database);
+    receiver = await Receiver.start((_, nth) => ({
+      status: nth % 2 === 0 ? 500 : 200,
+      body: PLANTED.answer,
+    }));
+    const store = await owner.newStore();
+    const environment = testEnvironment(database.url, {
+      LOG_FORMAT: 'json',
+      LOG_LEVEL: 'debug',
+      WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+      WEBHOOK_TIME_SCALE: '100',
+    });
+    api = startProgram('dist/apps/api/src/main.js', environment);
+    dispatcher = startProgram('dist/apps/dispatcher/src/main.js', environment);
+    const output = await eventually(api.output, (text) => text.includes('listening on'), SLOW);
+    const said = await eventually(dispatcher.output, (text) => text.includes('started'), SLOW);
+    metricsPort = /"on port (\d+)"/.exec(said)?.[1] ?? '';
+    const address = /listening on (http:[^"\s]+)/.exec(output)?.[1] ?? '';
+    till = new Client(address, store.accountId, store.token);
+    secrets = [...Object.values(PLANTED), String(till.token), String(environment['MASTER_KEY'])];
+  }, SLOW);
+
+  afterAll(async () => {
+    await Promise.all([api, dispatcher].map((program) => program.kill('SIGTERM')));
+    await receiver.stop();
+    await owner.stop();
+  }, SLOW);
+
+  it(
+    'says what happened, by ids, and nothing that is secret or personal',
+    async () => {
+      const subscription = await till.post<{ secret: string }>(
+        `${till.store}/webhook_subscriptions`,
+        { target_url: `${receiver.url}?token=${PLANTED.query}`, events: ['*'] },
+      );
+      expect(subscription.status).toBe(201);
+      secrets.push(subscription.body.secret);
+      const away = await till.post(`${till.store}/webhook_subscriptions`, {
+        target_url: `http://127.0.0.1:1/${PLANTED.query}`,
+        events: ['*'],
+      });
+      expect(away.status).toBe(201);
+      for (let i = 0; i < 4; i++) {
+        const customer = await till.post(`${till.store}/customers`, {
+          customer: {
+            first_name: PLANTED.name,
+            email: `${i}${PLANTED.email}`,
+            phone: PLANTED.phone.replace(/.$/, String(i)),
+          },
+        });
+        expect(customer.status).toBe(201);
+      }
+      const refused = await till.send(
+        'POST',
+        `${till.store}/customers?q=${PLANTED.query}`,
+        { customer: { email: `not-an-address ${PLANTED.email}` } },
+        { 'x-request-id': 'till-9' },
+      );
+      expect(refused.status).toBe(422);
+      expect((await till.get(`${till.store}/customers/${PLANTED.email}`)).status).toBe(404);
+      expect((await till.get(`/${PLANTED.email}/${PLANTED.phone}`)).status).toBe(404);
+      const malformed = await till.send('POST', `${till.store}/customers`, `{"${PLANTED.note}`);
+      expect(malformed.status).toBe(400);
+      const stranger = new Client(till.baseUrl, till.accountId, `${String(till.token)}x`);
+      expect((await stranger.get(till.store)).status).toBe(401);
+      await eventually(
+        () => receiver.received.length,
+        (count) => count >= 5,
+        SLOW,
+      );
+      await database.query('alter table customers rename to customers_away');
+      expect((await till.get(`${till.store}/customers`)).status).toBe(500);
+      await database.query('alter table customers_away rename to customers');
+
+      await eventually(
+        () => lines(api),
+        (all) => all.some(({ level }) => level === 'error'),
+      );
+      const all = [...lines(api), ...lines(dispatcher)];
+      for (const line of all) {
+        expect(line).toMatchObject({
+          time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+          level: expect.stringMatching(/^(debug|info|warn|error|fatal)$/),
+          process: expect.stringMatching(/^(api|dispatcher)$/),
+          message: expect.any(String),
+        });
+      }
+      expect(all).toContainEqual(
+        expect.objectContaining({
+          context: 'http',
+          message: `POST ${till.store}/customers 422`,
+          request_id: 'till-9',
+          status: 422,
+          token_id: expect.any(Number),
+        }),
+      );
+      const failure = all.find(({ level }) => level === 'error');
+      expect(failure?.request_id).toMatch(/^[\da-f-]{36}$/);
+
+      const text = api.output() + dispatcher.output();
+      for (const secret of secrets) expect(text).not.toContain(secret);
+      expect(text).not.toContain(database.url);
+    },
+    SLOW,
+  );
+
+  it('counts the same, and names nobody either', async () => {
+    const read = async () =>
+      samples(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text());
+    const now = await eventually(
+      read,
+      (all) => (all.value('inkpad_webhook_deliveries_total', { status: 'delivered' }) ?? 0) >= 4,
+      SLOW,
+    );
+    const attempts = (result: string) =>
+      now.value('inkpad_webhook_attempt_seconds_count', { result, kind: 'scheduled' }) ?? 0;
+    expect(attempts('2xx')).toBeGreaterThanOrEqual(4);
+    expect(attempts('5xx')).toBeGreaterThanOrEqual(1);
+    expect(attempts('connection')).toBeGreaterThanOrEqual(1);
+    expect(now.value('inkpad_webhook_retries_total', { attempt: '2' })).toBeGreaterThanOrEqual(1);
+    expect(now.value('inkpad_webhook_delivery_seconds_count')).toBeGreaterThanOrEqual(4);
+    expect(now.value('inkpad_webhook_schedule_lag_seconds_count')).toBeGreaterThanOrEqual(5);
+    expect(now.value('inkpad_webhook_planning_seconds_count')).toBeGreaterThanOrEqual(4);
+    expect(now.value('inkpad_webhook_connections_opened_total')).toBeGreaterThanOrEqual(1);
+    expect(now.value('inkpad_webhook_lanes_total', { change: 'claimed' })).toBeGreaterThanOrEqual(
+      2,
+    );
+    for (const statement of ['claim', 'take', 'record', 'plan']) {
+      expect(
+        now.value('inkpad_webhook_statement_seconds_count', { statement }),
+      ).toBeGreaterThanOrEqual(1);
+    }
+    expect(now.value('inkpad_webhook_partitions_ahead_days')).toBe(7);
+    expect(now.value('inkpad_webhook_partitions_kept_days')).toBeGreaterThanOrEqual(1);
+    expect(now.has('inkpad_subscription_lag_seconds', { subscription: 'webhooks' })).toBe(true);
+    expect(now.has('inkpad_oldest_writer_seconds')).toBe(true);
+    expect(now.value('inkpad_reachable', { part: 'database' })).toBe(1);
+    for (const secret of secrets) expect(now.text).not.toContain(secret);
+    expect(now.text).not.toMatch(/(account|customer|subscription|delivery)_id=/);
+  });
+
+  it(
+    'shows who holds back the readers of the log',
+    async () => {
+      await database.query('begin');
+      await database.query('create table held (id int)');
+      const now = await eventually(
+        async () => samples(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()),
+        (all) => (all.value('inkpad_oldest_writer_seconds') ?? 0) > 1,
+        SLOW,
+      );
+      expect(now.text).toMatch(/inkpad_oldest_writer_info\{pid="\d+",application_name="[^"]*"\} 1/);
+      await database.query('rollback');
+    },
+    SLOW,
+  );
+});

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram, type Program } from './support/program.js';
+import { Receiver } from './support/receiver.js';
+import { Client, startService, type Service } from './support/service.js';
+import { SpanReceiver, type Span } from './support/span-receiver.js';
+
+const SLOW = 60_000;
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const CALLER = 'b7ad6b7169203331';
+
+describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
+  let database: TestDatabase;
+  let owner: Service;
+  let collector: SpanReceiver;
+  let receiver: Receiver;
+  let programs: Program[];
+  let till: Client;
+
+  const environment = () =>
+    testEnvironment(database.url, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+      WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+      LOG_LEVEL: 'info',
+    });
+  const spans = (holds: (span: Span) => boolean) => collector.spans.filter(holds);
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    owner = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' }, database);
+    collector = await SpanReceiver.start();
+    receiver = await Receiver.start();
+    const store = await owner.newStore();
+    const api = startProgram('dist/apps/api/src/main.js', environment());
+    const dispatcher = startProgram('dist/apps/dispatcher/src/main.js', environment());
+    programs = [api, dispatcher];
+    const listening = /listening on (http:\S+)/;
+    const output = await eventually(api.output, (text) => listening.test(text), SLOW);
+    await eventually(dispatcher.output, (text) => text.includes('started'), SLOW);
+    till = new Client(listening.exec(output)?.[1] ?? '', store.accountId, store.token);
+  }, SLOW);
+
+  afterAll(async () => {
+    await Promise.all(programs.map((program) => program.kill('SIGTERM')));
+    await receiver.stop();
+    await collector.stop();
+    await owner.stop();
+  }, SLOW);
+
+  it(
+    'a request, its command and its commit stand in the trace of the caller',
+    async () => {
+      const made = await till.send<{ id: number }>(
+        'POST',
+        `${till.store}/cards?secret=query`,
+        { card: { name: 'Tea at dawn' } },
+        { traceparent: `00-${TRACE}-${CALLER}-01`, 'x-request-id': 'till-7' },
+      );
+      expect(made.status).toBe(201);
+      await eventually(
+        () => spans(({ traceId }) => traceId === TRACE).map(({ name }) => name),
+        (names) => names.length === 3,
+      );
+      const [request] = spans(({ kind, traceId }) => kind === 2 && traceId === TRACE);
+      expect(request).toMatchObject({
+        service: 'inkpad-api',
+        name: 'POST /api/v1/accounts/:account_id/cards',
+        parentSpanId: CALLER,
+        attributes: {
+          'http.request.method': 'POST',
+          'http.route': '/api/v1/accounts/:account_id/cards',
+          'http.response.status_code': 201,
+          'inkpad.request_id': 'till-7',
+        },
+      });
+      const [command] = spans(({ name }) => name === 'CreateCard');
+      expect(command).toMatchObject({ traceId: TRACE, parentSpanId: request?.spanId });
+      const [commit] = spans(({ name, traceId }) => name === 'commit' && traceId === TRACE);
+      expect(commit).toMatchObject({
+        parentSpanId: command?.spanId,
+        attributes: {
+          'inkpad.commands': 1,
+          'inkpad.event_ids': [expect.stringMatching(/^evt_[0-9A-Z]{26}$/)],
+        },
+      });
+      expect(collector.text).not.toContain('secret');
+      expect(collector.text).not.toContain('Tea at dawn');
+      expect(collector.text).not.toContain(String(till.token));
+    },
+    SLOW,
+  );
+
+  it(
+    'a webhook has spans of its own, found by its event, and carries nothing to strangers',
+    async () => {
+      const subscription = await till.post<{ id: number }>(`${till.store}/webhook_subscriptions`, {
+        target_url: `${receiver.url}?key=planted-key`,
+        events: ['*'],
+      });
+      expect(subscription.status).toBe(201);
+      const customer = await till.post<{ id: number }>(`${till.store}/customers`, {
+        customer: { first_name: 'Planted', email: 'jo@planted.example' },
+      });
+      expect(customer.status).toBe(201);
+      const [received] = await eventually(
+        () => receiver.received,
+        (all) => all.length > 0,
+      );
+      expect(Object.keys(received?.headers ?? {})).not.toContain('traceparent');
+      expect(Object.keys(received?.headers ?? {})).not.toContain('tracestate');
+
+      const eventId = received?.headers['webhook-id'];
+      const [attempt] = await eventually(
+        () => spans(({ name }) => name === 'webhook attempt'),
+        (found) => found.length > 0,
+      );
+      expect(attempt).toMatchObject({
+        service: 'inkpad-dispatcher',
+        kind: 3,
+        attributes: {
+          'inkpad.event_id': eventId,
+          'inkpad.webhook_subscription_id': subscription.body.id,
+          'http.response.status_code': 200,
+          'server.address': '127.0.0.1',
+        },
+      });
+      expect(attempt?.parentSpanId ?? '').toBe('');
+      const [commit] = await eventually(
+        () =>
+          spans(({ attributes }) =>
+            [attributes['inkpad.event_ids']].flat().includes(eventId ?? 'none'),
+          ),
+        (found) => found.length > 0,
+      );
+      expect(commit?.service).toBe('inkpad-api');
+      expect(spans(({ name }) => name === 'webhook fan-out').length).toBeGreaterThan(0);
+      for (const secret of ['planted', 'Planted']) expect(collector.text).not.toContain(secret);
+    },
+    SLOW,
+  );
+
+  it(
+    'a process says once that nobody takes its spans, and ends as ever',
+    async () => {
+      const program = startProgram('dist/apps/api/src/main.js', {
+        ...environment(),
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+      });
+      const listening = /listening on (http:\S+)/;
+      const output = await eventually(program.output, (text) => listening.test(text), SLOW);
+      const baseUrl = listening.exec(output)?.[1] ?? '';
+      const ask = async () => {
+        expect((await fetch(`${baseUrl}/api/v1/status`)).status).toBe(200);
+        return program.output();
+      };
+      const said = await eventually(ask, (text) => text.includes('spans cannot be sent'), SLOW);
+      expect(said.match(/spans cannot be sent/g)).toHaveLength(1);
+      await program.kill('SIGTERM');
+    },
+    SLOW,
+  );
+});
