@@ -80,7 +80,9 @@ describe('pages', () => {
       const answer = await fetch(service.baseUrl + path);
       statuses.push(answer.status);
       const text = await answer.text();
-      const refused = [answer.headers.has('retry-after'), text.includes('rate_limited')];
+      const isJson = answer.headers.get('content-type')?.startsWith('application/json');
+      const { code } = (isJson ? JSON.parse(text) : {}) as { code?: string };
+      const refused = [answer.headers.has('retry-after'), code === 'rate_limited'];
       expect(refused).toEqual([answer.status === 429, answer.status === 429]);
     }
     expect(statuses).toEqual([200, 200, 404, 200, 429, 429]);
