@@ -76,6 +76,14 @@ describe('sending again', () => {
     await stamp(path, once, '{"stamps":1,"note":"x"}');
     const again = await stamp(path, once, '{ "note": "\\u0078", "stamps": 1.0 }');
     expect([again.status, isRepeated(again)]).toEqual([200, true]);
+    // What JSON can say and not every program can hold.
+    const odd = '{"stamps":1,"half":"\\ud83d","far":1e400}';
+    const twice = key();
+    const answers = [await stamp(path, twice, odd), await stamp(path, twice, ` ${odd}`)];
+    expect(answers.map((one) => [one.status, isRepeated(one)])).toEqual([
+      [200, false],
+      [200, true],
+    ]);
   });
 
   it('RETRY-05 refuses the same key with another body', async () => {
