@@ -275,6 +275,8 @@ describe('customers', () => {
   it('CUST-29 have metadata that is an object', async () => {
     for (const metadata of [[], 'a', 1, true])
       await expectRefusedBothWays({ metadata }, 'metadata');
+    const body = '{"customer":{"first_name":"Far","phone":"1029","metadata":{"a":[1e400]}}}';
+    expectRefused(await store.post(`${store.store}/customers`, body), 'metadata');
   });
 
   it('CUST-30 keep the references that a change does not name', async () => {
@@ -314,7 +316,7 @@ describe('customers', () => {
   });
 
   it('CUST-34 refuse an external id that is missing, blank or too long', async () => {
-    for (const external_id of [undefined, null, '', '  ', LONG, {}, true]) {
+    for (const external_id of [undefined, null, '', '  ', LONG, {}, true, 2 ** 53]) {
       await expectRefusedBothWays(
         { external_references: [reference(external_id)] },
         'external_references',

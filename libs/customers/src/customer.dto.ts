@@ -47,6 +47,11 @@ const phone = text({ max: 64 })
 const externalId = z
   .unknown()
   .transform((given, context): string => {
+    // Of a longer number the last digits are lost before anybody here sees it: it would be another's id.
+    if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
+      context.addIssue({ code: 'custom', message: 'must be a string when it is so long a number' });
+      return z.NEVER;
+    }
     const id = typeof given === 'number' ? String(given) : given;
     if (typeof id === 'string' && id.trim() !== '' && [...id.trim()].length <= 255) {
       const fault = textFault(id);

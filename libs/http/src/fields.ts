@@ -199,7 +199,12 @@ export function time() {
       const given = value.trim().replace(' ', 'T');
       const zoned = /T.*(Z|[+-]\d{2}:?\d{2})$/i.test(given) || !given.includes('T');
       const parsed = new Date(zoned ? given : `${given}Z`);
-      return Number.isNaN(parsed.getTime()) || !isRealDay(given) ? { fault } : { value: parsed };
+      if (Number.isNaN(parsed.getTime()) || !isRealDay(given)) return { fault };
+      // An offset may move it out of the years that are written with four digits.
+      const year = parsed.getUTCFullYear();
+      return year < 1 || year > 9999
+        ? { fault: 'must be in the years 1 to 9999' }
+        : { value: parsed };
     },
     { type: 'string', format: 'date-time' },
   );
@@ -254,6 +259,9 @@ export function metadata() {
 
 function jsonFault(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return textFault(value);
+  // 1e400 comes out of a parser as Infinity, and would go back into JSON as null.
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return 'must not hold so large a number';
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === 0) return `must not be nested deeper than ${METADATA_DEPTH} levels`;
   for (const [key, inner] of Object.entries(value)) {
