@@ -48,7 +48,9 @@ export class Client {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body !== undefined && { body: isBytes(body) ? body : JSON.stringify(body) }),
+      // For bodies that are streams: fetch knows no other way of sending one.
+      duplex: 'half',
     });
     const text = await response.text();
     const json = text !== '' && response.headers.get('content-type')?.includes('json');
@@ -67,6 +69,10 @@ export class Client {
   post<T>(path: string, body?: unknown): Promise<Answer<T>> {
     return this.send<T>('POST', path, body);
   }
+}
+
+function isBytes(body: unknown): body is string | Uint8Array<ArrayBuffer> | ReadableStream {
+  return typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
 }
 
 export type Service = {

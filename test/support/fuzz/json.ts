@@ -1,0 +1,63 @@
+/** What a request holds that is known only when it is sent. */
+export type Surroundings = {
+  marker: string;
+  now: number;
+  /** Id of a record, or a text such as a cursor. */
+  find: (kind: string, nth: number, foreign: boolean) => number | string;
+};
+
+/** Stands in texts where the marker of the store goes that the request is made in. */
+export const MARKER = '\uE000';
+
+/** One of the records made so far, by the store itself or by the other one. */
+export class Known {
+  constructor(
+    readonly kind: string,
+    readonly nth: number,
+    readonly foreign: boolean,
+  ) {}
+}
+
+/** A time so many seconds from the moment of sending. */
+export class Moment {
+  constructor(readonly seconds: number) {}
+}
+
+/** JSON that no value of JavaScript is written as: 1e400, -0, more digits than a number keeps. */
+export class Literal {
+  constructor(readonly text: string) {}
+}
+
+/** An object with keys as they come, also twice or called __proto__. */
+export class Entries {
+  constructor(readonly entries: (readonly [string, unknown])[]) {}
+}
+
+export function jsonText(value: unknown, around: Surroundings): string {
+  const inner = (one: unknown) => jsonText(one, around);
+  if (value instanceof Literal) return value.text;
+  if (value instanceof Known || value instanceof Moment) return inner(plain(value, around));
+  if (value instanceof Entries) {
+    return `{${value.entries.map(([key, one]) => `${JSON.stringify(key)}:${inner(one)}`).join(',')}}`;
+  }
+  if (Array.isArray(value)) return `[${value.map(inner).join(',')}]`;
+  if (typeof value === 'object' && value !== null) return inner(new Entries(Object.entries(value)));
+  return JSON.stringify(typeof value === 'string' ? marked(value, around) : value);
+}
+
+/** The same in a path or a query, before it is escaped. */
+export function plainText(value: unknown, around: Surroundings): string {
+  const one = plain(value, around);
+  if (one instanceof Literal) return one.text;
+  return typeof one === 'object' && one !== null ? jsonText(one, around) : String(one);
+}
+
+function plain(value: unknown, around: Surroundings): unknown {
+  if (value instanceof Known) return around.find(value.kind, value.nth, value.foreign);
+  if (value instanceof Moment) return new Date(around.now + value.seconds * 1000).toISOString();
+  return typeof value === 'string' ? marked(value, around) : value;
+}
+
+function marked(text: string, { marker }: Surroundings): string {
+  return text.replaceAll(MARKER, marker);
+}

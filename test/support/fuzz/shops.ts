@@ -1,0 +1,629 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { StoredEvent } from '#event-store/event-store.js';
+import type { ContractClient } from '../contract.js';
+import type { Answer } from '../service.js';
+import { jsonText, plainText, type Surroundings } from './json.js';
+import type { Step } from './steps.js';
+
+type Json = Record<string, unknown>;
+
+/** A record as it was shown last. */
+type Kept = {
+  id: number;
+  path: string;
+  shown: Json;
+  deleted: boolean;
+};
+
+type Request = { method: string; path: string; body: unknown; headers: Record<string, string> };
+
+/** Lists of which everything is known, and the query that shows all of it. */
+const LISTS = {
+  cards: '?scope=all',
+  rewards: '',
+  locations: '',
+  posters: '',
+  webhook_subscriptions: '',
+} as const;
+const WRAPPERS: Record<string, string> = {
+  accounts: 'account',
+  cards: 'card',
+  rewards: 'reward',
+  customers: 'customer',
+  locations: 'location',
+  posters: 'poster',
+};
+/** What other records, or the time, decide. */
+// prettier-ignore
+const DERIVED = new Set([
+  'rewards_count', 'customer_cards_count', 'customer_cards', 'stamp_count', 'available_rewards',
+  'card_name', 'status', 'stamps_remaining', 'progress_percentage',
+  'locations_count', 'cards_count', 'customers_count', 'posters_count',
+  'last_delivery_at', 'last_delivery_status', 'last_delivery_error',
+]);
+const NOBODY = 999_999_999;
+
+let shops = 0;
+
+/** A store as its only clients know it: from what they sent and what they were answered. */
+class Shop {
+  readonly marker = `mk${String(++shops).padStart(6, '0')}zz`;
+  readonly records = new Map<string, Kept[]>();
+  readonly cursors: string[] = [];
+  readonly events: string[] = [];
+  /** By operation and receipt number. */
+  readonly receipts = new Map<string, Json>();
+  /** By what makes two requests the same under an Idempotency-Key. */
+  readonly keyed = new Map<string, Answer>();
+
+  constructor(readonly client: ContractClient) {}
+
+  of(kind: string): Kept[] {
+    const kept = this.records.get(kind) ?? [];
+    this.records.set(kind, kept);
+    return kept;
+  }
+
+  live(kind: string): Kept[] {
+    return this.of(kind).filter(({ deleted }) => !deleted);
+  }
+}
+
+/** Two stores that are sent requests in any order, and what must hold whatever these are. */
+export class Shops {
+  requests = 0;
+  /** Operations by their ids. */
+  readonly tried = new Set<string>();
+  private readonly trail: string[] = [];
+  /** By X-Request-Id: the store that the request was allowed to change, or none. */
+  private readonly allowed = new Map<string, number | null>();
+
+  private constructor(
+    private readonly shops: readonly [Shop, Shop],
+    private readonly target: string,
+  ) {}
+
+  /** @param target a URL that takes webhooks */
+  static async open(newStore: () => Promise<ContractClient>, target: string): Promise<Shops> {
+    const both = new Shops([new Shop(await newStore()), new Shop(await newStore())], target);
+    for (const shop of both.shops) await both.furnish(shop);
+    return both;
+  }
+
+  /** @throws Error with every request so far, when anything does not hold */
+  async play(steps: Step[], history: () => Promise<StoredEvent[]>): Promise<void> {
+    try {
+      for (const step of steps) await this.take(step);
+      for (const shop of this.shops) await this.takeStock(shop);
+      this.holdAgainst(await history());
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const trail = this.trail.slice(-80).join('\n');
+      throw new Error(`${message}\n\nafter these requests:\n${trail}`, { cause: error });
+    }
+  }
+
+  /** So that the first request of a sequence already finds something. */
+  private async furnish(shop: Shop): Promise<void> {
+    const { marker } = shop;
+    const create = async (kind: string, body: Json) => {
+      const path = `${shop.client.store}/${kind}`;
+      const answer = await this.send(shop, { method: 'POST', path, body, headers: {} });
+      this.expect(answer.status === 201, `the first of ${kind} was refused`);
+      await this.learn(shop, kind, path, answer.body as Json);
+      return (answer.body as { id: number }).id;
+    };
+    const card_id = await create('cards', { card: { name: `Coffee ${marker}` } });
+    await create('rewards', { reward: { card_id, name: `Cup ${marker}`, stamps_required: 2 } });
+    await create('locations', { location: { name: marker, address: `Way 1, ${marker}` } });
+    await create('customers', {
+      customer: { first_name: `Anna ${marker}`, email: `anna@${marker}.example` },
+      card_id,
+    });
+    await create('posters', { poster: { card_id, title: marker } });
+    const target_url = this.target;
+    await create('webhook_subscriptions', { events: ['*'], target_url, description: marker });
+  }
+
+  private async take(step: Step): Promise<void> {
+    const shop = this.shops[step.store];
+    const request = this.requestOf(shop, step);
+    const by = this.callerOf(shop, step);
+    const answer = await this.send(by ?? shop, request, step.token);
+    if (step.id === null) return;
+    this.tried.add(step.id);
+
+    const path = request.path.split('?', 1)[0] ?? '';
+    const isOdd = Object.keys(step.odd).length > 0;
+    if (step.token !== 'own' && path !== '/api/v1/status' && path !== '/api/v1/accounts') {
+      const refusal = step.token === 'other' ? 404 : 401;
+      this.expect(
+        answer.status === refusal || isOdd,
+        `a caller without access got ${answer.status}`,
+      );
+      return;
+    }
+    if (answer.status >= 300 || step.token !== 'own') return;
+    const namesRecord = /\{(id|customer_id|subscription_id)\}/.test(step.path);
+    this.expect(!(step.foreign && namesRecord && !isOdd), "another store's record was answered");
+    if (request.method === 'GET') return this.collect(shop, answer);
+
+    const key = request.headers['idempotency-key'];
+    const isReplayed = answer.headers.get('idempotent-replayed') === 'true';
+    if (key !== undefined) {
+      const same = `${request.method} ${request.path} ${key.replace(/^"(.*)"$/, '$1')}`;
+      const first = shop.keyed.get(same);
+      const isSame = first?.status === answer.status && isDeepStrictEqual(first.body, answer.body);
+      this.expect(
+        isReplayed === (first !== undefined),
+        'repeated where it was new, or not where it was known',
+      );
+      this.expect(!isReplayed || isSame, 'repeated with another answer');
+      shop.keyed.set(same, answer);
+    }
+    if (isReplayed) return;
+    await this.follow(shop, step, path, request, answer);
+    if (step.twice && step.key === 'fresh') {
+      const again = await this.send(shop, request);
+      const isSame = again.status === answer.status && isDeepStrictEqual(again.body, answer.body);
+      this.expect(
+        again.headers.get('idempotent-replayed') === 'true' && isSame,
+        'sent twice, answered otherwise',
+      );
+    }
+  }
+
+  /** What a write that succeeded must have led to. */
+  private async follow(
+    shop: Shop,
+    step: Step,
+    path: string,
+    request: Request,
+    answer: Answer,
+  ): Promise<void> {
+    const body = (answer.body ?? {}) as Json;
+    const sent = parsed(request.body);
+    const kind = kindOf(step.path);
+    if (request.method === 'POST' && /^(create|enrol)/.test(step.id ?? '')) {
+      const record = await this.learn(shop, kind, path, body);
+      this.expectNamed(kind, sent, record.shown, true);
+      return;
+    }
+    const recordPath = `${path.replace(/\/(stamp|redeem|archive|unarchive|test|rotate_secret)\/?$/, '')}`;
+    if (step.id === 'updateAccount') {
+      const shown = await this.read(shop, recordPath);
+      this.expect(
+        isDeepStrictEqual(shown, body),
+        'the store is shown otherwise than it was answered',
+      );
+      this.expectNamed(kind, sent, shown, false);
+      return;
+    }
+    const record = shop.live(kind).find((one) => one.path === recordPath);
+    if (request.method === 'DELETE') {
+      this.expect(record !== undefined, 'what was deleted was never made');
+      if (record) record.deleted = true;
+      const gone = await this.send(shop, {
+        method: 'GET',
+        path: recordPath,
+        body: undefined,
+        headers: {},
+      });
+      this.expect(gone.status === 404, 'what was deleted is still shown');
+      return;
+    }
+    // Deliveries and their like: nothing is kept of them.
+    if (!record || step.id === 'replayWebhooks') return;
+    const before = record.shown;
+    record.shown = await this.read(shop, recordPath);
+    if (answer.headers.get('x-dry-run') === 'true') {
+      this.expect(isDeepStrictEqual(own(record.shown), own(before)), 'a dry run changed something');
+    } else if (step.id === 'stampCustomerCard' || step.id === 'redeemReward') {
+      this.followDeed(shop, step.id, sent, body, before, record.shown);
+    } else if (step.id !== 'testWebhookSubscription') {
+      const [shown, said] = [record.shown, body].map((one) => without(one, 'secret'));
+      this.expect(isDeepStrictEqual(shown, said), 'shown otherwise than it was answered');
+      if (request.method === 'PATCH') this.expectNamed(kind, sent, record.shown, false);
+    }
+  }
+
+  private followDeed(
+    shop: Shop,
+    id: string,
+    sent: Json,
+    said: Json,
+    before: Json,
+    now: Json,
+  ): void {
+    const redemption = said['redemption'] as
+      { stamps_spent: number; stamps_remaining: number } | undefined;
+    const change = redemption ? -redemption.stamps_spent : Number(sent['stamps']);
+    const balance = Number(redemption ? redemption.stamps_remaining : said['stamps_count']);
+    const receipt = typeof sent['external_ref'] === 'string' ? sent['external_ref'].trim() : '';
+    const name = `${id} ${receipt}`;
+    const first = receipt === '' ? undefined : shop.receipts.get(name);
+    if (first) {
+      this.expect(isDeepStrictEqual(own(now), own(before)), 'a receipt number counted twice');
+      const { stamps_count, redemption: done } = first;
+      const isSame = stamps_count === said['stamps_count'] && isDeepStrictEqual(done, redemption);
+      this.expect(isSame, 'a receipt number was answered otherwise');
+      return;
+    }
+    if (receipt !== '') shop.receipts.set(name, said);
+    this.expect(balance === Number(before['stamps_count']) + change, 'the balance does not follow');
+    this.expect(balance >= 0, 'the balance is negative');
+    this.expect(now['stamps_count'] === balance, 'the balance is shown otherwise');
+    if (!redemption)
+      this.expect(isDeepStrictEqual(now, said), 'shown otherwise than it was answered');
+  }
+
+  /** Keeps a record that was just made, as a read shows it. */
+  private async learn(shop: Shop, kind: string, path: string, said: Json): Promise<Kept> {
+    const made = without(said, 'customer_card', 'secret');
+    const card = said['customer_card'];
+    const record: Kept = {
+      id: Number(made['id']),
+      path: `${path.replace(/\/$/, '')}/${Number(made['id'])}`,
+      shown: {},
+      deleted: false,
+    };
+    record.shown = await this.read(shop, record.path);
+    this.expect(
+      isDeepStrictEqual(without(record.shown, 'secret'), made),
+      'shown otherwise than it was answered',
+    );
+    shop.of(kind).push(record);
+    if (card)
+      await this.learn(shop, 'customer_cards', `${record.path}/customer_cards`, card as Json);
+    return record;
+  }
+
+  private async read(shop: Shop, path: string): Promise<Json> {
+    const answer = await this.send(shop, { method: 'GET', path, body: undefined, headers: {} });
+    this.expect(answer.status === 200, `${path} cannot be read after it was written`);
+    return answer.body as Json;
+  }
+
+  /** Everything is there, as it was shown last, and nothing else. */
+  private async takeStock(shop: Shop): Promise<void> {
+    const { client } = shop;
+    const listed = async (path: string) => (await this.read(shop, path)) as unknown as Json[];
+    const ids = (records: { id?: unknown }[]) =>
+      records.map(({ id }) => Number(id)).sort((a, b) => a - b);
+    const cards = shop.live('customer_cards');
+    for (const [kind, query] of Object.entries(LISTS)) {
+      const found = await listed(`${client.store}/${kind}${query}`);
+      const known = shop.live(kind);
+      this.expect(
+        isDeepStrictEqual(ids(found), ids(known)),
+        `the list of ${kind} is not what was made`,
+      );
+      for (const { id, shown } of known) {
+        const before = without(shown, 'secret');
+        const now = found.find((one) => one['id'] === id);
+        this.expect(
+          isDeepStrictEqual(own(now ?? {}), own(before)),
+          `${kind} ${id} changed unasked`,
+        );
+        if (kind !== 'cards' || !now) continue;
+        const rewards = shop.live('rewards').filter((reward) => reward.shown['card_id'] === id);
+        const issued = cards.filter((card) => card.shown['card_id'] === id);
+        this.expect(
+          now['rewards_count'] === rewards.length && now['customer_cards_count'] === issued.length,
+          `card ${id} counts wrong`,
+        );
+      }
+    }
+    for (const { path, shown, id } of shop.live('customers')) {
+      const now = await this.read(shop, path);
+      this.expect(isDeepStrictEqual(own(now), own(shown)), `customer ${id} changed unasked`);
+      const held = cards.filter((card) => card.path.startsWith(`${path}/`));
+      const listed = now['customer_cards'] as Json[];
+      this.expect(isDeepStrictEqual(ids(listed), ids(held)), `customer ${id} holds other cards`);
+      const sum = held.reduce((stamps, card) => stamps + Number(card.shown['stamps_count']), 0);
+      this.expect(now['stamp_count'] === sum, `customer ${id} has another sum of stamps`);
+    }
+    for (const { path, shown, id } of cards) {
+      const now = await this.read(shop, path);
+      this.expect(isDeepStrictEqual(own(now), own(shown)), `customer card ${id} changed unasked`);
+    }
+    const counts = await this.read(shop, client.store);
+    for (const kind of ['cards', 'customers', 'locations', 'posters']) {
+      this.expect(
+        counts[`${kind}_count`] === shop.live(kind).length,
+        `the store counts its ${kind} wrong`,
+      );
+    }
+    await this.turnPages(shop);
+  }
+
+  /** A list by pages is the list. */
+  private async turnPages(shop: Shop): Promise<void> {
+    const path = `${shop.client.store}/cards`;
+    const whole = (await this.read(shop, path)) as unknown as Json[];
+    const paged: Json[] = [];
+    for (let at: string | undefined = `${path}?limit=2`; at !== undefined;) {
+      const answer: Answer = await this.send(shop, {
+        method: 'GET',
+        path: at,
+        body: undefined,
+        headers: {},
+      });
+      paged.push(...(answer.body as Json[]));
+      at = /<https?:\/\/[^/]+([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+    }
+    this.expect(isDeepStrictEqual(paged, whole), 'the pages of a list are not the list');
+  }
+
+  /** What was recorded is what was answered: by whom, where, and how much. */
+  private holdAgainst(history: StoredEvent[]): void {
+    const accounts = new Set(this.shops.map(({ client }) => client.accountId));
+    const balances = new Map<string, number>();
+    for (const { meta, stream, type, data } of history) {
+      if (!accounts.has(meta.accountId)) continue;
+      const allowed = this.allowed.get(meta.requestId);
+      const isOurs = this.allowed.has(meta.requestId);
+      this.expect(
+        !isOurs || allowed === meta.accountId,
+        `${meta.requestId} recorded ${type} in ${stream}`,
+      );
+      const { stamps = 0, stampsSpent = 0 } = data as { stamps?: number; stampsSpent?: number };
+      if (!stream.startsWith('customer_card-')) continue;
+      const balance = (balances.get(stream) ?? 0) + stamps - stampsSpent;
+      this.expect(balance >= 0, `${stream} fell below zero`);
+      balances.set(stream, balance);
+    }
+    for (const card of this.shops.flatMap((shop) => shop.of('customer_cards'))) {
+      const sum = balances.get(`customer_card-${card.id}`);
+      this.expect(
+        sum === card.shown['stamps_count'],
+        `customer card ${card.id} is not the sum of its events`,
+      );
+    }
+  }
+
+  private collect(shop: Shop, { body, headers }: Answer): void {
+    const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1];
+    if (cursor !== undefined) shop.cursors.push(decodeURIComponent(cursor));
+    for (const one of Array.isArray(body) ? (body as Json[]) : []) {
+      if (typeof one['id'] === 'string' && shop.events.length < 20) shop.events.push(one['id']);
+    }
+  }
+
+  private expectNamed(kind: string, sent: Json, shown: Json, isNew: boolean): void {
+    const inner = sent[WRAPPERS[kind] ?? ''];
+    const fields = typeof inner === 'object' && inner !== null ? { ...sent, ...inner } : sent;
+    for (const [name, value] of Object.entries(fields)) {
+      if (!Object.hasOwn(shown, name) || IMMUTABLE.has(name)) continue;
+      if (name === 'card_id' && !isNew) continue;
+      const isThere = isShown(name, value, shown[name], isNew);
+      this.expect(
+        isThere,
+        `${name} was sent as ${JSON.stringify(value)} and is ${JSON.stringify(shown[name])}`,
+      );
+    }
+  }
+
+  private callerOf(
+    shop: Shop,
+    { token }: Step,
+  ): { client: ContractClient; marker: string } | undefined {
+    const other = this.shops[0] === shop ? this.shops[1] : this.shops[0];
+    switch (token) {
+      case 'own':
+        return undefined;
+      case 'other':
+        return other;
+      case 'none':
+        return { client: shop.client.as(null), marker: '' };
+      case 'wrong':
+        return { client: shop.client.as('ink_nonsense'), marker: '' };
+    }
+  }
+
+  private requestOf(shop: Shop, step: Step): Request {
+    const other = this.shops[0] === shop ? this.shops[1] : this.shops[0];
+    const around: Surroundings = {
+      marker: shop.marker,
+      now: Date.now(),
+      find: (kind, nth, foreign) => {
+        const { cursors, events, records } = foreign ? other : shop;
+        if (kind === 'targets') return this.target;
+        if (kind === 'cursors') return cursors[nth % cursors.length] ?? 'none';
+        if (kind === 'events') return events[nth % events.length] ?? 'none';
+        const known = records.get(kind) ?? [];
+        return known[nth % known.length]?.id ?? NOBODY;
+      },
+    };
+    const ids = this.idsOf(step.foreign ? other : shop, step);
+    const path = step.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      String(
+        step.odd[name] ?? (name === 'account_id' ? shop.client.accountId : (ids[name] ?? NOBODY)),
+      ),
+    );
+    // /accounts/{id} names the store itself.
+    const isStore = step.path.startsWith('/api/v1/accounts/{id}');
+    const query = step.query
+      .map(([name, value]) => `${encoded(name)}=${encoded(plainText(value, around), value)}`)
+      .join('&');
+    const headers = { ...step.headers };
+    if (step.method !== 'GET' && step.key !== 'none') {
+      headers['idempotency-key'] =
+        step.key === 'fresh' ? `fresh ${this.requests}` : step.key.shared;
+    }
+    let body: unknown;
+    if (step.body.kind === 'bytes') {
+      body = step.body.bytes;
+      headers['content-type'] = step.body.type ?? '';
+    } else if (step.body.kind === 'json') {
+      const text = jsonText(step.body.value, around);
+      body = step.body.chunked ? new Chunked(text) : text;
+    }
+    return {
+      method: step.method,
+      path:
+        (isStore ? path.replace(String(NOBODY), String(shop.client.accountId)) : path) +
+        (query && `?${query}`),
+      body,
+      headers,
+    };
+  }
+
+  /** Those of one record and of what it belongs to. */
+  private idsOf(shop: Shop, { path, nth }: Step): Record<string, number> {
+    const pick = (kind: string) => {
+      const known = shop.of(kind);
+      return known[nth % known.length];
+    };
+    const record = pick(kindOf(path));
+    const customer = /customers\/(\d+)\/customer_cards/.exec(record?.path ?? '')?.[1];
+    return {
+      id: record?.id ?? NOBODY,
+      customer_id: Number(customer ?? pick('customers')?.id ?? NOBODY),
+      subscription_id: pick('webhook_subscriptions')?.id ?? NOBODY,
+    };
+  }
+
+  private async send(
+    { client, marker }: { client: ContractClient; marker: string },
+    { method, path, body, headers }: Request,
+    token: Step['token'] = 'own',
+  ): Promise<Answer> {
+    const shown = textOf(body);
+    const line = `${method} ${path.slice(0, 300)} ${shown.slice(0, 1_500)} ${JSON.stringify(headers)}${token === 'own' ? '' : ` as ${token}`}`;
+    this.trail.push(line);
+    const answer = await client.send(method, path, body instanceof Chunked ? body.stream() : body, {
+      'x-request-id': `fuzz-${shops}-${this.requests++}`,
+      ...headers,
+      ...(body instanceof Chunked && { 'content-type': 'application/json' }),
+    });
+    const { status } = answer;
+    this.trail[this.trail.length - 1] = `${status} ${line}`;
+    this.expect(status < 500 && status !== 408, `answered ${status}: ${answer.text.slice(0, 300)}`);
+    const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(method);
+    const isDone =
+      isWrite &&
+      status < 300 &&
+      !answer.headers.has('x-dry-run') &&
+      !answer.headers.has('idempotent-replayed');
+    this.allowed.set(answer.headers.get('x-request-id') ?? '', isDone ? client.accountId : null);
+    const said = `${answer.text} ${[...answer.headers.values()].join(' ')}`;
+    const foreign = said.match(/mk\d{6}zz/g)?.find((one) => one !== marker);
+    this.expect(foreign === undefined, `what belongs to another store was shown: ${foreign}`);
+    return answer;
+  }
+
+  private expect(holds: boolean, fault: string): void {
+    if (!holds) throw new Error(`${fault}\n  at ${this.trail.at(-1)}`);
+  }
+}
+
+/** Sent in pieces, without a Content-Length. */
+class Chunked {
+  constructor(readonly text: string) {}
+
+  stream(): ReadableStream<Uint8Array> {
+    const bytes = new TextEncoder().encode(this.text);
+    const half = Math.floor(bytes.length / 2);
+    return new ReadableStream({
+      start(controller) {
+        for (const part of [bytes.subarray(0, half), bytes.subarray(half)]) {
+          if (part.length > 0) controller.enqueue(part);
+        }
+        controller.close();
+      },
+    });
+  }
+}
+
+/** Answered, but decided by the service alone. */
+const IMMUTABLE = new Set([
+  'id',
+  'account_id',
+  'created_at',
+  'updated_at',
+  'constructor',
+  'toString',
+  '__proto__',
+]);
+
+/** Whether a field shows what was sent for it, in the contract's spelling. */
+function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): boolean {
+  if (sent === null || (typeof sent === 'string' && sent.trim() === '')) {
+    return isNew || name === 'event' || shown === null;
+  }
+  if (name === 'metadata') {
+    return Object.entries(sent as Json).every(([key, value]: [string, unknown]) => {
+      if (key === '__proto__' || key === 'constructor') return true;
+      const kept = (shown as Json)[key];
+      return value === null
+        ? kept === undefined
+        : isDeepStrictEqual(kept, JSON.parse(JSON.stringify(value)));
+    });
+  }
+  if (name === 'external_references') {
+    const key = (one: Json) =>
+      `${String(one['source']).trim()} ${String(one['external_id']).trim()}`;
+    const there = new Set((shown as Json[]).map(key));
+    return (sent as Json[]).every((one) => there.has(key(one)));
+  }
+  if (name === 'events') return isDeepStrictEqual([...new Set(sent as string[])], shown);
+  if (name === 'event') return sent === shown || sent === '*';
+  if (name === 'auxiliary_fields') {
+    const text = (value: unknown) =>
+      typeof value === 'string' && value.trim() ? value.trim() : null;
+    const pair = (one: Json | null) => [text(one?.['label']), text(one?.['value'])];
+    const filled = (sent as (Json | null)[])
+      .map(pair)
+      .filter((one) => one.some((part) => part !== null));
+    return isDeepStrictEqual(filled, (shown as Json[]).map(pair));
+  }
+  if (typeof shown === 'boolean') return [true, 1, '1', 'true'].includes(sent as never) === shown;
+  if (typeof shown === 'number') return Number(sent) === shown;
+  if (typeof sent !== 'string' || typeof shown !== 'string') return false;
+  const text = sent.trim();
+  if (name.endsWith('_at')) return timeOf(text) === Date.parse(shown);
+  if (name.endsWith('_color'))
+    return shown === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
+  if (name === 'phone') return text.replaceAll(/\D/g, '') === shown.replaceAll(/\D/g, '');
+  if (name === 'time_zone' || name === 'locale') return text.toLowerCase() === shown.toLowerCase();
+  return text === shown;
+}
+
+function timeOf(text: string): number {
+  const iso = text.replace(' ', 'T');
+  return Date.parse(iso.includes('T') && !/(Z|[+-]\d{2}:?\d{2})$/i.test(iso) ? `${iso}Z` : iso);
+}
+
+function own(shown: Json): Json {
+  return without(shown, ...DERIVED);
+}
+
+function without(shown: Json, ...names: string[]): Json {
+  return Object.fromEntries(Object.entries(shown).filter(([name]) => !names.includes(name)));
+}
+
+function textOf(body: unknown): string {
+  if (body instanceof Chunked) return body.text;
+  if (body instanceof Uint8Array) return new TextDecoder().decode(body);
+  if (typeof body === 'string') return body;
+  return body === undefined ? '' : JSON.stringify(body);
+}
+
+/** What a request's body was, to the service. */
+function parsed(body: unknown): Json {
+  const text = textOf(body);
+  const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}
+
+/** Of the record that a path names, or of those that it lists. */
+function kindOf(path: string): string {
+  const named = [...path.matchAll(/\/([a-z_]+)(?=\/\{id\}|\/?$)/g)].map(([, kind = '']) => kind);
+  return named[0] ?? '';
+}
+
+function encoded(text: string, given?: unknown): string {
+  const isLiteral = typeof given === 'object' && given !== null && 'text' in given;
+  return isLiteral ? text : encodeURIComponent(text.toWellFormed());
+}
