@@ -256,6 +256,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
       HOST: '127.0.0.1',
       PORT: '0',
       HEALTH_PORT: '0',
+      METRICS_PORT: '0',
     };
   }
 
