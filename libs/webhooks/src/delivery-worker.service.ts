@@ -69,6 +69,10 @@ type Owned = {
   /** Deliveries that are known, under way or not recorded: the queue still shows them as due. */
   held: Set<number>;
   heldManual: Set<number>;
+  /** What was recorded since the queue was asked last: its answer may still show it as due. */
+  settled: Set<number> | undefined;
+  /** The queue is being asked, or told: what it answers must not meet a lane that has changed hands. */
+  busy: 'filling' | 'releasing' | undefined;
   /** Attempts made, or given up, and not recorded. */
   unrecorded: number;
   nextDue: number;
@@ -99,6 +103,8 @@ export class DeliveryWorker {
   private readonly taken: Record<Pace, number> = { fast: 0, slow: 0, probe: 0 };
   private readonly inFlight = new Set<Flight>();
   private readonly hungry = new Set<Owned>();
+  /** Lost with attempts under way: should one come back, they must not be made twice. */
+  private readonly left = new Map<number, Owned>();
   private known = 0;
   private refilling: Promise<void> | undefined;
   private woken = false;
@@ -225,6 +231,7 @@ export class DeliveryWorker {
     const claimed = await this.queue.claim(CLAIM);
     for (const { subscriptionId, pace } of claimed) {
       if (this.lanes.has(subscriptionId)) continue;
+      const before = this.left.get(subscriptionId);
       const owned: Owned = {
         id: subscriptionId,
         lane: new DeliveryLane<Known>(pace),
@@ -233,8 +240,10 @@ export class DeliveryWorker {
         target: undefined,
         viewedAt: 0,
         after: 0,
-        held: new Set(),
-        heldManual: new Set(),
+        held: before?.held ?? new Set(),
+        heldManual: before?.heldManual ?? new Set(),
+        settled: undefined,
+        busy: undefined,
         unrecorded: 0,
         nextDue: Infinity,
         emptySince: performance.now(),
@@ -264,7 +273,8 @@ export class DeliveryWorker {
   }
 
   private refillSoon(owned: Owned): void {
-    if (owned.lost || this.stopping) return;
+    // Whoever lets go of it looks again when that fails.
+    if (owned.lost || this.stopping || owned.busy === 'releasing') return;
     owned.hungry = true;
     this.hungry.add(owned);
     this.refilling ??= this.refill().finally(() => {
@@ -280,6 +290,7 @@ export class DeliveryWorker {
       for (const owned of some) {
         this.hungry.delete(owned);
         owned.hungry = false;
+        owned.busy = 'filling';
       }
       try {
         await this.pulse.during(() => this.refillSome(some));
@@ -289,6 +300,11 @@ export class DeliveryWorker {
         );
         for (const owned of some) this.hungry.add(owned);
         await wait(DATABASE_AWAY_MS);
+      } finally {
+        for (const owned of some) {
+          owned.busy = undefined;
+          owned.settled = undefined;
+        }
       }
     }
   }
@@ -302,6 +318,7 @@ export class DeliveryWorker {
     const wanted = wanting.map((owned) => {
       // Whatever came late, behind the last that is known, is seen when there is nothing else.
       if (isIdle(owned)) owned.after = 0;
+      owned.settled = new Set();
       const { id: subscriptionId, after, held } = owned;
       return { subscriptionId, after, room, skip: Math.min(held.size, 2 * KNOWN.ofLane) };
     });
@@ -383,7 +400,7 @@ export class DeliveryWorker {
       const counts = delivery.tries === 0 ? firsts : repeated;
       counts.set(owned, (counts.get(owned) ?? 0) + 1);
       if (delivery.tries === 0) owned.after = Math.max(owned.after, delivery.id);
-      if (owned.held.has(delivery.id)) continue;
+      if (owned.held.has(delivery.id) || owned.settled?.has(delivery.id)) continue;
       const before = owned.target?.giveUpBefore;
       if (before && delivery.createdAt < before) outdated.set(owned, before);
       else fresh.push(delivery);
@@ -608,7 +625,11 @@ export class DeliveryWorker {
   private settle(owned: Owned, delivery: Delivery): void {
     owned.unrecorded--;
     unhold(owned, delivery);
-    if (isIdle(owned)) owned.emptySince = performance.now();
+    const present = this.lanes.get(owned.id);
+    present?.settled?.add(delivery.id);
+    if (!isIdle(owned)) return;
+    owned.emptySince = performance.now();
+    if (this.left.get(owned.id) === owned) this.left.delete(owned.id);
   }
 
   /** Taken, and not sent after all. */
@@ -624,6 +645,7 @@ export class DeliveryWorker {
     this.hungry.delete(owned);
     for (const ring of Object.values(this.rings)) ring.delete(owned);
     if (this.lanes.get(owned.id) === owned) this.lanes.delete(owned.id);
+    if (!isIdle(owned)) this.left.set(owned.id, owned);
   }
 
   private mayGrow(): boolean {
@@ -656,6 +678,8 @@ export class DeliveryWorker {
         if (now - owned.viewedAt > VIEW_KEPT_MS) this.refillSoon(owned);
         if (owned.leaving) this.drop(owned, owned.lane.clear());
         else this.rings[owned.lane.pace].add(owned);
+      } else if (owned.busy !== undefined) {
+        continue;
       } else if (isIdle(owned) && !owned.hungry && !owned.lane.more) {
         if (owned.hold !== 'none' || owned.leaving || now - owned.emptySince > LINGER_MS) {
           letGo.push(owned);
@@ -672,18 +696,27 @@ export class DeliveryWorker {
 
   private async release(lanes: Owned[]): Promise<void> {
     if (lanes.length === 0) return;
-    const released = await this.queue.release(
-      lanes.map((owned) => ({
-        subscriptionId: owned.id,
-        planned: owned.planned,
-        pace: owned.lane.pace,
-        hold: owned.hold,
-      })),
-    );
+    const released = await this.released(lanes);
     for (const owned of lanes) {
       if (released.has(owned.id)) this.lose(owned);
       else if (this.stopping) await this.lookAgain(owned);
       else this.refillSoon(owned);
+    }
+  }
+
+  private async released(lanes: Owned[]): Promise<Set<number>> {
+    for (const owned of lanes) owned.busy = 'releasing';
+    try {
+      return await this.queue.release(
+        lanes.map((owned) => ({
+          subscriptionId: owned.id,
+          planned: owned.planned,
+          pace: owned.lane.pace,
+          hold: owned.hold,
+        })),
+      );
+    } finally {
+      for (const owned of lanes) owned.busy = undefined;
     }
   }
 
