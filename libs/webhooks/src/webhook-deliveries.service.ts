@@ -23,7 +23,13 @@ import { WebhookSubscriptionTable } from './webhook-subscription-table.service.j
 import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
 import { PUBLIC_EVENTS, wants, type PublicEventType } from './webhook-subscription.js';
 
-type SealedAttempt = AttemptRow & { response_excerpt: Buffer | null };
+type SealedAttempt = Omit<AttemptRow, 'status'> & {
+  answered: number | null;
+  response_excerpt: Buffer | null;
+};
+
+/** A delivery beside one of its attempts, or beside none. */
+type DetailRow = DeliveryRow & (SealedAttempt | { attempt: null });
 
 /** What was sent to a subscription, and sending it again. */
 @Injectable()
@@ -119,19 +125,21 @@ export class WebhookDeliveriesService {
   }
 
   private async detail(subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
-    const [row] = await ask<DeliveryRow>(this.pool, {
-      text: `select ${DELIVERY_COLUMNS} from webhook_deliveries where subscription_id = $1 and id = $2`,
+    // One statement, hence one moment: no attempt is shown beside what the delivery was before it.
+    const rows = await ask<DetailRow>(this.pool, {
+      text: `select d.*, a.attempt, a.kind, a.at, a.status as answered, a.duration_ms, a.error,
+               a.response_excerpt
+             from (select ${DELIVERY_COLUMNS} from webhook_deliveries
+                   where subscription_id = $1 and id = $2) d
+             left join webhook_attempts a on a.delivery_id = $2
+             order by a.attempt`,
       values: [subscriptionId, id],
     });
+    const [row] = rows;
     if (!row) throw new NotFoundError('Delivery');
-    const attempts = await ask<SealedAttempt>(this.pool, {
-      text: `select attempt, kind, at, status, duration_ms, error, response_excerpt
-             from webhook_attempts where delivery_id = $1 order by attempt`,
-      values: [id],
-    });
-    const shown = attempts.map(async (attempt) => ({
-      row: attempt,
-      excerpt: await this.excerptOf(row, attempt),
+    const shown = rows.filter(wasMade).map(async (made) => ({
+      row: { ...made, status: made.answered },
+      excerpt: await this.excerptOf(row, made),
     }));
     return deliveryDetailJson(row, await Promise.all(shown));
   }
@@ -144,6 +152,10 @@ export class WebhookDeliveriesService {
     if (sealed === null) return null;
     return (await this.keys.openText(customer_id, sealed, excerptContext(id))) ?? null;
   }
+}
+
+function wasMade(row: DetailRow): row is DeliveryRow & SealedAttempt {
+  return row.attempt !== null;
 }
 
 function refuseDisabled({ enabled }: WebhookSubscriptionRow): void {
