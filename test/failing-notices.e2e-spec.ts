@@ -352,6 +352,21 @@ describe('a mail', () => {
   );
 
   it(
+    'is not handed over when the password would have to go out in the clear',
+    async () => {
+      const store = await service.newStore();
+      const dispatcher = await startDispatcher({
+        SMTP_URL: mails.url.replace('//', '//me:s3same@'),
+      });
+      await failing(store, 2.1 * DAY);
+      await eventually(dispatcher.output, (text) => text.includes('could not be handed over'));
+      expect(mails.begun).toBe(0);
+      expect(dispatcher.output()).not.toContain('s3same');
+    },
+    SLOW,
+  );
+
+  it(
     'is given up for whom the server does not know, and reaches the others',
     async () => {
       const store = await service.newStore();
