@@ -1,51 +1,26 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DeliveryPlans } from '#webhooks/delivery-plans.service.js';
 import { EventFeed } from '#webhooks/event-feed.service.js';
-import { Dispatchers } from './support/dispatcher.js';
 import { eventually } from './support/eventually.js';
 import { Receiver, type Reply } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
+import { subscribe, useWebhooks } from './support/webhooks.js';
 
 type Subscription = { id: number; secret: string };
 
 const SLOW = 60_000;
 
 let service: Service;
-const dispatchers = new Dispatchers(() => service);
-const receivers: Receiver[] = [];
+const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 }, SLOW);
 
-afterEach(async () => {
-  await dispatchers.endAll();
-  await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
-}, SLOW);
-
 afterAll(async () => {
   await service.stop();
 }, SLOW);
-
-async function receive(...[reply]: Parameters<typeof Receiver.start>): Promise<Receiver> {
-  const receiver = await Receiver.start(reply);
-  receivers.push(receiver);
-  return receiver;
-}
-
-async function subscribe(
-  store: Client,
-  receiver: Receiver,
-  body: object = { event: 'stamp.earned' },
-): Promise<Subscription> {
-  const answer = await store.post<Subscription>(`${store.store}/webhook_subscriptions`, {
-    target_url: receiver.url,
-    ...body,
-  });
-  expect(answer.status).toBe(201);
-  return answer.body;
-}
 
 async function stamp(store: Client, path: string, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) {
@@ -73,19 +48,6 @@ const statusesOf = async (subscription: Subscription): Promise<string[]> =>
 const countsOf = ({ events }: Receiver): unknown[] =>
   events.map(({ body }) => (body['data'] as { stamps_count: number }).stamps_count);
 
-/** A receiver that answers nothing until it is let go. */
-async function stuckReceiver(): Promise<{ receiver: Receiver; release: () => void }> {
-  let release: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const receiver = await receive(async () => {
-    await held;
-    return { status: 200 };
-  });
-  return { receiver, release };
-}
-
 const pause = (subscription: Subscription) =>
   ask(
     `update webhook_subscriptions set enabled = false, disabled_at = now(),
@@ -105,14 +67,14 @@ describe('lanes', () => {
   it('keep a receiver that hangs from holding up any other, and send it all once it answers', async () => {
     const store = await service.newStore();
     const other = await service.newStore();
-    const { receiver: stuck, release } = await stuckReceiver();
+    const { receiver: stuck, release } = await receiveHeld();
     const prompt = await receive();
     const hanging = await subscribe(store, stuck);
     await subscribe(other, prompt);
     const { path } = await enrol(store);
     const { path: otherPath } = await enrol(other);
     await Promise.all([stamp(store, path, 60), stamp(other, otherPath, 60)]);
-    await dispatchers.start();
+    await startDispatcher();
     await eventually(
       () => prompt.events.length,
       (count) => count === 60,
@@ -146,7 +108,7 @@ describe('lanes', () => {
     for (const { path } of people) await stamp(flood, path, 10);
     const { path } = await enrol(few);
     await stamp(few, path, 3);
-    await dispatchers.start();
+    await startDispatcher();
     await eventually(
       () => quiet.events.length,
       (count) => count === 3,
@@ -163,16 +125,16 @@ describe('lanes', () => {
 
   it('of one that was killed are taken over, and those of one that stops at once', async () => {
     const store = await service.newStore();
-    const { receiver, release } = await stuckReceiver();
+    const { receiver, release } = await receiveHeld();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    const first = await dispatchers.start();
+    const first = await startDispatcher();
     await stamp(store, path, 3);
     await eventually(
       () => receiver.received.length,
       (count) => count === 1,
     );
-    await dispatchers.end(first, 'SIGKILL');
+    await first.kill('SIGKILL');
     const [lane] = await ask<{ owned: boolean; rest: number }>(
       `select owner is not null as owned, extract(epoch from due_at - now())::float8 as rest
        from webhook_lanes where subscription_id = $1`,
@@ -181,7 +143,7 @@ describe('lanes', () => {
     expect(lane?.owned).toBe(true);
     expect(lane?.rest).toBeLessThanOrEqual(30);
     release();
-    const second = await dispatchers.start();
+    const second = await startDispatcher();
     await eventually(
       () => receiver.events.length,
       (count) => count === 3,
@@ -191,7 +153,8 @@ describe('lanes', () => {
       () => statusesOf(subscription),
       (statuses) => statuses.every((status) => status === 'delivered'),
     );
-    expect(await dispatchers.end(second, 'SIGTERM')).toBe(0);
+    await second.kill('SIGTERM');
+    expect(await second.exitCode).toBe(0);
     expect(await ask('select 1 from webhook_lanes where owner is not null')).toEqual([]);
     expect(
       await ask("select 1 from webhook_dispatchers where seen_at > now() - interval '1 second'"),
@@ -210,7 +173,7 @@ describe('lanes', () => {
       paths.push((await enrol(store)).path);
     }
     const stamping = Promise.all(stores.map(async (store, i) => stamp(store, paths[i] ?? '', 40)));
-    await Promise.all([dispatchers.start(), dispatchers.start()]);
+    await Promise.all([startDispatcher(), startDispatcher()]);
     await eventually(
       () =>
         ask<{ lanes: number }>(
@@ -234,7 +197,7 @@ describe('a subscription', () => {
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
     // Slow enough for the pause to come before the second attempt.
-    await dispatchers.start({ WEBHOOK_TIME_SCALE: '2' });
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '2' });
     await stamp(store, path);
     await eventually(
       () => receiver.received.length,
@@ -265,7 +228,7 @@ describe('a subscription', () => {
     const receiver = await receive(() => ({ status: 500 }));
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    await dispatchers.start({ WEBHOOK_TIME_SCALE: '1' });
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
     await stamp(store, path);
     await eventually(
       () => receiver.received.length,
@@ -287,7 +250,7 @@ describe('a subscription', () => {
     const idle = await subscribe(store, await receive());
     const { path } = await enrol(store);
     // Four hours are 1.4 s, three days 26 s: the last attempt is long over by then.
-    await dispatchers.start({ WEBHOOK_TIME_SCALE: '10000' });
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '10000' });
     await stamp(store, path);
     await eventually(
       () => statusesOf(failing),
@@ -318,7 +281,7 @@ describe('a subscription', () => {
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
     await stamp(store, path, 5);
-    await dispatchers.start({ WEBHOOK_TIME_SCALE: '1' });
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
     await eventually(
       () => receiver.received.length,
       (count) => count >= 5,
@@ -342,7 +305,7 @@ describe('a person may ask for', () => {
     const receiver = await receive(() => reply);
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    await dispatchers.start({ WEBHOOK_TIME_SCALE: '100000' });
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '100000' });
     await stamp(store, path);
     const [over] = await eventually(
       () => deliveriesOf(subscription),
@@ -387,7 +350,7 @@ describe('a person may ask for', () => {
     const { path } = await enrol(store);
     const from = new Date();
     await stamp(store, path, 4);
-    await dispatchers.start();
+    await startDispatcher();
     await eventually(
       () => early.events.length,
       (count) => count === 4,
@@ -416,7 +379,7 @@ describe('a person may ask for', () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
     await stamp(store, path, 3);
-    await dispatchers.start();
+    await startDispatcher();
     await eventually(
       () => ask('select 1 from webhook_events where account_id = $1', store.accountId),
       (rows) => rows.length === 5,
@@ -481,7 +444,7 @@ describe('deliveries that run hours late', () => {
     await rename('Berta');
     await stamp(store, path, 5);
     await rename('Carla');
-    await dispatchers.start();
+    await startDispatcher();
     await eventually(
       () => receiver.events.length,
       (count) => count === 14,
@@ -534,7 +497,7 @@ describe('the tables of days', () => {
       `select webhook_make_partitions(now() - interval '33 days', now() - interval '28 days')`,
     );
     await stamp(store, path);
-    await dispatchers.start();
+    await startDispatcher();
     await eventually(
       () => receiver.events.length,
       (count) => count === 1,

@@ -143,6 +143,11 @@ describe('authentication', () => {
       ({ status }) => status !== 200,
     );
     expectFailure(after, 404, 'not_found');
+    await bus().execute(new AddMember(cli, left.accountId, left.email));
+    await eventually(
+      () => left.get(left.store),
+      ({ status }) => status === 200,
+    );
   });
 
   it('AUTH-12 does not tell a stranger which paths there are', async () => {

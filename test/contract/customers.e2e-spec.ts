@@ -170,8 +170,10 @@ describe('customers', () => {
   it('CUST-15 give up what they no longer have', async () => {
     const customer = await create({ phone: '1501' });
     const { email } = customer;
+    await change(customer, { email: email?.toUpperCase() });
     await change(customer, { email: address() });
     expect((await create({ email })).email).toBe(email);
+    expectRefused(await patch(customer, { email }), 'email');
     await change(customer, { phone: null });
     expect((await create({ phone: '1501' })).phone).toBe('1501');
   });
@@ -379,7 +381,7 @@ describe('customers', () => {
   });
 
   it('CUST-41 made with a card come with it in the detail shape', async () => {
-    const { card } = await enrol(store, { card: { initial_stamps: 1 } });
+    const { card } = await enrol(store, { card: { initial_stamps: 1 }, rewards: [1] });
     const { body } = await post({ first_name: 'Ada', email: address() }, { card_id: card.id });
     const { customer_card } = body;
     const path = `${pathOf(body)}/customer_cards/${customer_card?.id}`;
@@ -389,6 +391,9 @@ describe('customers', () => {
       customer_id: body.id,
       stamps_count: 1,
     });
+    expect(customer_card?.available_rewards).toHaveLength(1);
+    const { customer_card: _, ...made } = body;
+    expect(await show(body)).toEqual(made);
   });
 
   it('CUST-42 made without a card come without one', async () => {

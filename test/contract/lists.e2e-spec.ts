@@ -69,6 +69,9 @@ function nextOf({ headers }: Answer<unknown>): string | null {
   return pathname + search;
 }
 
+const cursorOf = (next: string | null) =>
+  new URL(next ?? '', 'https://cards.example').searchParams.get('cursor') ?? '';
+
 async function pages(first: string): Promise<number[][]> {
   const found: number[][] = [];
   for (let path: string | null = first; path !== null;) {
@@ -117,10 +120,10 @@ describe('lists', () => {
 
   it('LIST-04 have at most as many elements as limit says', async () => {
     for (const list of lists) {
-      const whole = idsOf(await store.get<Record[]>(list));
+      const { body: whole } = await store.get<Record[]>(list);
       for (const limit of [1, 2, 250]) {
         const page = await store.get<Record[]>(`${list}?limit=${limit}`);
-        expect([list, idsOf(page)]).toEqual([list, whole.slice(0, limit)]);
+        expect([list, page.body]).toEqual([list, whole.slice(0, limit)]);
       }
     }
   });
@@ -138,6 +141,9 @@ describe('lists', () => {
       const next = nextOf(await store.get(`${list}?limit=2`));
       expect(next).toContain(`${list}?`);
       expect(next).toContain('cursor=');
+      const { body: whole } = await store.get<Record[]>(list);
+      const rest = await store.get(`${list}?cursor=${cursorOf(next)}`);
+      expect([rest.body, rest.headers.get('link')]).toEqual([whole.slice(2), null]);
     }
   });
 
@@ -184,13 +190,16 @@ describe('lists', () => {
   });
 
   it('LIST-11 refuse a cursor that is none of theirs', async () => {
-    for (const list of lists) {
-      const cursor = new URL(
-        nextOf(await store.get(`${list}?limit=2`)) ?? '',
-        'https://cards.example',
-      ).searchParams.get('cursor');
-      expect(cursor).not.toBeNull();
+    const cursors = lists.map(async (list) => cursorOf(nextOf(await store.get(`${list}?limit=2`))));
+    const given = await Promise.all(cursors);
+    for (const [i, list] of lists.entries()) {
+      const cursor = given[i] ?? '';
+      expect(cursor).not.toBe('');
       const foreign = [
+        ...given.filter((other) => other !== cursor),
+        cursor.slice(1),
+        cursor.slice(0, -1),
+        `${cursor}A`,
         'x',
         '1',
         '%00',
@@ -208,24 +217,26 @@ describe('lists', () => {
 
   it('LIST-12 neither hide nor repeat an element when others come and go', async () => {
     const own = await service.newStore();
-    const { card, rewards } = await enrol(own, { rewards: [1, 2, 3, 4, 5, 6] });
+    const { card, rewards } = await enrol(own, { rewards: [1, 2, 3, 4, 5, 6, 7, 8, 9] });
     const ids = rewards.map(({ id }) => id);
     const list = `${own.store}/rewards`;
-    const first = await own.get<Record[]>(`${list}?limit=2`);
-    expect(idsOf(first)).toEqual(ids.slice(0, 2));
+    const first = await own.get<Record[]>(`${list}?limit=3`);
+    expect(idsOf(first)).toEqual(ids.slice(0, 3));
+    // One goes, and so does the one that the next page begins behind; another changes.
     await own.delete(`${list}/${ids[0]}`);
-    await own.delete(`${list}/${ids[1]}`);
+    await own.delete(`${list}/${ids[2]}`);
+    await own.patch(`${list}/${ids[1]}`, { reward: { stamps_required: 20 } });
     await own.post(list, {
       reward: { card_id: card.id, name: 'In front', stamps_required: 1, position: 0 },
     });
     const second = await own.get<Record[]>(nextOf(first) ?? '');
-    expect(idsOf(second)).toEqual(ids.slice(2, 4));
+    expect(idsOf(second)).toEqual(ids.slice(3, 6));
     const late = await own.post<Record>(list, {
       reward: { card_id: card.id, name: 'Behind', stamps_required: 9 },
     });
     const third = await own.get<Record[]>(nextOf(second) ?? '');
     const fourth = await own.get<Record[]>(nextOf(third) ?? '');
-    expect(idsOf(third)).toEqual(ids.slice(4, 6));
+    expect(idsOf(third)).toEqual(ids.slice(6, 9));
     expect([idsOf(fourth), nextOf(fourth)]).toEqual([[late.body.id], null]);
   });
 
@@ -233,6 +244,9 @@ describe('lists', () => {
     for (const list of lists) {
       const whole = idsOf(await store.get<Record[]>(list));
       expect(idsOf(await store.get<Record[]>(`${list}?colour=red&_=1`))).toEqual(whole);
+      const next = nextOf(await store.get(`${list}?limit=1&colour=%C3%A9+1`));
+      const { searchParams } = new URL(next ?? '', 'https://cards.example');
+      expect(searchParams.get('colour')).toBe('é 1');
     }
   });
 });

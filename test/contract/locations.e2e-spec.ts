@@ -225,12 +225,14 @@ describe('locations', () => {
 
   it('LOC-16 can no longer be stamped at once deleted', async () => {
     const store = await service.newStore();
-    const { path: card } = await enrol(store);
+    const { path: card, rewards } = await enrol(store, { rewards: [1] });
     const { location, path } = await newLocation(store);
     const stamp = { stamps: 1, location_id: location.id };
+    const redeem = { reward_id: rewards[0]?.id, location_id: location.id };
     expect((await store.post(`${card}/stamp`, stamp)).status).toBe(200);
     await store.delete(path);
     expectRefused(await store.post(`${card}/stamp`, stamp), 'location_id');
+    expectRefused(await store.post(`${card}/redeem`, redeem), 'location_id');
     expect((await store.post(`${card}/stamp`, { stamps: 1 })).body).toMatchObject({
       stamps_count: 2,
     });

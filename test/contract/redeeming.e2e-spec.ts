@@ -217,8 +217,13 @@ describe('redeeming with a receipt number', () => {
 
   it('REDEEM-19 repeats before any other rule', async () => {
     const { path, reward_id, reward, card } = await holding(3, [3]);
-    const body = { reward_id, external_ref: `rules ${path}` };
+    const locations = `${store.store}/locations`;
+    const location = { name: 'Main street', address: 'Main Street 1' };
+    const { id } = (await store.post<{ id: number }>(locations, { location })).body;
+    const body = { reward_id, external_ref: `rules ${path}`, location_id: id };
     const first = await redeem(path, body);
+    await store.delete(`${locations}/${id}`);
+    expect((await redeem(path, body)).body).toEqual(first.body);
     await store.patch(reward, { reward: { active: false } });
     expect((await redeem(path, body)).body).toEqual(first.body);
     await store.patch(`${store.store}/cards/${card.id}`, { card: { expires_at: PAST } });

@@ -76,8 +76,14 @@ describe('stores', () => {
   });
 
   it('STORE-04 are the same in the list', async () => {
-    const { body } = await store.get<AccountJson[]>('/api/v1/accounts');
-    expect(body).toEqual([await show(store)]);
+    const own = await service.newStore();
+    const { card } = await enrol(own);
+    const location = { name: 'Main street', address: 'Main Street 1' };
+    await own.post(`${own.store}/locations`, { location });
+    await own.post(`${own.store}/posters`, { poster: { card_id: card.id } });
+    const { body } = await own.get<AccountJson[]>('/api/v1/accounts');
+    expect(body).toEqual([await show(own)]);
+    expect((await change(own, {})).body).toEqual(body[0]);
   });
 
   it('STORE-05 say whether they are personal', async () => {
@@ -198,6 +204,7 @@ describe('stores', () => {
       created_at: '2020-01-01T00:00:00Z',
     });
     expect([status, { ...body, updated_at: '' }]).toEqual([200, { ...before, updated_at: '' }]);
+    expectRefused(await own.patch(own.store, { personal: true }), 'account');
   });
 
   it('STORE-17 take any time zone that there is', async () => {
@@ -225,7 +232,7 @@ describe('stores', () => {
   });
 
   it('STORE-20 refuse what is no language tag', async () => {
-    for (const locale of ['', 'no such language', 'x'.repeat(300), 7]) {
+    for (const locale of ['', 'de_DE', 'no such language', 'x'.repeat(300), 7]) {
       expectRefused(await change(store, { locale }), 'locale');
     }
   });

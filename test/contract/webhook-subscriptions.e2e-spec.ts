@@ -14,11 +14,10 @@ import {
   type ContractClient,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
-import { testEnvironment } from '../support/database.js';
 import { isSigned, Receiver, type Reply } from '../support/receiver.js';
 import type { Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
 
 const TARGET = 'https://receiver.example/hooks';
 
@@ -639,7 +638,7 @@ describe('webhook subscriptions', () => {
     const ofTest = receiver.received.at(-1);
     expect(ofTest && isSigned(ofTest, secret)).toBe(true);
     expect(ofTest && isSigned(ofTest, subscription.secret)).toBe(true);
-    const dispatcher = startDispatcher();
+    const dispatcher = await startDispatcher(insecure.running);
     try {
       const { path } = await enrol(near);
       await near.post(`${path}/stamp`, { stamps: 1 });
@@ -692,14 +691,4 @@ async function whereNamesLeadTo(addresses: string[], work: () => Promise<void>):
   } finally {
     names.addressesWithin = own;
   }
-}
-
-function startDispatcher(): Program {
-  return startProgram(
-    'dist/apps/dispatcher/src/main.js',
-    testEnvironment(insecure.running.database.url, {
-      ...insecure.running.environment,
-      WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
-    }),
-  );
 }

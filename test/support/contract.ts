@@ -119,6 +119,7 @@ function faultsOfAny({ method }: Request, { status, headers, text, body }: Answe
   header('ratelimit-reset', /^([1-9]|[1-5]\d|60)$/);
   header('ratelimit-policy', new RegExp(`^${headers.get('ratelimit-limit')};w=60$`));
   header('x-request-id', /^[A-Za-z0-9._-]{1,128}$/);
+  header('cache-control', /^no-store$/);
   if (status === 429) header('retry-after', /^[1-9]\d*$/);
   if (method === 'HEAD') return faults;
   if (status === 204) expectThat(text === '', 'a 204 has no body');

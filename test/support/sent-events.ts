@@ -1,8 +1,8 @@
-import { testEnvironment } from './database.js';
 import { eventually } from './eventually.js';
-import { startProgram, type Program } from './program.js';
+import type { Program } from './program.js';
 import { Receiver } from './receiver.js';
 import type { Client, Service } from './service.js';
+import { startDispatcher, subscribe } from './webhooks.js';
 
 export type Sent = { type: string; data: Record<string, unknown> };
 
@@ -14,21 +14,13 @@ export class SentEvents {
 
   /** @param service must allow insecure targets */
   static async start(service: Service): Promise<SentEvents> {
-    const environment = { ...service.environment, LOG_LEVEL: 'info' };
-    const dispatcher = startProgram(
-      'dist/apps/dispatcher/src/main.js',
-      testEnvironment(service.database.url, environment),
-    );
-    await eventually(dispatcher.output, (text) => text.includes('started'));
-    return new SentEvents(dispatcher);
+    return new SentEvents(await startDispatcher(service));
   }
 
   async subscribe(store: Client): Promise<Receiver> {
     const receiver = await Receiver.start();
     this.receivers.push(receiver);
-    const hook = { events: ['*'], target_url: receiver.url };
-    const { status, text } = await store.post(`${store.store}/webhook_subscriptions`, hook);
-    if (status !== 201) throw new Error(text);
+    await subscribe(store, receiver, { events: ['*'] });
     return receiver;
   }
 

@@ -1,0 +1,61 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { expectRefused, useService, type ContractClient } from './support/contract.js';
+import { enrol } from './support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const pathOf = ({ id }: { id: number }) => `${store.store}/customers/${id}`;
+const update = (customer: { id: number }, changes: object) =>
+  store.patch<CustomerJson>(pathOf(customer), { customer: changes });
+const show = async (customer: { id: number }) =>
+  (await store.get<CustomerJson>(pathOf(customer))).body;
+
+describe('changes at the same time', () => {
+  it('let exactly one of ten customers have a value that all want', async () => {
+    const ten = await Promise.all(Array.from({ length: 10 }, () => enrol(store)));
+    const answers = await Promise.all(
+      ten.map(({ customer }) => update(customer, { email: 'wanted@example.com', phone: null })),
+    );
+    const lost = answers.filter(({ status }) => status !== 200);
+    expect(lost).toHaveLength(9);
+    for (const answer of lost) expectRefused(answer, 'email');
+  });
+
+  it('settle two customers who swap their addresses', async () => {
+    const [one, two] = [(await enrol(store)).customer, (await enrol(store)).customer];
+    const answers = await Promise.all([
+      update(one, { email: two.email }),
+      update(two, { email: one.email }),
+    ]);
+    for (const answer of answers) if (answer.status !== 200) expectRefused(answer, 'email');
+    const emails = (await Promise.all([one, two].map(show))).map(({ email }) => email);
+    expect(new Set(emails).size).toBe(2);
+  });
+
+  it('of one customer are all kept', async () => {
+    const { customer } = await enrol(store);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) => update(customer, { metadata: { [`k${i}`]: i } })),
+    );
+    expect(Object.keys((await show(customer)).metadata)).toHaveLength(20);
+  });
+
+  it('of one store are all kept', async () => {
+    const own = await service.newStore();
+    const changes = [
+      { name: 'Bakery' },
+      { store_name: 'The Corner' },
+      { time_zone: 'Asia/Kolkata' },
+      { locale: 'fr' },
+    ];
+    const answers = await Promise.all(changes.map((account) => own.patch(own.store, { account })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect((await own.get(own.store)).body).toMatchObject(Object.assign({}, ...changes));
+  });
+});

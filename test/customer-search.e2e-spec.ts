@@ -1,0 +1,56 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerJson, CustomerListJson } from '#customers/customer.dto.js';
+import { useService, type ContractClient } from './support/contract.js';
+import { enrol } from './support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const search = async (term: string) => {
+  const query = new URLSearchParams({ search: term });
+  const { body } = await store.get<CustomerListJson>(`${store.store}/customers?${query}`);
+  return body.customers.map((customer) => customer.first_name);
+};
+
+describe('finding customers', () => {
+  it('by names too long for an index', async () => {
+    const first_name = '🙂🙃'.repeat(127);
+    const last_name = Array.from({ length: 250 }, (_, i) => String.fromCodePoint(0x1f300 + i));
+    const create = (customer: object) =>
+      store.post<CustomerJson>(`${store.store}/customers`, { customer });
+    const made = await create({
+      first_name,
+      last_name: last_name.join(''),
+      email: 'long@example.com',
+    });
+    expect(made.status).toBe(201);
+    const { rows } = await service.running.database.query<{ long: boolean }>(
+      'select long_search_text is not null as long from customers where id = $1',
+      [made.body.id],
+    );
+    expect(rows).toEqual([{ long: true }]);
+    expect(await search('🙃🙂🙃')).toEqual([first_name]);
+    expect(await search('long@')).toEqual([first_name]);
+    expect(await search('🙃🙃')).toEqual([]);
+    // One character that compatibility forms write as eighteen.
+    expect((await create({ first_name: 'ﷺ'.repeat(255), phone: '90003' })).status).toBe(201);
+    expect(await search('ﷺ')).toHaveLength(1);
+  });
+
+  it('whose row an older version has folded, once they have changed', async () => {
+    const { customer } = await enrol(store);
+    await service.running.database.query(
+      `update customers set fold_version = 1, state = state - 'searchText' where id = $1`,
+      [customer.id],
+    );
+    const { body } = await store.patch(`${store.store}/customers/${customer.id}`, {
+      customer: { last_name: 'Umlauf' },
+    });
+    expect(body).toMatchObject({ first_name: 'Anna', email: customer.email, last_name: 'Umlauf' });
+    expect(await search('anna umlauf')).toEqual(['Anna']);
+  });
+});

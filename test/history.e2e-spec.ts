@@ -1,0 +1,173 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { AccountJson } from '#accounts/account.dto.js';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { LocationJson } from '#locations/location.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { useService, type ContractClient } from './support/contract.js';
+import { enrol } from './support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const eventsOf = async (stream: string): Promise<StoredEvent[]> =>
+  (await service.running.history()).filter((event) => event.stream === stream);
+const typesOf = async (stream: string) => (await eventsOf(stream)).map(({ type }) => type);
+
+async function auditOf(where: string, value: unknown): Promise<object[]> {
+  const { rows } = await service.running.database.query<object>(
+    `select type, actor ->> 'type' as actor, channel from audit_log where ${where} order by id`,
+    [value],
+  );
+  return rows;
+}
+
+describe('the history', () => {
+  it('says who did it, through which channel and with which request', async () => {
+    const { path } = await enrol(store);
+    const request = { 'x-request-id': 'till-7.42' };
+    await store.send('POST', `${path}/stamp`, { stamps: 1, source: 'pos' }, request);
+    const recorded = (await service.running.history()).filter(
+      ({ type, meta }) => type === 'StampsEarned' && meta.requestId === 'till-7.42',
+    );
+    expect(recorded).toMatchObject([
+      { meta: { actor: { type: 'token' }, channel: 'pos', accountId: store.accountId } },
+    ]);
+  });
+
+  it('has welcome stamps, and what they reach, beside the card', async () => {
+    const { card } = await enrol(store, { card: { initial_stamps: 3 }, rewards: [2, 5] });
+    const { customer } = await enrol(store);
+    const cards = `${store.store}/customers/${customer.id}/customer_cards`;
+    const { body } = await store.post<CustomerCardDetailJson>(cards, { card_id: card.id });
+    expect(await typesOf(`customer_card-${body.id}`)).toEqual([
+      'CustomerCardIssued',
+      'StampsEarned',
+      'RewardUnlocked',
+    ]);
+  });
+
+  it('has the location of what was stamped and redeemed there, after its end too', async () => {
+    const { path, rewards, customerCard } = await enrol(store, { rewards: [1] });
+    const location = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
+    const { id } = (await store.post<LocationJson>(`${store.store}/locations`, { location })).body;
+    await store.post(`${path}/stamp`, { stamps: 2, location_id: id });
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id, location_id: String(id) });
+    await store.delete(`${store.store}/locations/${id}`);
+    const recorded = await eventsOf(`customer_card-${customerCard.id}`);
+    expect(recorded.map(({ type, data }) => [type, data['locationId']])).toEqual([
+      ['CustomerCardIssued', undefined],
+      ['StampsEarned', id],
+      ['RewardUnlocked', undefined],
+      ['RewardRedeemed', id],
+    ]);
+  });
+});
+
+describe('the history is silent when nothing changes', () => {
+  it('in a card', async () => {
+    const { card } = await enrol(store, { card: { header_text: 'Hi' } });
+    const change = (changes: object) =>
+      store.patch<CardJson>(`${store.store}/cards/${card.id}`, { card: changes });
+    const { body: changed } = await change({ name: 'Tea', header_text: null });
+    for (const same of [{}, { name: 'Tea' }, { name: ' Tea ', header_text: '', id: 1 }]) {
+      expect((await change(same)).body).toEqual(changed);
+    }
+    expect(await typesOf(`card-${card.id}`)).toEqual(['CardCreated', 'CardUpdated']);
+  });
+
+  it('in a customer', async () => {
+    const { customer } = await enrol(store);
+    const { id, email } = customer;
+    const change = (changes: object) =>
+      store.patch<CustomerJson>(`${store.store}/customers/${id}`, { customer: changes });
+    const reference = { source: 'same', external_id: String(id), metadata: { a: 1 } };
+    const { body: before } = await change({ external_references: [reference] });
+    const events = (await service.running.history()).length;
+    for (const same of [
+      {},
+      { first_name: 'Anna', email, last_name: null, metadata: {} },
+      { external_references: [{ ...reference, external_id: id }] },
+    ]) {
+      expect((await change(same)).body).toEqual(before);
+    }
+    expect(await service.running.history()).toHaveLength(events);
+  });
+
+  it('in a store', async () => {
+    const own = await service.newStore();
+    const change = (account: object) => own.patch<AccountJson>(own.store, { account });
+    const { body: before } = await own.get<AccountJson>(own.store);
+    const { name, store_name, time_zone, locale } = before;
+    for (const same of [{}, { name, store_name, time_zone, locale }, { personal: true }]) {
+      expect((await change(same)).body).toEqual(before);
+    }
+    const stream = `account-${own.accountId}`;
+    expect(await typesOf(stream)).toEqual(['AccountCreated']);
+    await change({ name: 'Bakery' });
+    expect(await typesOf(stream)).toEqual(['AccountCreated', 'AccountUpdated']);
+  });
+});
+
+describe('what is personal', () => {
+  it('stands in no event', async () => {
+    const own = await service.newStore();
+    const { customer, path } = await enrol(own);
+    await own.post(`${own.store}/customers`, {
+      customer: { first_name: 'Zacharias', email: 'very.private@example.com' },
+    });
+    await own.patch(`${own.store}/customers/${customer.id}`, {
+      customer: { last_name: 'Geheimnis', metadata: { hobby: 'geheimnis' } },
+    });
+    await own.post(`${path}/stamp`, { stamps: 1, note: 'likes oat milk' });
+    const history = (await service.running.history()).filter(
+      ({ meta }) => meta.accountId === own.accountId,
+    );
+    expect(new Set(history.map(({ type }) => type))).toEqual(
+      new Set([
+        'AccountCreated',
+        'CardCreated',
+        'CustomerCreated',
+        'CustomerCardIssued',
+        'CustomerUpdated',
+        'StampsEarned',
+      ]),
+    );
+    const text = JSON.stringify(history.map(({ type, data, meta }) => ({ type, data, meta })));
+    expect(text).not.toMatch(/anna|zacharias|very\.private|geheimnis|oat milk/i);
+    const updated = history.find(({ type }) => type === 'CustomerUpdated');
+    expect(updated?.data).toEqual({ customerId: customer.id, personal: expect.any(String) });
+  });
+});
+
+describe('the audit log', () => {
+  it('has what is done to users and tokens', async () => {
+    const { email } = await service.newStore();
+    const audited = await service.running.database.query<{ type: string }>(
+      'select type from audit_log order by id desc limit 3',
+    );
+    expect(email).toContain('@');
+    expect(audited.rows.map(({ type }) => type)).toEqual([
+      'token.created',
+      'member.added',
+      'user.created',
+    ]);
+  });
+
+  it('has what is done to webhook subscriptions', async () => {
+    const hook = { event: '*', target_url: 'https://receiver.example/hooks' };
+    const hooks = `${store.store}/webhook_subscriptions`;
+    const { body } = await store.post<{ id: number }>(hooks, hook);
+    await store.delete(`${hooks}/${body.id}`);
+    await store.delete(`${hooks}/${body.id}`);
+    expect(await auditOf(`(subject ->> 'webhook_subscription_id')::bigint = $1`, body.id)).toEqual([
+      { type: 'webhook_subscription.created', actor: 'token', channel: 'api' },
+      { type: 'webhook_subscription.deleted', actor: 'token', channel: 'api' },
+    ]);
+  });
+});

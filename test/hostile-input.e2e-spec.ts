@@ -1,0 +1,69 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { expectRefused, useService, type ContractClient } from './support/contract.js';
+import { enrol } from './support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+
+describe('hostile input', () => {
+  it('is text like any other', async () => {
+    for (const text of [
+      "'; drop table es.events; --",
+      "' or 1=1 --",
+      '${7*7}',
+      '{{7*7}}',
+      '<script>alert(1)</script>',
+      '../../etc/passwd',
+      '\u202e',
+      '%00',
+      '\\u0000',
+    ]) {
+      const made = await store.post<{ name: string }>(`${store.store}/cards`, {
+        card: { name: text },
+      });
+      expect([made.status, made.body.name]).toEqual([201, text]);
+      const search = await store.get(`${store.store}/customers?search=${encodeURIComponent(text)}`);
+      expect(search.status).toBe(200);
+    }
+  });
+
+  it.each([50_000, 400_000])('of %i levels of nesting is refused', async (levels) => {
+    const answer = await store.post(
+      `${store.store}/customers`,
+      `{"customer":{"first_name":"f","email":"deep@x.de","metadata":{"a":${nested(levels)}}}}`,
+    );
+    expectRefused(answer, 'metadata');
+  });
+
+  it('of many levels is refused before it is compared with what a key was used for', async () => {
+    const { path } = await enrol(store);
+    const deep = `{"x":${nested(100_000)}}`;
+    const key = { 'idempotency-key': 'deep' };
+    expectRefused(await store.send('POST', `${path}/stamp`, deep, key), 'base');
+    expect((await store.send('POST', `${path}/stamp`, { stamps: 1 }, key)).status).toBe(200);
+  });
+
+  it('in queries is never our failure', async () => {
+    for (const query of [
+      'page=0',
+      'page=x',
+      'page=99999999999999999999',
+      'items=x',
+      'search=%00',
+      'search=%ED%A0%80',
+      'source=a',
+      'external_id=b',
+    ]) {
+      const { status } = await store.get(`${store.store}/customers?${query}`);
+      expect([query, [200, 422].includes(status)]).toEqual([query, true]);
+    }
+    const repeated = await store.get(`${store.store}/customers?search=a&search=b&page=1&page=2`);
+    expect(repeated.status).toBe(200);
+  });
+});

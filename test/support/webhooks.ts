@@ -1,0 +1,82 @@
+import { afterEach, expect } from '@jest/globals';
+import type { WebhookSubscriptionSecretJson } from '#webhooks/webhook-subscription.dto.js';
+import { testEnvironment } from './database.js';
+import { eventually } from './eventually.js';
+import { startProgram, type Program } from './program.js';
+import { Receiver } from './receiver.js';
+import type { Client, Service } from './service.js';
+
+/** A dispatcher as it runs, a process of its own beside a service; waits until it can be told to stop. */
+export async function startDispatcher(
+  service: Service,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<Program> {
+  const dispatcher = startProgram(
+    'dist/apps/dispatcher/src/main.js',
+    testEnvironment(service.database.url, {
+      ...service.environment,
+      ...environment,
+      LOG_LEVEL: 'info',
+    }),
+  );
+  await eventually(dispatcher.output, (text) => text.includes('started'));
+  return dispatcher;
+}
+
+/**
+ * Dispatchers and receivers that end with each test of a file.
+ * @param service must allow insecure targets
+ */
+export function useWebhooks(service: () => Service) {
+  const dispatchers: Program[] = [];
+  const receivers: Receiver[] = [];
+
+  afterEach(async () => {
+    await Promise.all(dispatchers.splice(0).map((dispatcher) => dispatcher.kill('SIGTERM')));
+    await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
+  });
+
+  const receive = async (...[reply]: Parameters<typeof Receiver.start>): Promise<Receiver> => {
+    const receiver = await Receiver.start(reply);
+    receivers.push(receiver);
+    return receiver;
+  };
+  return {
+    receive,
+    /** One that answers nothing until it is let go. */
+    receiveHeld: async (): Promise<{ receiver: Receiver; release: () => void }> => {
+      let release: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const receiver = await receive(async () => {
+        await held;
+        return { status: 200 };
+      });
+      return { receiver, release };
+    },
+    /** A hundred times as fast as real ones where the environment does not say otherwise. */
+    startDispatcher: async (environment: NodeJS.ProcessEnv = {}): Promise<Program> => {
+      const dispatcher = await startDispatcher(service(), {
+        WEBHOOK_TIME_SCALE: '100',
+        ...environment,
+      });
+      dispatchers.push(dispatcher);
+      return dispatcher;
+    },
+  };
+}
+
+/** Of stamps, where the body names nothing else. */
+export async function subscribe(
+  store: Client,
+  receiver: Receiver,
+  body: object = { event: 'stamp.earned' },
+): Promise<WebhookSubscriptionSecretJson> {
+  const answer = await store.post<WebhookSubscriptionSecretJson>(
+    `${store.store}/webhook_subscriptions`,
+    { target_url: receiver.url, ...body },
+  );
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
