@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -12,7 +11,7 @@ import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
 } from './support/eventstoredb/as-process.mjs';
-import { startProgram, type Program } from './support/program.js';
+import { freePort, startProgram, type Program } from './support/program.js';
 import { isSigned, Receiver } from './support/receiver.js';
 import { Client } from './support/service.js';
 import { historyIn } from './support/store.js';
@@ -289,14 +288,4 @@ function run(script: 'migrate' | 'setup' | 'verify'): string {
   });
   if (status !== 0) throw new Error(`${script} ended with ${status}:\n${stdout}${stderr}`);
   return stdout;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

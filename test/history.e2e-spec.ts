@@ -19,13 +19,8 @@ const eventsOf = async (stream: string): Promise<StoredEvent[]> =>
   (await service.running.history()).filter((event) => event.stream === stream);
 const typesOf = async (stream: string) => (await eventsOf(stream)).map(({ type }) => type);
 
-async function auditOf(where: string, value: unknown): Promise<object[]> {
-  const { rows } = await service.running.database.query<object>(
-    `select type, actor ->> 'type' as actor, channel from audit_log where ${where} order by id`,
-    [value],
-  );
-  return rows;
-}
+const auditOf = async (query: string, ...values: unknown[]) =>
+  (await service.running.database.query<object>(query, values)).rows;
 
 describe('the history', () => {
   it('says who did it, through which channel and with which request', async () => {
@@ -147,15 +142,11 @@ describe('what is personal', () => {
 
 describe('the audit log', () => {
   it('has what is done to users and tokens', async () => {
-    const { email } = await service.newStore();
-    const audited = await service.running.database.query<{ type: string }>(
-      'select type from audit_log order by id desc limit 3',
-    );
-    expect(email).toContain('@');
-    expect(audited.rows.map(({ type }) => type)).toEqual([
-      'token.created',
-      'member.added',
-      'user.created',
+    await service.newStore();
+    expect(await auditOf('select type from audit_log order by id desc limit 3')).toEqual([
+      { type: 'token.created' },
+      { type: 'member.added' },
+      { type: 'user.created' },
     ]);
   });
 
@@ -165,7 +156,12 @@ describe('the audit log', () => {
     const { body } = await store.post<{ id: number }>(hooks, hook);
     await store.delete(`${hooks}/${body.id}`);
     await store.delete(`${hooks}/${body.id}`);
-    expect(await auditOf(`(subject ->> 'webhook_subscription_id')::bigint = $1`, body.id)).toEqual([
+    const audited = await auditOf(
+      `select type, actor ->> 'type' as actor, channel from audit_log
+       where (subject ->> 'webhook_subscription_id')::bigint = $1 order by id`,
+      body.id,
+    );
+    expect(audited).toEqual([
       { type: 'webhook_subscription.created', actor: 'token', channel: 'api' },
       { type: 'webhook_subscription.deleted', actor: 'token', channel: 'api' },
     ]);

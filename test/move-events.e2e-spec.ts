@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { startProgram, type Program } from './support/program.js';
+import { freePort, startProgram, type Program } from './support/program.js';
 import { Receiver } from './support/receiver.js';
 import { Client } from './support/service.js';
 import { historyIn } from './support/store.js';
@@ -239,14 +238,4 @@ async function run(
   child.stderr.on('data', (chunk) => (output += String(chunk)));
   await once(child, 'close');
   return { status: child.exitCode, output };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const listener = createServer();
-    listener.listen(0, '127.0.0.1', () => {
-      const { port } = listener.address() as AddressInfo;
-      listener.close(() => resolve(port));
-    });
-  });
 }

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -11,7 +10,7 @@ import { readConfig } from '#kernel/config.js';
 import { startPostgres, type EmbeddedPostgres } from '../scripts/embedded-postgres.mjs';
 import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
-import { startProgram, type Program } from './support/program.js';
+import { freePort, startProgram, type Program } from './support/program.js';
 import { Receiver, type Received } from './support/receiver.js';
 import { Client, startService } from './support/service.js';
 import { historyIn, openStore } from './support/store.js';
@@ -296,14 +295,4 @@ function run(
     encoding: 'utf8',
   });
   return { status, output: stdout + stderr };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -15,7 +15,7 @@ import {
 } from '../support/contract.js';
 import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
-import { startProgram } from '../support/program.js';
+import { freePort, startProgram } from '../support/program.js';
 import { Receiver } from '../support/receiver.js';
 import { Client, cli, type Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
@@ -316,7 +316,7 @@ describe('sending again', () => {
 
   it('RETRY-23 counts once when the process is killed before it has answered', async () => {
     const { path } = await enrol(store);
-    const port = String(20_000 + Math.floor(Math.random() * 20_000));
+    const port = String(await freePort());
     const environment = testEnvironment(service.running.database.url, {
       ...service.running.environment,
       PORT: port,

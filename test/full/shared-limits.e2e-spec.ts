@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
-import { freePort, TestRedis } from '../support/redis.js';
+import { freePort, startProgram, type Program } from '../support/program.js';
+import { TestRedis } from '../support/redis.js';
 import { Client, startService, type Service } from '../support/service.js';
 
 const LIMIT = 50;

@@ -4,11 +4,11 @@ import { createHmac } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
+import type { Program } from '../support/program.js';
 import { Receiver, type Received } from '../support/receiver.js';
 import { startService, type Client, type Service } from '../support/service.js';
+import { startDispatcher, subscribe } from '../support/webhooks.js';
 
 /** The samples of docs/webhooks.md, run as they stand there, on what the dispatcher really sends. */
 
@@ -141,13 +141,11 @@ const folders: string[] = [];
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-  dispatcher = startProgram('dist/apps/dispatcher/src/main.js', {
-    ...testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'info' }),
-  });
+  dispatcher = await startDispatcher(service);
   receivers = [await Receiver.start(), await Receiver.start()];
   const [enveloped, flattened] = receivers as [Receiver, Receiver];
   const store = await service.newStore();
-  secret = await subscribe(store, enveloped, { events: ['*'] });
+  ({ secret } = await subscribe(store, enveloped, { events: ['*'] }));
   await subscribe(store, flattened, { event: 'customer.created', payload_format: 'flat' });
   await play(store);
   await eventually(
@@ -164,13 +162,6 @@ afterAll(async () => {
   await service.stop();
   for (const folder of folders) rmSync(folder, { recursive: true });
 }, SLOW);
-
-async function subscribe(store: Client, { url }: Receiver, body: object): Promise<string> {
-  const path = `${store.store}/webhook_subscriptions`;
-  const answer = await store.post<{ secret: string }>(path, { target_url: url, ...body });
-  expect(answer.status).toBe(201);
-  return answer.body.secret;
-}
 
 async function play(store: Client): Promise<void> {
   const card = await store.post<{ id: number }>(`${store.store}/cards`, {
