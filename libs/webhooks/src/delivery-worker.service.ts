@@ -79,8 +79,8 @@ type Owned = {
   emptySince: number;
   hungry: boolean;
   hold: Release['hold'];
-  /** An attempt has ended the subscription, which is not recorded yet. */
-  ending: boolean;
+  /** An attempt has ended the subscription: nothing is sent until that is recorded, and then seen. */
+  ending: 'no' | 'unrecorded' | 'unseen';
   /** Given back as soon as nothing of it is in flight. */
   leaving: boolean;
   lost: boolean;
@@ -249,7 +249,7 @@ export class DeliveryWorker {
         emptySince: performance.now(),
         hungry: false,
         hold: 'none',
-        ending: false,
+        ending: 'no',
         leaving: false,
         lost: false,
       };
@@ -336,9 +336,16 @@ export class DeliveryWorker {
   }
 
   private async view(some: Owned[]): Promise<Owned[]> {
+    const unseen = some.filter(({ ending }) => ending === 'unseen');
     const views = new Map(
       (await this.queue.views(some.map(({ id }) => id))).map((view) => [view.subscriptionId, view]),
     );
+    for (const owned of unseen) {
+      if (owned.ending !== 'unseen') continue;
+      // Taken while the end was being recorded.
+      this.drop(owned, owned.lane.clear());
+      owned.ending = 'no';
+    }
     return some.filter((owned) => {
       const view = views.get(owned.id);
       if (view) this.show(owned, view);
@@ -360,7 +367,7 @@ export class DeliveryWorker {
   /** Whether anything of it may be sent. What may not be is put away: failed, or left for a resume. */
   private async isOpen(owned: Owned): Promise<boolean> {
     const { id, target, lane } = owned;
-    if (owned.ending) return false;
+    if (owned.ending !== 'no') return false;
     owned.hold = 'none';
     if (target?.enabled) return true;
     this.drop(owned, lane.clear());
@@ -460,7 +467,7 @@ export class DeliveryWorker {
     for (const owned of ring) {
       if (this.taken[pace] >= SLOTS[pace]) return;
       ring.delete(owned);
-      if (owned.lost || owned.leaving || owned.ending || owned.hold === 'parked') continue;
+      if (owned.lost || owned.leaving || owned.ending !== 'no' || owned.hold === 'parked') continue;
       const delivery = owned.lane.next();
       if (!delivery) continue;
       // A set is walked in the order of insertion: it comes again after the others.
@@ -581,7 +588,7 @@ export class DeliveryWorker {
     }
     if (!next.subscription.kept || 'disabled' in next.subscription) {
       // Nothing more goes there; what is pending is cleared away once this is recorded.
-      owned.ending = true;
+      owned.ending = 'unrecorded';
       this.drop(owned, owned.lane.clear());
     } else if (target) target.failingSince = next.subscription.failingSince;
     return next;
@@ -616,7 +623,7 @@ export class DeliveryWorker {
     }
     this.settle(owned, delivery);
     if (!next.subscription.kept || 'disabled' in next.subscription) {
-      owned.ending = false;
+      owned.ending = 'unseen';
       this.refillSoon(owned);
     }
   }
