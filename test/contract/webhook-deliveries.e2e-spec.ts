@@ -12,12 +12,12 @@ import {
   useService,
   type ContractClient,
 } from '../support/contract.js';
-import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
+import type { Program } from '../support/program.js';
 import { isSigned, Receiver, type Reply } from '../support/receiver.js';
 import type { Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
 
 const INSECURE = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' };
 const NOWHERE = 'http://127.0.0.1:9/';
@@ -29,12 +29,7 @@ const receivers: Receiver[] = [];
 let dispatcher: Program;
 
 beforeAll(async () => {
-  const { database, environment } = service.running;
-  dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
-    testEnvironment(database.url, { ...environment, LOG_LEVEL: 'info' }),
-  );
-  await eventually(dispatcher.output, (text) => text.includes('started'));
+  dispatcher = await startDispatcher(service.running);
 });
 afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
