@@ -39,6 +39,7 @@ export function run(args) {
       peers: { type: 'string', default: PEERS.join() },
       idle: { type: 'boolean', default: false },
       million: { type: 'boolean', default: false },
+      render: { type: 'boolean', default: false },
     },
   });
   const plan = {
@@ -49,6 +50,7 @@ export function run(args) {
     peers: values.peers === 'none' ? [] : values.peers.split(','),
     idle: values.idle,
     million: values.million,
+    render: values.render,
   };
   const unknown = plan.peers.find((peer) => !PEERS.includes(peer));
   if (unknown) throw new Refusal(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
@@ -97,9 +99,13 @@ async function measure(stage, plan) {
 }
 
 /** Everybody set up, held, and warmed up once, which also tells how much a round needs. */
-async function prepare(stage, sink, { peers, concurrency, million: isMillion }) {
+async function prepare(stage, sink, { peers, concurrency, million: isMillion, render }) {
   const faults = [];
-  const inkpad = await startInkpadDispatcher(stage, { urls: sink.urls, customers: CUSTOMERS });
+  const inkpad = await startInkpadDispatcher(stage, {
+    urls: sink.urls,
+    customers: CUSTOMERS,
+    rendered: !render,
+  });
   await sink.ask({ ask: 'secrets', secrets: inkpad.secrets });
   const sides = [inkpad];
   await warmUp(stage, sink, inkpad, faults);

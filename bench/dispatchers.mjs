@@ -50,7 +50,7 @@ export async function startSink(stage, count, onNews) {
  */
 export async function startInkpadDispatcher(
   stage,
-  { urls, apart = 0, customers, many = customers },
+  { urls, apart = 0, customers, many = customers, rendered = true },
 ) {
   const service = await startInkpad(stage, 'bench_webhooks', {
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
@@ -83,6 +83,7 @@ export async function startInkpadDispatcher(
     async plant(wanted) {
       await append(wanted);
       while ((await deliveries()).planned < planted) await pause(POLL_MS, stage.abort.signal);
+      if (rendered) await planter({ ask: 'render' });
     },
     /** A stamp over HTTP. The answer comes right after the commit. */
     async single() {

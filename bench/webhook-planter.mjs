@@ -2,10 +2,13 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
 import { CreateAccount } from '../dist/libs/accounts/src/account.commands.js';
 import { AddMember } from '../dist/libs/identity/src/identity.commands.js';
 import { readConfig } from '../dist/libs/kernel/src/config.js';
 import { StampCustomerCard } from '../dist/libs/stamping/src/customer-card.commands.js';
+import { poolOf } from '../dist/libs/database/src/data-source.js';
+import { EventBodies } from '../dist/libs/webhooks/src/event-bodies.service.js';
 import { FanOut } from '../dist/libs/webhooks/src/fan-out.subscription.js';
 import { ApiModule } from '../dist/apps/api/src/api.module.js';
 import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.js';
@@ -99,6 +102,32 @@ async function lead({ on }) {
   return {};
 }
 
+/** What the dispatcher renders once for all receivers of an event, as the peers get it: ready made. */
+async function render() {
+  const pool = poolOf(planning.get(DataSource, { strict: false }));
+  const bodies = planning.get(EventBodies, { strict: false });
+  for (let after = 0; ;) {
+    const { rows } = await pool.query(
+      `select seq, event_id, account_id, customer_id from webhook_events e
+       where seq > $1 and not exists (select from webhook_bodies b where b.seq = e.seq)
+         and type = 'stamp.earned'
+       order by seq limit 500`,
+      [after],
+    );
+    const last = rows.at(-1);
+    if (!last) return {};
+    await bodies.textsOf(
+      rows.map((row) => ({
+        seq: row.seq,
+        eventId: row.event_id,
+        accountId: row.account_id,
+        customerId: row.customer_id,
+      })),
+    );
+    after = last.seq;
+  }
+}
+
 const act = {
   stores: makeStores,
   async know({ cards }) {
@@ -107,6 +136,7 @@ const act = {
   },
   stamp: stampMany,
   lead,
+  render,
 };
 
 process.on('message', ({ ask, tag, ...rest }) => {
