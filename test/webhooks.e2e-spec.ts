@@ -310,19 +310,46 @@ describe('deliveries', () => {
     expect(dataOf(receiver).map(({ stamps }) => stamps)).toEqual([5, 7]);
   });
 
-  it('show the card as each event left it, however late they run', async () => {
+  it('show the moment of each event, however late they run', async () => {
     const store = await service.newStore();
     const receiver = await receive();
-    await subscribe(store, receiver);
-    const { path } = await enrol(store);
-    for (let i = 0; i < 20; i++) await stamp(store, path);
+    await subscribe(store, receiver, { events: ['stamp.earned', 'customer.updated'] });
+    const dispatcher = await startDispatcher();
+    const { customer, path } = await enrol(store, { card: { stamps_required: 10 } });
+    await dispatcher.kill('SIGTERM');
+
+    const update = (attributes: object) =>
+      store.send('PATCH', `${store.store}/customers/${customer.id}`, { customer: attributes });
+    const stampFive = async () => {
+      for (let i = 0; i < 5; i++) await stamp(store, path);
+    };
+    await stampFive();
+    await update({ last_name: 'King', metadata: { tier: 'gold' } });
+    await stampFive();
+    await update({ last_name: 'Lovelace', marketing_consent: true });
+
     await startDispatcher();
     await eventually(
       () => receiver.events.length,
-      (count) => count === 20,
+      (count) => count === 12,
     );
-    const counts = dataOf(receiver).map(({ stamps_count }) => stamps_count);
-    expect(counts).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+    const earned = receiver.events.filter(({ body }) => body['type'] === 'stamp.earned');
+    const moments = earned.map(({ body }) => {
+      const { stamps_count, customer_card } = body['data'] as Data & { customer_card: Data };
+      return [stamps_count, customer_card.stamps_count];
+    });
+    expect(moments).toEqual(Array.from({ length: 10 }, (_, i) => [i + 1, i + 1]));
+    const told = receiver.events.filter(({ body }) => body['type'] === 'customer.updated');
+    expect(told.map(({ body }) => [body['data'], body['previous_attributes']])).toEqual([
+      [
+        expect.objectContaining({ last_name: 'King', marketing_consent: false }),
+        { last_name: customer.last_name, metadata: {} },
+      ],
+      [
+        expect.objectContaining({ last_name: 'Lovelace', marketing_consent: true }),
+        { last_name: 'King', marketing_consent: false },
+      ],
+    ]);
   });
 
   it('about one customer keep their order, and one slow receiver holds up nobody else', async () => {
