@@ -373,7 +373,7 @@ describe('rows that are 100,000 events behind', () => {
       );
       return cards - (rows[0]?.n ?? 0);
     };
-    await eventually(behind, (count) => count === 0, SLOW).finally(async () => {
+    await eventually(behind, (count) => count === 0, 240_000).finally(async () => {
       stop.abort();
       await running;
     });
@@ -383,7 +383,7 @@ describe('rows that are 100,000 events behind', () => {
       { stamps: 1 },
     );
     expect([last.status, last.body.stamps_count]).toEqual([200, 1_000]);
-  }, 120_000);
+  }, 300_000);
 
   async function append(id: number, template: StoredEvent, count: number): Promise<void> {
     const customerId = template.data['customerId'] ?? 0;
