@@ -268,11 +268,15 @@ describe('deliveries', () => {
       disabled_at: expect.any(String),
       last_delivery_status: 503,
     });
-    const pending = await service.database.query(
-      `select 1 from webhook_deliveries where subscription_id = $1 and status = 'pending'`,
-      [subscription.id],
+    // What was planned is put away once the end of the subscription is seen.
+    await eventually(
+      () =>
+        service.database.query(
+          `select 1 from webhook_deliveries where subscription_id = $1 and status = 'pending'`,
+          [subscription.id],
+        ),
+      ({ rows }) => rows.length === 0,
     );
-    expect(pending.rows).toEqual([]);
   }, 30_000);
 
   it('are made to nobody who is disabled', async () => {
