@@ -165,7 +165,7 @@ describe('deliveries', () => {
       expect(headers['service-event']).toBe(body['type']);
       expect(headers['content-type']).toBe('application/json');
     }
-  }, 30_000);
+  });
 
   it('send flat subscriptions the data alone, under the same id', async () => {
     const store = await service.newStore();
@@ -277,7 +277,7 @@ describe('deliveries', () => {
         ),
       ({ rows }) => rows.length === 0,
     );
-  }, 30_000);
+  });
 
   it('are made to nobody who is disabled', async () => {
     const store = await service.newStore();
@@ -388,7 +388,7 @@ describe('deliveries', () => {
         expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
       }
     }
-  }, 30_000);
+  });
 
   it('come once from two dispatchers', async () => {
     const store = await service.newStore();
@@ -406,7 +406,7 @@ describe('deliveries', () => {
       (count) => count === 100,
     );
     expect(receiver.received).toHaveLength(100);
-  }, 30_000);
+  });
 
   it('survive a dispatcher that is killed in the middle, with nothing lost or changed', async () => {
     const store = await service.newStore();
@@ -464,7 +464,7 @@ describe('deliveries', () => {
     await stopped;
     expect(await dispatcher.exitCode).toBe(0);
     expect((await show(store, subscription)).last_delivery_status).toBe(200);
-  }, 30_000);
+  });
 });
 
 describe('a change of a customer', () => {
@@ -508,5 +508,5 @@ describe('a change of a customer', () => {
     const { customer_cards: _, stamp_count: __, ...person } = left as Record<string, unknown>;
     expect(second?.['data']).toMatchObject(person);
     expect(welcome).toMatchObject({ data: { source: 'welcome_bonus', stamps: 2 } });
-  }, 30_000);
+  });
 });
