@@ -7,8 +7,7 @@ import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { createServer } from '#http/server.js';
 import { AddMember, CreateToken, CreateUser, type Audited } from '#identity/identity.commands.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './database.js';
-import { eventually } from './eventually.js';
-import { historyOf } from './store.js';
+import { historyOf, untilReadable } from './store.js';
 
 export const cli: Audited = {
   actor: { type: 'system', id: 0 },
@@ -87,22 +86,6 @@ export type Service = {
   newStore: (attributes?: { timeZone?: string }) => Promise<Client & { email: string }>;
   stop: () => Promise<void>;
 };
-
-/**
- * Readers of the log stop below the oldest transaction that still runs anywhere on the server, another
- * test's included: waits until that is later than everything written so far.
- */
-async function untilReadable({ query }: TestDatabase): Promise<void> {
-  const { rows } = await query<{ now: string }>('select pg_current_xact_id()::text as now');
-  await eventually(
-    () =>
-      query<{ readable: boolean }>(
-        'select pg_snapshot_xmin(pg_current_snapshot()) > $1::text::xid8 as readable',
-        [rows[0]?.now],
-      ),
-    (asked) => asked.rows[0]?.readable === true,
-  );
-}
 
 /** The api in this process, on a free port, with a database of its own. */
 export async function startService(

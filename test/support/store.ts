@@ -1,4 +1,4 @@
-import { dataSource } from '#database/data-source.js';
+import { dataSource, poolOf } from '#database/data-source.js';
 import { readConfig, type Config } from '#kernel/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
@@ -6,6 +6,8 @@ import { Outcomes } from '#event-store/outcomes.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
+import type { TestDatabase } from './database.js';
+import { eventually } from './eventually.js';
 
 /** The event store as a process has it, whichever engine the settings name, without the rest of a service. */
 export async function openStore(config: Config, streams?: string[]) {
@@ -40,10 +42,29 @@ export async function historyOf(store: EventStore): Promise<StoredEvent[]> {
   }
 }
 
+/**
+ * Readers of the log stop below the oldest transaction that still runs anywhere on the server, another
+ * test's included: waits until that is later than everything written so far.
+ */
+export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Promise<void> {
+  const { rows } = await query<{ now: string }>('select pg_current_xact_id()::text as now');
+  await eventually(
+    () =>
+      query<{ readable: boolean }>(
+        'select pg_snapshot_xmin(pg_current_snapshot()) > $1::text::xid8 as readable',
+        [rows[0]?.now],
+      ),
+    (asked) => asked.rows[0]?.readable === true,
+  );
+}
+
 /** The same for a service of which only the settings are known. */
 export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
-  const { store, close } = await openStore(readConfig(environment));
+  const config = readConfig(environment);
+  const { source, store, close } = await openStore(config);
   try {
+    const pool = poolOf(source);
+    if (config.eventstoreUrl === null) await untilReadable({ query: pool.query.bind(pool) });
     return await historyOf(store);
   } finally {
     await close();
