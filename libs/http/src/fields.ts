@@ -41,25 +41,16 @@ export function orDefault<T>(schema: z.ZodType<T>, value: T) {
 
 /** Null, a missing key and a blank string all mean that there is none. */
 export function optional<T>(schema: z.ZodType<T>) {
-  return orDefault<T | null>(
-    field(
-      (value) => {
-        if (value === null || (typeof value === 'string' && value.trim() === '')) {
-          return { value: null };
-        }
-        const parsed = schema.safeParse(value);
-        return parsed.success
-          ? { value: parsed.data }
-          : { fault: parsed.error.issues.map((issue) => issue.message).join(', ') };
-      },
-      nullable(schema.meta() ?? {}),
-    ),
-    null,
-  );
+  return orDefault<T | null>(nullOr(schema), null);
 }
 
 /** In a PATCH: null clears, a missing key leaves the field alone. */
 export function clearable<T>(schema: z.ZodType<T>) {
+  return nullOr(schema).optional();
+}
+
+/** Null and blank are null; anything else is what the schema says. */
+function nullOr<T>(schema: z.ZodType<T>) {
   return field(
     (value): Checked<T | null> => {
       if (value === null || (typeof value === 'string' && value.trim() === '')) {
@@ -71,7 +62,7 @@ export function clearable<T>(schema: z.ZodType<T>) {
         : { fault: parsed.error.issues.map((issue) => issue.message).join(', ') };
     },
     nullable(schema.meta() ?? {}),
-  ).optional();
+  );
 }
 
 /** Trimmed, not blank. Lengths count code points. */

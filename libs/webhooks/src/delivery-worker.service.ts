@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
 import { Pulse } from '#kernel/pulse.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
 import { isDatabaseAway } from '#database/connection.js';
@@ -746,7 +747,7 @@ export class DeliveryWorker {
         if (!away) this.log.warn(`leases cannot be renewed: ${messageOf(error)}`);
         away = true;
       }
-      await pauseUnless(signal, away ? DATABASE_AWAY_MS : RENEW_EVERY_MS);
+      await pause(away ? DATABASE_AWAY_MS : RENEW_EVERY_MS, signal);
     }
   }
 
@@ -787,12 +788,4 @@ function signalOf({ outcome }: Attempted): Signal {
     return [429, 502, 503, 504].includes(outcome.status) ? 'overload' : 'refusal';
   }
   return outcome.kind === 'failed' ? 'silence' : 'refusal';
-}
-
-async function pauseUnless(signal: AbortSignal, milliseconds: number): Promise<void> {
-  try {
-    await wait(milliseconds, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
+import { Pulse } from '#kernel/pulse.js';
 import { MessagesModule } from '#messages/messages.module.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryQueue } from './delivery-queue.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
-import { FailingNotices } from './failing-notices.service.js';
-import { Pulse } from '#kernel/pulse.js';
-import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DispatchGauges } from './dispatch-gauges.service.js';
+import { FailingNotices } from './failing-notices.service.js';
 import { FanOut } from './fan-out.subscription.js';
 import { NameLookup } from './name-lookup.client.js';
 import { Upkeep } from './upkeep.service.js';
@@ -20,8 +20,8 @@ import { WebhookPlansModule } from './webhook-plans.module.js';
     DeliveryMetrics,
     DeliveryQueue,
     DeliveryWorker,
-    FailingNotices,
     DispatchGauges,
+    FailingNotices,
     FanOut,
     NameLookup,
     { provide: Pulse, useFactory: () => new Pulse() },

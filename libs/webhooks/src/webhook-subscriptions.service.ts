@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
-import { NotFoundError } from '#kernel/errors.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { CONFIG } from '#database/database.module.js';
 import type { Range } from '#http/page.js';
@@ -17,6 +16,7 @@ import {
   subscriptionOf,
   type WebhookSubscriptionRow,
 } from './webhook-subscription.entity.js';
+import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import { EVERY_EVENT, PUBLIC_EVENTS } from './webhook-subscription.js';
 
 @Injectable()
@@ -25,6 +25,7 @@ export class WebhookSubscriptionsService {
 
   constructor(
     private readonly source: DataSource,
+    private readonly table: WebhookSubscriptionTable,
     @Inject(CONFIG) config: Config,
   ) {
     this.secretKey = deriveKey(config.masterKey, SECRETS);
@@ -50,11 +51,7 @@ export class WebhookSubscriptionsService {
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<WebhookSubscriptionSecretJson> {
-    const [row]: WebhookSubscriptionRow[] = await this.source.query(
-      `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id = $1 and account_id = $2`,
-      [id, accountId],
-    );
-    if (!row) throw new NotFoundError('Webhook subscription');
+    const row = await this.table.find(accountId, id);
     return webhookSubscriptionSecretJson(
       subscriptionOf(row),
       openSecret(this.secretKey, row.id, row.secret),
