@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { setFlagsFromString } from 'node:v8';
 import { Registry } from 'prom-client';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
@@ -16,6 +17,10 @@ import { listenForHealth } from './health-listener.js';
 
 /** Less than a process has in all: what was sent is still to be recorded. */
 const FINISH_WITHIN_MS = 12_000;
+
+// Young garbage is collected all the time: alone, this thread is quicker at it than with several others
+// that take the processor from the database meanwhile.
+setFlagsFromString('--no-parallel-scavenge');
 
 try {
   await run(readConfig(process.env));

@@ -17,7 +17,9 @@ export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
   const nonce = randomFew(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   cipher.setAAD(Buffer.from(context));
-  const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
+  const sealed = cipher.update(plain);
+  // Ends it; in this mode nothing is left to come.
+  cipher.final();
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
@@ -26,10 +28,10 @@ export function open(key: Buffer, sealed: Buffer, context: string): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES));
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-  return Buffer.concat([
-    decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)),
-    decipher.final(),
-  ]);
+  const plain = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+  // Checks the tag.
+  decipher.final();
+  return plain;
 }
 
 /** Keyed hash of a value that must be findable but not readable. */

@@ -1,5 +1,6 @@
 import {
   context,
+  INVALID_SPAN_CONTEXT,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -30,6 +31,9 @@ export {
   type Span,
 };
 
+const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+
+let started = false;
 let stop: () => Promise<void> = () => Promise.resolve();
 
 /** Only with OTEL_EXPORTER_OTLP_ENDPOINT is any of it loaded. */
@@ -37,6 +41,7 @@ export async function startTracing({ otlpEndpoint }: Config, program: ProcessNam
   if (otlpEndpoint === null) return;
   const { exportSpans } = await import('./span-export.js');
   stop = exportSpans(otlpEndpoint, program);
+  started = true;
 }
 
 /** Sends what is left, within a second. */
@@ -51,6 +56,7 @@ export function traced<R>(
   work: (span: Span) => Promise<R>,
   { kind = SpanKind.INTERNAL, within = context.active() }: Options = {},
 ): Promise<R> {
+  if (!started) return work(NO_SPAN);
   return tracer.startActiveSpan(name, { kind, attributes }, within, async (span) => {
     try {
       return await work(span);

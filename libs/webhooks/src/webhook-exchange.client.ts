@@ -1,10 +1,13 @@
+import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 
 const BODY_LIMIT = 64 * 1024;
 const EXCERPT_LIMIT = 1024;
 
 export type Request = {
-  url: string;
+  origin: string;
+  /** With the query. */
+  path: string;
   headers: Record<string, string>;
   body: Buffer;
 };
@@ -43,10 +46,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  send(agent: Dispatcher, { url, headers, body }: Request): Promise<Answer> {
-    const { origin, pathname, search } = new URL(url);
+  send(agent: Dispatcher, { origin, path, headers, body }: Request): Promise<Answer> {
     this.deadlines.add(this);
-    agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, this);
+    agent.dispatch({ origin, path, method: 'POST', headers, body }, this);
     return this.answer;
   }
 
@@ -155,8 +157,8 @@ export class Deadlines {
 
 /** At most 1 KiB, and nothing that the database could not hold. */
 function asText(bytes: Buffer): string {
-  const cut = (buffer: Buffer) =>
-    new TextDecoder('utf-8').decode(buffer.subarray(0, EXCERPT_LIMIT), { stream: true });
+  // Leaves out a character that is not whole.
+  const cut = (buffer: Buffer) => new StringDecoder().write(buffer.subarray(0, EXCERPT_LIMIT));
   const text = cut(bytes).replaceAll('\0', '\uFFFD');
-  return cut(Buffer.from(text));
+  return Buffer.byteLength(text) > EXCERPT_LIMIT ? cut(Buffer.from(text)) : text;
 }

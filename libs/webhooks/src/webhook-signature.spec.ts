@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { signature } from './webhook-signature.js';
+import { signature, signingKey } from './webhook-signature.js';
 
 it.each([
   ['{"a":1}', `whsec_${Buffer.alloc(32, 7).toString('base64')}`],
@@ -9,5 +9,5 @@ it.each([
 ])('signs %j as the library of Standard Webhooks does', (text, secret) => {
   const seconds = '1780000000';
   const expected = new Webhook(secret).sign('evt_1', new Date(Number(seconds) * 1000), text);
-  expect(signature(secret, 'evt_1', seconds, Buffer.from(text))).toBe(expected);
+  expect(signature(signingKey(secret), 'evt_1', seconds, Buffer.from(text))).toBe(expected);
 });

@@ -1,5 +1,6 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { LRUCache } from 'lru-cache';
 import type { LookupFunction, Socket } from 'node:net';
 import { Agent, buildConnector, type DiagnosticsChannel } from 'undici';
 import type { Config } from '#kernel/config.js';
@@ -8,8 +9,14 @@ import { CONFIG } from '#database/database.module.js';
 import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
 import { isBlockedAddress, isBlockedHost } from './target-address.js';
 import type { Outcome } from './webhook-delivery.js';
-import { DeadlineError, Deadlines, Exchange, type Answer } from './webhook-exchange.client.js';
-import { signature } from './webhook-signature.js';
+import {
+  DeadlineError,
+  Deadlines,
+  Exchange,
+  type Answer,
+  type Request,
+} from './webhook-exchange.client.js';
+import { signature, signingKey } from './webhook-signature.js';
 
 const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
 const DEADLINE_MS = 10_000;
@@ -19,6 +26,7 @@ const CONNECTION_MS = 60_000;
 /** Of the addresses of one name: so many are tried, each for so long but the last, within the deadline. */
 const MOST_ADDRESSES = 4;
 const ADDRESS_MS = 2_000;
+const PARSED_KEPT = 5_000;
 const SEND_HEADERS = 'undici:client:sendHeaders';
 
 export type Attempt = {
@@ -58,6 +66,9 @@ export class WebhookClient implements OnApplicationShutdown {
   private readonly deadlines = new Deadlines(DEADLINE_MS);
   private readonly sendings = new WeakMap<Buffer, Sending | undefined>();
   private readonly used = new WeakSet<Socket>();
+  /** The same few again and again, thousands of times a second. */
+  private readonly places = new LRUCache({ max: PARSED_KEPT, memoMethod: placeOf });
+  private readonly keys = new LRUCache({ max: PARSED_KEPT, memoMethod: signingKey });
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
@@ -113,9 +124,9 @@ export class WebhookClient implements OnApplicationShutdown {
     // A view of its own: several subscriptions may be sent the same bytes at once.
     const body = attempt.body.subarray();
     const seconds = String(Math.floor(at.getTime() / 1000));
-    const sign = (one: string) => signature(one, eventId, seconds, body);
+    const sign = (one: string) => signature(this.keys.memo(one), eventId, seconds, body);
     const request = {
-      url,
+      ...this.places.memo(url),
       headers: {
         'content-type': 'application/json',
         'user-agent': USER_AGENT,
@@ -184,6 +195,11 @@ export class WebhookClient implements OnApplicationShutdown {
       (error: Error) => callback(error, ''),
     );
   };
+}
+
+function placeOf(url: string): Pick<Request, 'origin' | 'path'> {
+  const { origin, pathname, search } = new URL(url);
+  return { origin, path: pathname + search };
 }
 
 /** The first few, IPv4 and IPv6 by turns, so that neither being broken here decides. */
