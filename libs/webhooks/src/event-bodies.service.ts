@@ -55,7 +55,7 @@ export class EventBodies {
   private readonly log = new Logger('webhook events');
   private readonly pool: pg.Pool;
   private readonly texts = new LRUCache<number, Buffer>({ max: TEXTS_KEPT, ttl: TEXT_KEPT_MS });
-  /** What this process has just read from the log need not be read again. */
+  /** Read from the log a moment ago, and not rendered yet. */
   private readonly fresh = new LRUCache<string, StoredEvent>({ max: FRESH_KEPT });
 
   constructor(
@@ -76,13 +76,18 @@ export class EventBodies {
   async textsOf(refs: EventRef[]): Promise<Map<number, Body>> {
     const found = new Map<number, Body>();
     const unread = new Map<number, EventRef>();
+    let planned = 0;
     for (const ref of refs) {
       const text = this.texts.get(ref.seq);
       if (text !== undefined) found.set(ref.seq, text);
-      else unread.set(ref.seq, ref);
+      else {
+        unread.set(ref.seq, ref);
+        if (this.fresh.has(ref.eventId)) planned++;
+      }
     }
     if (unread.size === 0) return found;
-    await this.read(unread, found);
+    // What this process has just planned nobody has rendered yet, or `keep` tells.
+    if (planned < unread.size) await this.read(unread, found);
     if (unread.size > 0) {
       // In the order of the log, so that each stream is folded once from end to end.
       await this.render(
@@ -153,6 +158,7 @@ export class EventBodies {
     const kept = await this.keep(sealed);
     const overtaken = new Map<number, EventRef>();
     for (const { ref, text } of sealed) {
+      this.fresh.delete(ref.eventId);
       if (!kept.has(ref.seq)) overtaken.set(ref.seq, ref);
       else {
         found.set(ref.seq, text);

@@ -64,6 +64,7 @@ export class PublicEventsService {
   }
 
   private async renderCustomers(events: StoredEvent[]): Promise<Map<string, Rendered>> {
+    if (events.length === 0) return new Map();
     const states = await this.folds.statesAround(customerRows, events);
     const updated = events.filter(({ revision }) => revision > 0);
     const cards = await this.customerCards.ofCustomers(
