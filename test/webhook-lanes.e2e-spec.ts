@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { DeliveryPlans } from '#webhooks/delivery-plans.service.js';
 import { eventually } from './support/eventually.js';
 import type { Program } from './support/program.js';
@@ -121,6 +122,46 @@ describe('lanes', () => {
       () => flooded.events.length,
       (count) => count === 300,
     );
+  }, 90_000);
+
+  it('send little that cannot be recorded, and all of it once when it can be again', async () => {
+    const [listeners, stamps] = [20, 250];
+    const store = await service.newStore();
+    const receiver = await receive();
+    for (let i = 0; i < listeners; i++) await subscribe(store, receiver);
+    const people = await Promise.all(Array.from({ length: 10 }, () => enrol(store)));
+    await Promise.all(people.map(({ path }) => stamp(store, path, stamps / people.length)));
+    const blocker = new pg.Client({ connectionString: service.database.url });
+    await blocker.connect();
+    try {
+      await blocker.query('begin; lock table webhook_finished in share row exclusive mode');
+      await startDispatcher();
+      await eventually(
+        () => receiver.received.length,
+        (count) => count >= 2_048,
+      );
+      const [before] = await ask<{ at: Date }>(
+        'select max(seen_at) as at from webhook_dispatchers',
+      );
+      await eventually(
+        () => ask('select 1 from webhook_dispatchers where seen_at > $1::timestamptz', before?.at),
+        (seen) => seen.length > 0,
+      );
+      // What was under way at the limit is answered too.
+      expect(receiver.received.length).toBeLessThan(2_048 + 1_024);
+    } finally {
+      await blocker.query('rollback');
+      await blocker.end();
+    }
+    await eventually(
+      () => receiver.received.length,
+      (count) => count >= listeners * stamps,
+    );
+    await eventually(
+      () => ask('select 1 from webhook_pending where account_id = $1', store.accountId),
+      (rows) => rows.length === 0,
+    );
+    expect(receiver.received).toHaveLength(listeners * stamps);
   }, 90_000);
 
   it('of one that was killed are taken over, and those of one that stops at once', async () => {

@@ -24,7 +24,7 @@ const LEASE_SECONDS = 30;
 const AFTER_TROUBLE_SECONDS = 30;
 /** A dispatcher that has not been seen for this long does not count when work is shared. */
 const GONE_SECONDS = 12;
-const RECORDING_GROUP = 512;
+const RECORDING = { groups: 4, ofGroup: 512 };
 const GIVE_UP_AT_ONCE = 2_000;
 
 export type Delivery = Queued & {
@@ -365,12 +365,17 @@ export class DeliveryQueue {
   private readonly me = newId();
   private readonly pool: pg.Pool;
   private readonly secretKey: Buffer;
-  private readonly recordings = new Lanes<Result, void>(1, RECORDING_GROUP, (group) =>
-    this.metrics.statement(
-      'record',
-      () => this.recordGroup(group),
-      () => group.length,
-    ),
+  /** Each subscription's in one of these: two groups at a time never change the same one. */
+  private readonly recordings = Array.from(
+    { length: RECORDING.groups },
+    () =>
+      new Lanes<Result, void>(1, RECORDING.ofGroup, (group) =>
+        this.metrics.statement(
+          'record',
+          () => this.recordGroup(group),
+          () => group.length,
+        ),
+      ),
   );
 
   constructor(
@@ -471,7 +476,7 @@ export class DeliveryQueue {
 
   /** Rejects only when the database refuses it or is away; then nothing was recorded. */
   async record(result: Result): Promise<void> {
-    await this.recordings.add(result);
+    await this.recordings[result.delivery.subscriptionId % RECORDING.groups]?.add(result);
   }
 
   /** Fails some of what was planned before then. @returns whether there may be more */

@@ -35,12 +35,15 @@ import { WORK_CHANNEL } from './work-hints.service.js';
 const SLOTS: Record<Pace, number> = { fast: 768, slow: 192, probe: 64 };
 /** From then on an attempt of a fast lane counts as a slow one. */
 const SLOW_MS = 2_000;
+/** With so many attempts made and not recorded none is begun: a process that is killed repeats them. */
+const UNRECORDED = 2_048;
 /** Deliveries kept in memory: in all, as far as each lane has a few, and of one lane. */
 const KNOWN = { most: 8_192, ofLane: 64, leastOfLane: 4 };
 const CLAIM = 32;
 /** So many lanes at once; when more want to be owned, the oldest make room. */
 const OWNED = { most: 2_000, makeRoom: 64 };
-const VIEWED_AT_ONCE = 128;
+/** Few enough that the first of them need not wait for the bodies of all. */
+const VIEWED_AT_ONCE = 32;
 const POLL_MS = 500;
 const TICK_MS = 100;
 const LINGER_MS = 1_000;
@@ -107,6 +110,7 @@ export class DeliveryWorker {
   /** Lost with attempts under way: should one come back, they must not be made twice. */
   private readonly left = new Map<number, Owned>();
   private known = 0;
+  private unrecorded = 0;
   private refilling: Promise<void> | undefined;
   private woken = false;
   private wakeUp: () => void = () => undefined;
@@ -457,7 +461,7 @@ export class DeliveryWorker {
 
   /** One delivery of each lane in turn, while there are slots. */
   private pump(): void {
-    if (this.stopping || !this.isLeaseTrusted()) return;
+    if (this.stopping || this.unrecorded >= UNRECORDED || !this.isLeaseTrusted()) return;
     this.pumpRing('fast');
     this.pumpRing('slow');
     this.pumpRing('probe');
@@ -507,6 +511,7 @@ export class DeliveryWorker {
       this.settle(owned, delivery);
       return;
     }
+    this.unrecorded++;
     this.metrics.made(delivery, attempted.outcome, milliseconds);
     owned.lane.done(delivery, signalOf(attempted), milliseconds, this.mayGrow());
     const next = this.judge(owned, delivery, attempted);
@@ -616,6 +621,7 @@ export class DeliveryWorker {
         await wait(DATABASE_AWAY_MS);
       }
     }
+    if (this.unrecorded-- === UNRECORDED) this.pump();
     if (next.delivery.status === 'pending' && !delivery.manual) {
       owned.nextDue = Math.min(
         owned.nextDue,

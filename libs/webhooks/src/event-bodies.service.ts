@@ -23,6 +23,8 @@ type Rendering = { ref: EventRef; body: Buffer; text: Buffer };
 const TEXTS_KEPT = 4_000;
 /** The same as for keys: a text must not outlive the key that it is sealed with for longer. */
 export const TEXT_KEPT_MS = 5_000;
+/** More would keep the process from everything else for too long. */
+const RENDERED_AT_ONCE = 250;
 const FRESH_KEPT = 10_000;
 
 const BODIES = {
@@ -88,12 +90,10 @@ export class EventBodies {
     if (unread.size === 0) return found;
     // What this process has just planned nobody has rendered yet, or `keep` tells.
     if (planned < unread.size) await this.read(unread, found);
-    if (unread.size > 0) {
-      // In the order of the log, so that each stream is folded once from end to end.
-      await this.render(
-        [...unread.values()].sort((a, b) => a.seq - b.seq),
-        found,
-      );
+    // In the order of the log, so that each stream is folded once from end to end.
+    const inOrder = [...unread.values()].sort((a, b) => a.seq - b.seq);
+    for (let i = 0; i < inOrder.length; i += RENDERED_AT_ONCE) {
+      await this.render(inOrder.slice(i, i + RENDERED_AT_ONCE), found);
     }
     return found;
   }
