@@ -112,6 +112,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     lanes: () => Record<Pace, number>;
     inFlight: () => Record<Pace, number>;
     known: () => number;
+    unrecorded: () => number;
   }): void {
     const byPace = (name: string, help: string, values: () => Record<Pace, number>) =>
       this.registry.registerMetric(
@@ -127,15 +128,26 @@ export class DeliveryMetrics implements OnApplicationShutdown {
       );
     byPace('inkpad_webhook_lanes_owned', 'Subscriptions that this process sends for', held.lanes);
     byPace('inkpad_webhook_attempts_in_flight', 'Attempts under way', held.inFlight);
-    this.registry.registerMetric(
-      new Gauge({
-        name: 'inkpad_webhook_deliveries_known',
-        help: 'Deliveries in memory that wait for their turn',
-        registers: [],
-        collect() {
-          this.set(held.known());
-        },
-      }),
+    const inAll = (name: string, help: string, value: () => number) =>
+      this.registry.registerMetric(
+        new Gauge({
+          name,
+          help,
+          registers: [],
+          collect() {
+            this.set(value());
+          },
+        }),
+      );
+    inAll(
+      'inkpad_webhook_deliveries_known',
+      'Deliveries in memory that wait for their turn',
+      held.known,
+    );
+    inAll(
+      'inkpad_webhook_attempts_unrecorded',
+      'Attempts made and not yet recorded',
+      held.unrecorded,
     );
   }
 

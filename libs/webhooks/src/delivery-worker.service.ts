@@ -132,6 +132,7 @@ export class DeliveryWorker {
       lanes: () => this.countLanes(),
       inFlight: () => this.taken,
       known: () => this.known,
+      unrecorded: () => this.unrecorded,
     });
   }
 
