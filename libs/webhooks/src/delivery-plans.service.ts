@@ -58,7 +58,9 @@ export class DeliveryPlans {
       await ask(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
       await this.hints.about(subscriptionId);
     } catch (error) {
-      this.log.warn(`subscription ${subscriptionId} is looked at later: ${messageOf(error)}`);
+      this.log.warn(`a changed subscription is looked at later: ${messageOf(error)}`, {
+        subscription_id: subscriptionId,
+      });
     }
   }
 

@@ -501,7 +501,7 @@ export class DeliveryWorker {
     try {
       attempted = await this.attempt(owned, delivery);
     } catch (error) {
-      this.log.warn(`delivery ${delivery.id} cannot be read: ${messageOf(error)}`);
+      this.log.warn(`a delivery cannot be made: ${messageOf(error)}`, aboutOf(delivery));
     }
     const milliseconds = performance.now() - flight.startedAt;
     this.inFlight.delete(flight);
@@ -615,7 +615,7 @@ export class DeliveryWorker {
       } catch (error) {
         if (!isDatabaseAway(error) && ++refusals === RECORD_TRIES) {
           // It is sent again later, under the same id.
-          this.log.error(`delivery ${delivery.id} could not be recorded: ${messageOf(error)}`);
+          this.log.error(`an attempt cannot be recorded: ${messageOf(error)}`, aboutOf(delivery));
           owned.hold = 'trouble';
           break;
         }
@@ -787,6 +787,16 @@ function hold({ held, heldManual }: Owned, { id, manual, redeliveryId }: Deliver
 function unhold({ held, heldManual }: Owned, { id, manual, redeliveryId }: Delivery): void {
   if (manual) heldManual.delete(redeliveryId);
   else held.delete(id);
+}
+
+/** For the log. */
+function aboutOf({ id, subscriptionId, accountId, eventId }: Delivery): Record<string, unknown> {
+  return {
+    event_id: eventId,
+    delivery_id: id,
+    subscription_id: subscriptionId,
+    account_id: accountId,
+  };
 }
 
 function signalOf({ outcome }: Attempted): Signal {

@@ -127,7 +127,10 @@ export class EventBodies {
       if (isDatabaseAway(error)) throw error;
       const [ref] = refs;
       if (ref && refs.length === 1) {
-        this.log.error(`event ${ref.eventId} cannot be rendered: ${messageOf(error)}`);
+        this.log.error(`an event cannot be rendered: ${messageOf(error)}`, {
+          event_id: ref.eventId,
+          account_id: ref.accountId,
+        });
         found.set(ref.seq, 'unknown');
       } else for (const one of refs) await this.render([one], found);
     }

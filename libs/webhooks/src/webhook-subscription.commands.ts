@@ -263,7 +263,9 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     // It was sent: what stands in the row about it is no reason to report a failure.
     await this.table
       .attempted(id, { at, status, error })
-      .catch((fault: unknown) => this.log.warn(`a test is not noted: ${messageOf(fault)}`));
+      .catch((fault: unknown) =>
+        this.log.warn(`a test is not noted: ${messageOf(fault)}`, { subscription_id: id }),
+      );
     return webhookTestJson(eventId, status, error);
   }
 
