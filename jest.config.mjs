@@ -26,7 +26,7 @@ const postgres = {
 
 export default {
   // Against hanging for ever, not a measure: a busy machine may be many times slower.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   reporters: ['default', '<rootDir>/test/support/counts.cjs'],
   projects: [
     {

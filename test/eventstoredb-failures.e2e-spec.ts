@@ -17,7 +17,7 @@ import { enrol } from './support/story.js';
 
 type Failure = { code: string; resolution: string };
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 
 let server: EventStoreDb;
 let service: Service;

@@ -13,7 +13,7 @@ import { enrol } from './support/story.js';
 type Store = Client & { email: string };
 type Subscription = { id: number; path: string; store: Store; secret: string; receiver: Receiver };
 
-const SLOW = 90_000;
+const SLOW = 300_000;
 const DAY = 24 * 3600;
 const SCALE = 100;
 

@@ -16,7 +16,7 @@ import { eventually } from './support/eventually.js';
 import { startProgram, type Program } from './support/program.js';
 import { startService } from './support/service.js';
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 
 describe.each([
   ['api', /listening on (http:\S+)/],

@@ -8,7 +8,7 @@ import { eventually } from './support/eventually.js';
 import { startProgram, type Program } from './support/program.js';
 import { startService, type Client, type Service } from './support/service.js';
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 
 let service: Service;

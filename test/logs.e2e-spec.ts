@@ -15,7 +15,7 @@ type Line = {
   request_id?: string;
 };
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 const PLANTED = {
   name: 'Plantedname',
   email: 'planted@person.example',

@@ -20,7 +20,7 @@ const API = 'dist/apps/api/src/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
 const REBASE = 'dist/scripts/rebase-positions.js';
 const VERIFY = 'dist/scripts/verify.js';
-const SLOW = 120_000;
+const SLOW = 300_000;
 const SETTINGS = {
   EVENTSTORE_URL: '',
   WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
@@ -56,7 +56,6 @@ beforeAll(async () => {
     await eventually(
       () => service.database.query(`select 1 from webhook_deliveries where status = 'delivered'`),
       (delivered) => delivered.rowCount === 3,
-      30_000,
     );
     await dispatcher.kill('SIGTERM');
     await subscribe(owner, late);
@@ -159,7 +158,6 @@ describe('a database restored from a logical dump', () => {
             () => 'no connection',
           ),
         (status) => status === 200,
-        30_000,
       );
       for (let i = 0; i < 2; i++) {
         expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
@@ -176,7 +174,6 @@ describe('a database restored from a logical dump', () => {
       await eventually(
         () => [receiver.received.length, late.received.length],
         ([all = 0, some = 0]) => all >= 7 && some >= 4,
-        30_000,
       );
       await eventually(
         () => ask(`select 1 from webhook_deliveries where status <> 'delivered'`),

@@ -21,8 +21,6 @@ type Start = {
 };
 
 const root = process.cwd();
-const patience = 30_000;
-
 /** The steps build on each other: they are the life of one installation. */
 describe('npm start', () => {
   let dataDir: string;
@@ -53,7 +51,7 @@ describe('npm start', () => {
     expect(starter.output()).toContain(`http://localhost:${port}/api/v1/accounts`);
     expect(starter.output()).toContain(`Authorization: Bearer ${token}`);
     expect(await tokenStatus()).toBe(200);
-  }, 60_000);
+  });
 
   it('writes down what runs and its credentials, for its owner only', () => {
     const run = readRun();
@@ -71,7 +69,7 @@ describe('npm start', () => {
     expect(second.output().trim().split('\n')).toEqual([
       expect.stringContaining(`already running at http://localhost:${port} (process`),
     ]);
-  }, 60_000);
+  });
 
   it('refuses a port that is taken, in one sentence', async () => {
     const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
@@ -79,7 +77,7 @@ describe('npm start', () => {
     expect(await second.ended).toBe(1);
     expect(second.output().trim()).toMatch(new RegExp(`^Port ${port} is already used .*\\.$`));
     fs.rmSync(other, { recursive: true });
-  }, 60_000);
+  });
 
   it('brings the api back after kill -9', async () => {
     const before = pidOf('api');
@@ -87,11 +85,10 @@ describe('npm start', () => {
     await eventually(
       () => pidOf('api'),
       (pid) => ![0, before].includes(pid),
-      patience,
     );
-    await eventually(tokenStatus, (status) => status === 200, patience);
+    await eventually(tokenStatus, (status) => status === 200);
     expect(isThere(before)).toBe(false);
-  }, 60_000);
+  });
 
   it('brings PostgreSQL back after kill -9, on the same port', async () => {
     const { postgres } = readRun();
@@ -100,11 +97,10 @@ describe('npm start', () => {
     await eventually(
       () => pidOf('postgres'),
       (pid) => ![0, before].includes(pid),
-      patience,
     );
     expect(readRun().postgres?.url).toBe(postgres?.url);
-    await eventually(tokenStatus, (status) => status === 200, patience);
-  }, 60_000);
+    await eventually(tokenStatus, (status) => status === 200);
+  });
 
   it('starts again after kill -9 of the starter, with its data', async () => {
     const left = pidOf('api');
@@ -116,7 +112,7 @@ describe('npm start', () => {
     expect(pidOf('api')).not.toBe(left);
     expect(readJson<{ api_token: string }>('local.json').api_token).toBe(token);
     expect(await tokenStatus()).toBe(200);
-  }, 60_000);
+  });
 
   it('stops cleanly on SIGINT', async () => {
     const pids = [pidOf('postgres'), pidOf('api'), pidOf('dispatcher')];
@@ -126,7 +122,7 @@ describe('npm start', () => {
     expect(pids.map((pid) => isThere(pid))).toEqual([false, false, false]);
     expect(fs.existsSync(path.join(dataDir, 'run.json'))).toBe(false);
     expect(await tokenStatus()).toBe(null);
-  }, 60_000);
+  });
 
   function start(settings: NodeJS.ProcessEnv = {}): Start {
     let output = '';
@@ -155,7 +151,6 @@ describe('npm start', () => {
     await eventually(
       output,
       (text) => child.exitCode !== null || text.includes('Ctrl-C stops it.'),
-      patience,
     );
     if (child.exitCode !== null) throw new Error(`The start failed:\n${output()}`);
   }

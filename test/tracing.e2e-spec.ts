@@ -6,7 +6,7 @@ import { Receiver } from './support/receiver.js';
 import { Client, startService, type Service } from './support/service.js';
 import { SpanReceiver, type Span } from './support/span-receiver.js';
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const CALLER = 'b7ad6b7169203331';
 

@@ -10,7 +10,7 @@ import { subscribe, useWebhooks } from './support/webhooks.js';
 
 type Subscription = { id: number; secret: string };
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 
 let service: Service;
 const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
@@ -88,7 +88,7 @@ describe('lanes', () => {
       (count) => count === 60,
     );
     expect(countsOf(stuck)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
-  }, 90_000);
+  });
 
   it('let a store with few events go ahead of one that floods', async () => {
     const flood = await service.newStore();
@@ -122,7 +122,7 @@ describe('lanes', () => {
       () => flooded.events.length,
       (count) => count === 300,
     );
-  }, 90_000);
+  });
 
   it('send little that cannot be recorded, and all of it once when it can be again', async () => {
     const [listeners, stamps] = [20, 250];
@@ -162,7 +162,7 @@ describe('lanes', () => {
       (rows) => rows.length === 0,
     );
     expect(receiver.received).toHaveLength(listeners * stamps);
-  }, 90_000);
+  });
 
   it('of one that was killed are taken over, and those of one that stops at once', async () => {
     const store = await service.newStore();
@@ -200,7 +200,7 @@ describe('lanes', () => {
     expect(
       await ask("select 1 from webhook_dispatchers where seen_at > now() - interval '1 second'"),
     ).toEqual([]);
-  }, 90_000);
+  });
 
   it('are filled by another dispatcher when the one that does it is killed', async () => {
     const store = await service.newStore();
@@ -234,7 +234,7 @@ describe('lanes', () => {
     );
     expect(fills(second)).toBe(true);
     expect(new Set(countsOf(receiver))).toEqual(new Set([1, 2, 3, 4, 5, 6]));
-  }, 90_000);
+  });
 
   it('are shared by dispatchers without being told to', async () => {
     const stores = await Promise.all(Array.from({ length: 24 }, () => service.newStore()));
@@ -280,7 +280,7 @@ describe('lanes', () => {
       (count) => count >= stamps,
     );
     expect(slowly.received).toHaveLength(stamps);
-  }, 90_000);
+  });
 });
 
 describe('a subscription', () => {
@@ -314,7 +314,7 @@ describe('a subscription', () => {
     );
     // What happened during the pause was never planned.
     expect(receiver.events).toHaveLength(1);
-  }, 60_000);
+  });
 
   it('fails at the resume what has become too old meanwhile', async () => {
     const store = await service.newStore();
@@ -335,7 +335,7 @@ describe('a subscription', () => {
     );
     expect(receiver.received).toHaveLength(1);
     expect(await deliveriesOf(subscription)).toMatchObject([{ attempts_count: 1 }]);
-  }, 60_000);
+  });
 
   it('is disabled after three days of failing although nothing more happens, an idle one never', async () => {
     const store = await service.newStore();
@@ -366,7 +366,7 @@ describe('a subscription', () => {
       idle.id,
     );
     expect(still?.enabled).toBe(true);
-  }, 90_000);
+  });
 
   it('is disabled at once when its address turns out to be blocked', async () => {
     const store = await service.newStore();
@@ -416,7 +416,7 @@ describe('a subscription', () => {
         },
       },
     ]);
-  }, 60_000);
+  });
 
   it('that is deleted takes along what is still to be delivered', async () => {
     const store = await service.newStore();
@@ -438,7 +438,7 @@ describe('a subscription', () => {
       () => ask('select 1 from webhook_lanes where subscription_id = $1', subscription.id),
       (rows) => rows.length === 0,
     );
-  }, 60_000);
+  });
 });
 
 describe('a person may ask for', () => {
@@ -472,7 +472,7 @@ describe('a person may ask for', () => {
       (count) => count === 6,
     );
     expect(await ask('select 1 from webhook_replays')).toEqual([]);
-  }, 60_000);
+  });
 });
 
 describe('the tables of days', () => {
@@ -520,5 +520,5 @@ describe('the tables of days', () => {
     const kept = await eventually(names, (all) => all.includes(`webhook_finished_${today}`));
     expect(old.slice(0, 3).some((name) => kept.includes(name))).toBe(false);
     expect(kept).toContain(old[4]);
-  }, 60_000);
+  });
 });

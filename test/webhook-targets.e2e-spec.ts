@@ -18,7 +18,7 @@ import { selfSigned } from './support/eventstoredb/certificate.mjs';
 import { NameServer, type Zone } from './support/name-server.js';
 import { startService, type Client, type Service } from './support/service.js';
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 const run = promisify(execFile);
 const cleanUps: (() => Promise<void>)[] = [];

@@ -14,7 +14,7 @@ type Data = {
   source: string;
 };
 
-const SLOW = 60_000;
+const SLOW = 300_000;
 
 let service: Service;
 const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
@@ -434,7 +434,6 @@ describe('deliveries', () => {
     await eventually(
       () => receiver.events.length,
       (count) => count === 50,
-      120_000,
     );
     const bytes = new Map<unknown, string>();
     for (const { headers, text } of receiver.received) {
@@ -447,7 +446,7 @@ describe('deliveries', () => {
         .map(({ stamps_count }) => stamps_count);
       expect(counts).toEqual([1, 2, 3, 4, 5]);
     }
-  }, 150_000);
+  });
 
   it('in flight are finished before the dispatcher stops', async () => {
     const store = await service.newStore();

@@ -343,7 +343,6 @@ describe('sending again', () => {
       const again = await eventually(
         () => stamp(path, once, { stamps: 1 }, other),
         ({ status }) => status !== 409,
-        90_000,
       );
       expect([again.status, again.body.stamps_count, isRepeated(again)]).toEqual([200, 1, true]);
       expect(await balance(path)).toBe(1);

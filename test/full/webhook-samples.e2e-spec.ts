@@ -12,7 +12,7 @@ import { startDispatcher, subscribe } from '../support/webhooks.js';
 
 /** The samples of docs/webhooks.md, run as they stand there, on what the dispatcher really sends. */
 
-const SLOW = 120_000;
+const SLOW = 300_000;
 const DOCS = readFileSync('docs/webhooks.md', 'utf8');
 
 type Language = {

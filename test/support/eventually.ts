@@ -2,7 +2,7 @@
 export async function eventually<T>(
   ask: () => Promise<T> | T,
   holds: (answer: T) => boolean,
-  withinMs = 60_000,
+  withinMs = 120_000,
 ): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {
