@@ -26,6 +26,7 @@ describe('npm start', () => {
   let dataDir: string;
   let port: number;
   let starter: Start;
+  const started: Start[] = [];
   let token: string;
 
   beforeAll(async () => {
@@ -36,9 +37,10 @@ describe('npm start', () => {
   });
 
   afterAll(async () => {
-    if (starter.process.exitCode === null && starter.process.signalCode === null) {
-      starter.process.kill('SIGINT');
-      await starter.ended;
+    for (const { process: child, ended } of started) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGINT');
+      await ended;
     }
     fs.rmSync(dataDir, { recursive: true, force: true });
   });
@@ -144,7 +146,9 @@ describe('npm start', () => {
     }
     // Not 'close': what a killed starter leaves running holds its output open.
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-    return { process: child, output: () => output, ended };
+    const begun = { process: child, output: () => output, ended };
+    started.push(begun);
+    return begun;
   }
 
   async function isUp({ process: child, output }: Start): Promise<void> {

@@ -57,6 +57,7 @@ export class EventBodies {
   private readonly log = new Logger('webhook events');
   private readonly pool: pg.Pool;
   private readonly texts = new LRUCache<number, Buffer>({ max: TEXTS_KEPT, ttl: TEXT_KEPT_MS });
+  private readonly preparing = new Map<number, Promise<void>>();
   /** Read from the log a moment ago, and not rendered yet. */
   private readonly fresh = new LRUCache<string, StoredEvent>({ max: FRESH_KEPT });
 
@@ -74,8 +75,24 @@ export class EventBodies {
     this.fresh.set(eventId, event);
   }
 
+  /** Begins with what is asked for in a moment, when its lane has been claimed and read. */
+  prepare(refs: EventRef[]): void {
+    const prepared = this.textsOf(refs)
+      .then(
+        () => undefined,
+        // Whoever asks for them meets it again.
+        (error: unknown) => this.log.debug(messageOf(error)),
+      )
+      .finally(() => {
+        for (const { seq } of refs) this.preparing.delete(seq);
+      });
+    for (const { seq } of refs) this.preparing.set(seq, prepared);
+  }
+
   /** Envelopes by `seq`, as UTF-8 JSON; one for each that is asked for. */
   async textsOf(refs: EventRef[]): Promise<Map<number, Body>> {
+    const prepared = new Set(refs.flatMap(({ seq }) => this.preparing.get(seq) ?? []));
+    if (prepared.size > 0) await Promise.all(prepared);
     const found = new Map<number, Body>();
     const unread = new Map<number, EventRef>();
     let planned = 0;

@@ -29,6 +29,8 @@ import { WorkHints } from './work-hints.service.js';
 
 const SUBSCRIPTION = 'webhooks';
 const BATCH = 500;
+/** Bodies of so few deliveries are made before somebody asks for them. */
+const PREPARED = 8;
 const LEADER_LOCK = 727_001;
 const LEADER_POLL_MS = 1_000;
 const BACK_OFF_MS = { first: 500, longest: 30_000 };
@@ -50,6 +52,9 @@ type PlannedEvent = { eventId: string; type: PublicEventType; stored: StoredEven
 type PlannedDelivery = { subscriptionId: number; event: number; payloadFormat: PayloadFormat };
 
 type Planned = { events: PlannedEvent[]; deliveries: PlannedDelivery[] };
+
+/** Of the events first. */
+type Saved = Planned & { ids: number[] };
 
 const IDS = {
   name: 'webhook_ids',
@@ -217,20 +222,33 @@ export class FanOut {
   private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
     const planned = await this.planned(from, events, to);
     for (const { eventId, stored } of planned.events) this.bodies.remember(eventId, stored);
+    if (planned.deliveries.length <= PREPARED && this.worker.isAlone) this.prepare(planned);
     this.announce(planned);
     return to;
   }
 
-  private async planned(from: Position, events: StoredEvent[], to: Position): Promise<Planned> {
+  /** A single event is waited for by somebody: its body is made while its lane is being claimed. */
+  private prepare({ events, deliveries, ids }: Saved): void {
+    const wanted = new Set(deliveries.map(({ event }) => event));
+    const refs = events.flatMap(({ eventId, stored }, index) => {
+      const seq = ids[index];
+      if (seq === undefined || !wanted.has(index)) return [];
+      const { accountId } = stored.meta;
+      return [{ seq, eventId, accountId, customerId: customerOf(stored) }];
+    });
+    if (refs.length > 0) this.bodies.prepare(refs);
+  }
+
+  private async planned(from: Position, events: StoredEvent[], to: Position): Promise<Saved> {
     const work = async () => {
       const planned = await this.plan(events);
-      await this.metrics.statement(
+      const ids = await this.metrics.statement(
         'plan',
         () => this.save(from, to, planned),
         () => planned.deliveries.length,
       );
       for (const { stored } of planned.events) this.metrics.planned(stored.meta.recordedAt);
-      return planned;
+      return { ...planned, ids };
     };
     // The position alone moves often, past what is not for us.
     if (events.length === 0) return work();
@@ -287,12 +305,14 @@ export class FanOut {
     return byAccount;
   }
 
-  private async save(from: Position, to: Position, planned: Planned): Promise<void> {
+  /** @returns the ids of the events, and after them those of the deliveries */
+  private async save(from: Position, to: Position, planned: Planned): Promise<number[]> {
     const ids = await this.ids(planned.events.length + planned.deliveries.length);
     const moved = await withPartitions(this.pool, () =>
       this.pool.query({ ...PLAN, values: planArguments(from, to, planned, ids) }),
     );
     if (moved.rowCount !== 1) throw new OvertakenError('another process has moved the checkpoint');
+    return ids;
   }
 
   /**
