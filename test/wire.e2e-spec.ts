@@ -1,26 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { request as httpRequest } from 'node:http';
+import type { Failure, Problem } from './support/contract.js';
 import { testDatabase, testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { startProgram } from './support/program.js';
-import { exchange } from './support/raw.js';
+import { exchange, rawGet } from './support/raw.js';
 import { Client, startService, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
-
-type Failure = {
-  error: string;
-  code: string;
-  errors?: Record<string, string[]>;
-  documentation_url: string;
-  request_id: string;
-};
-type Problem = Failure & {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance: string;
-};
 
 let service: Service;
 let store: Client;
@@ -33,38 +18,19 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** The bytes as they came, which fetch would unpack. */
-function raw(path: string, headers: Record<string, string>) {
-  return new Promise<{
-    status: number;
-    headers: Record<string, string | string[] | undefined>;
-    body: Buffer;
-  }>((resolve, reject) => {
-    const sent = httpRequest(service.baseUrl + path, { headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: Buffer.concat(chunks),
-        }),
-      );
-    });
-    sent.on('error', reject);
-    sent.end();
-  });
-}
-
 describe('compression', () => {
   it('is not worth it for little', async () => {
-    const { headers } = await raw('/health/live', { 'accept-encoding': 'gzip, br' });
+    const { headers } = await rawGet(`${service.baseUrl}/health/live`, {
+      'accept-encoding': 'gzip, br',
+    });
     expect(headers['content-encoding']).toBeUndefined();
     expect(headers['content-length']).toBe('15');
   });
 
   it('is there for the docs', async () => {
-    const { headers } = await raw('/docs/swagger-ui-bundle.js', { 'accept-encoding': 'br' });
+    const { headers } = await rawGet(`${service.baseUrl}/docs/swagger-ui-bundle.js`, {
+      'accept-encoding': 'br',
+    });
     expect(headers['content-encoding']).toBe('br');
   });
 });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { request as httpRequest, STATUS_CODES, type IncomingHttpHeaders } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { atTime } from '../support/clock.js';
 import {
@@ -7,17 +7,11 @@ import {
   useService,
   type ContractClient,
   type Failure,
+  type Problem,
 } from '../support/contract.js';
+import { rawGet } from '../support/raw.js';
 import type { Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
-
-type Problem = Failure & {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance: string;
-};
 
 const ORIGIN = 'https://till.example';
 const PROBLEM = 'application/problem+json';
@@ -43,19 +37,8 @@ beforeAll(async () => {
 const get = <T>(path: string, headers: Record<string, string>, client = store) =>
   client.send<T>('GET', path, undefined, headers);
 
-/** The bytes as they came, which fetch would unpack, and without the headers that fetch adds. */
-function rawCards(given: Record<string, string>) {
-  return new Promise<{ headers: IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
-    const headers = { authorization: `Bearer ${store.token}`, ...given };
-    const sent = httpRequest(store.baseUrl + cards, { headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
-    });
-    sent.on('error', reject);
-    sent.end();
-  });
-}
+const rawCards = (headers: Record<string, string>) =>
+  rawGet(store.baseUrl + cards, { authorization: `Bearer ${store.token}`, ...headers });
 
 /** Failures from each layer that answers. */
 async function failures(headers: Record<string, string>): Promise<Answer<Problem>[]> {

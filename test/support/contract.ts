@@ -12,6 +12,15 @@ export type Failure = {
   request_id: string;
 };
 
+/** The same as RFC 9457 says it. */
+export type Problem = Failure & {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+};
+
 type Request = { method: string; path: string };
 type Check = (request: Request, answer: Answer) => void;
 

@@ -1,4 +1,21 @@
+import { request, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
+
+type RawAnswer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
+
+/** The bytes as they came, which fetch would unpack, and without the headers that fetch adds. */
+export function rawGet(url: string, headers: Record<string, string>): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { headers }, (response) => {
+      const { statusCode: status = 0, headers: answered } = response;
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ status, headers: answered, body: Buffer.concat(chunks) }));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
 
 /** What a server says to bytes that no well-behaved client would send, until it closes or `enough`. */
 export function exchange(

@@ -19,7 +19,7 @@ import {
   type Release,
   type Target,
 } from './delivery-queue.service.js';
-import { EventBodies, TEXT_KEPT_MS, type Body } from './event-bodies.service.js';
+import { EventBodies, TEXT_KEPT_MS, type Body, type EventRef } from './event-bodies.service.js';
 import { bodyOf } from './public-events.js';
 import { WebhookClient, type Attempt, type Attempted } from './webhook.client.js';
 import {
@@ -419,14 +419,7 @@ export class DeliveryWorker {
       else fresh.push(delivery);
     }
     const now = performance.now();
-    const texts = await this.bodies.textsOf(
-      fresh.map(({ eventSeq: seq, eventId, accountId, customerId }) => ({
-        seq,
-        eventId,
-        accountId,
-        customerId,
-      })),
-    );
+    const texts = await this.bodies.textsOf(fresh.map(eventOf));
     const byLane = new Map<Owned, Known[]>();
     for (const delivery of fresh) {
       const owned = this.lanes.get(delivery.subscriptionId);
@@ -525,9 +518,8 @@ export class DeliveryWorker {
     let { body } = delivery;
     if (performance.now() - delivery.readAt > TEXT_KEPT_MS) {
       // The person may have been erased while it waited.
-      const { eventSeq: seq, eventId, accountId, customerId } = delivery;
-      const texts = await this.bodies.textsOf([{ seq, eventId, accountId, customerId }]);
-      body = texts.get(seq) ?? 'unknown';
+      const texts = await this.bodies.textsOf([eventOf(delivery)]);
+      body = texts.get(delivery.eventSeq) ?? 'unknown';
     }
     const { target } = owned;
     if (body === 'unknown' || !target) return undefined;
@@ -787,6 +779,10 @@ function hold({ held, heldManual }: Owned, { id, manual, redeliveryId }: Deliver
 function unhold({ held, heldManual }: Owned, { id, manual, redeliveryId }: Delivery): void {
   if (manual) heldManual.delete(redeliveryId);
   else held.delete(id);
+}
+
+function eventOf({ eventSeq: seq, eventId, accountId, customerId }: Delivery): EventRef {
+  return { seq, eventId, accountId, customerId };
 }
 
 /** For the log. */
