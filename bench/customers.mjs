@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { Refusal } from '../scripts/processes.mjs';
-import { CustomersService } from '../dist/libs/customers/src/customers.service.js';
+import { CustomersService } from '../dist/libs/loyalty/customers/src/customers.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { ms, spread, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';

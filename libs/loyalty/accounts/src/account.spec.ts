@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../test/support/given.js';
+import { given } from '../../../../test/support/given.js';
 import { account, createAccount, localeOf, timeZoneOf, updateAccount } from './account.js';
 import type { AccountEvent } from './account.events.js';
 

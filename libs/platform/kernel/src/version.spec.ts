@@ -3,6 +3,6 @@ import { readFileSync } from 'node:fs';
 import { VERSION } from './version.js';
 
 it('the version is that of the package', () => {
-  const file = new URL('../../../package.json', import.meta.url);
+  const file = new URL('../../../../package.json', import.meta.url);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ version: VERSION });
 });

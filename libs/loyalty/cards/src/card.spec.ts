@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/given.js';
 import { archiveCard, card, createCard, unarchiveCard, updateCard } from './card.js';
 import { cardAttributes, createCardDto, updateCardDto } from './card.dto.js';
 import type { CardEvent } from './card.events.js';

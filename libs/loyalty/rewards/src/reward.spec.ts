@@ -1,6 +1,6 @@
 import { describe, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../test/support/given.js';
+import { given } from '../../../../test/support/given.js';
 import { createReward, deleteReward, reward, updateReward } from './reward.js';
 import type { RewardEvent } from './reward.events.js';
 

@@ -5,8 +5,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { setImmediate as immediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { readConfig } from '#kernel/config.js';
-import { eventually } from '../../../test/support/eventually.js';
-import { NameServer, type Zone } from '../../../test/support/name-server.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { NameServer, type Zone } from '../../../../test/support/name-server.js';
 import { addressesInHosts, NameLookup } from './name-lookup.client.js';
 import { inTurns, WebhookClient, type Attempt } from './webhook.client.js';
 
