@@ -13,7 +13,10 @@ const LADDER = [
   'loyalty/posters',
   'loyalty/accounts',
   'outbound/messages',
-  'outbound/webhooks',
+  'outbound/sending',
+  'outbound/public-events',
+  'outbound/subscriptions',
+  'outbound/dispatch',
 ];
 const LIB = '^libs/.+/src/';
 const EVENTS = '[.]events[.]ts$';

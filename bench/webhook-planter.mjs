@@ -8,8 +8,8 @@ import { AddMember } from '../dist/libs/identity/src/identity.commands.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
 import { StampCustomerCard } from '../dist/libs/loyalty/stamping/src/customer-card.commands.js';
 import { poolOf } from '../dist/libs/platform/database/src/data-source.js';
-import { EventBodies } from '../dist/libs/outbound/webhooks/src/event-bodies.service.js';
-import { FanOut } from '../dist/libs/outbound/webhooks/src/fan-out.subscription.js';
+import { EventBodies } from '../dist/libs/outbound/public-events/src/event-bodies.service.js';
+import { FanOut } from '../dist/libs/outbound/dispatch/src/fan-out.subscription.js';
 import { ApiModule } from '../dist/apps/api/src/api.module.js';
 import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NameLookup } from '#webhooks/name-lookup.client.js';
+import { NameLookup } from '#sending/name-lookup.client.js';
 import { useService } from './support/contract.js';
 import { testEnvironment } from './support/database.js';
 import { Shops } from './support/fuzz/shops.js';

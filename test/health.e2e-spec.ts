@@ -5,7 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
 import { listenForHealth } from '../apps/dispatcher/src/health-listener.js';
 import { Readiness } from '#http/readiness.js';
-import { WebhookDispatch } from '#webhooks/webhook-dispatch.service.js';
+import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import {
   testConfig,
   testDatabase,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { DeliveryPlans } from '#webhooks/delivery-plans.service.js';
+import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from './support/eventually.js';
 import type { Program } from './support/program.js';
 import type { Receiver } from './support/receiver.js';

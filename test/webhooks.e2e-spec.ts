@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
-import type { WebhookSubscriptionJson } from '#webhooks/webhook-subscription.dto.js';
+import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
 import { eventually } from './support/eventually.js';
 import { isSigned, type Receiver } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';

@@ -6,7 +6,7 @@ import { poolOf } from '#database/data-source.js';
 import { CreateToken, LimitToken } from '#identity/identity.commands.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
-import type { WebhookSubscriptionSecretJson } from '#webhooks/webhook-subscription.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
 import {
   expectFailure,
   expectRefused,

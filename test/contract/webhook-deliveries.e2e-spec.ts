@@ -2,10 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type {
   DeliveryDetailJson,
   DeliveryJson,
-  EnvelopeJson,
   ReplayJson,
-} from '#webhooks/webhook-delivery.dto.js';
-import type { WebhookSubscriptionSecretJson } from '#webhooks/webhook-subscription.dto.js';
+} from '#subscriptions/webhook-delivery.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
 import {
   expectFailure,
   expectRefused,
@@ -18,6 +17,7 @@ import { isSigned, Receiver, type Reply } from '../support/receiver.js';
 import type { Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { startDispatcher } from '../support/webhooks.js';
+import { type EnvelopeJson } from '#public-events/event-feed.dto.js';
 
 const INSECURE = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' };
 const NOWHERE = 'http://127.0.0.1:9/';

@@ -4,9 +4,8 @@ import type {
   WebhookSubscriptionJson,
   WebhookSubscriptionSecretJson,
   WebhookTestJson,
-} from '#webhooks/webhook-subscription.dto.js';
-import { NameLookup } from '#webhooks/name-lookup.client.js';
-import { PUBLIC_EVENTS } from '#webhooks/webhook-subscription.js';
+} from '#subscriptions/webhook-subscription.dto.js';
+import { NameLookup } from '#sending/name-lookup.client.js';
 import {
   expectFailure,
   expectRefused,
@@ -18,6 +17,7 @@ import { isSigned, Receiver, type Reply } from '../support/receiver.js';
 import type { Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { startDispatcher } from '../support/webhooks.js';
+import { PUBLIC_EVENTS } from '#public-events/public-event.js';
 
 const TARGET = 'https://receiver.example/hooks';
 

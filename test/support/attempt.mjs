@@ -1,6 +1,6 @@
 import { readConfig } from '#kernel/config.js';
-import { NameLookup } from '#webhooks/name-lookup.client.js';
-import { WebhookClient } from '#webhooks/webhook.client.js';
+import { NameLookup } from '#sending/name-lookup.client.js';
+import { WebhookClient } from '#sending/webhook.client.js';
 
 /** One attempt in a process of its own, because Node.js reads NODE_EXTRA_CA_CERTS only at its start. */
 const client = new WebhookClient(readConfig(process.env), new NameLookup());

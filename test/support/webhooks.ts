@@ -1,5 +1,5 @@
 import { afterEach, expect } from '@jest/globals';
-import type { WebhookSubscriptionSecretJson } from '#webhooks/webhook-subscription.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
 import { testEnvironment } from './database.js';
 import { eventually } from './eventually.js';
 import { startProgram, type Program } from './program.js';

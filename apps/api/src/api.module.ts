@@ -18,7 +18,7 @@ import { CustomersModule } from '#customers/customers.module.js';
 import { LocationsModule } from '#locations/locations.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
-import { WebhooksModule } from '#webhooks/webhooks.module.js';
+import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 
 @Module({})
 export class ApiModule {
@@ -37,7 +37,7 @@ export class ApiModule {
         CustomersModule,
         LocationsModule,
         PostersModule,
-        WebhooksModule,
+        SubscriptionsModule,
       ],
       controllers: [HealthController, StatusController],
       providers: [

@@ -8,7 +8,7 @@ import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { Rows } from '#event-store/rows.js';
 import { Readiness } from '#http/readiness.js';
 import { MessagesModule } from '#messages/messages.module.js';
-import { WebhookDispatchModule } from '#webhooks/webhook-dispatch.module.js';
+import { DispatchModule } from '#dispatch/dispatch.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -20,7 +20,7 @@ export class DispatcherModule {
         DatabaseModule.forRoot(config, 'dispatcher'),
         EventStoreModule,
         MessagesModule,
-        WebhookDispatchModule,
+        DispatchModule,
       ],
       providers: [
         Readiness,

@@ -11,7 +11,7 @@ import { Readiness } from '#http/readiness.js';
 import { portOf } from '#http/side-listener.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
-import { WebhookDispatch } from '#webhooks/webhook-dispatch.service.js';
+import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from './health-listener.js';
 

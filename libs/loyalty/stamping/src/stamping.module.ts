@@ -1,15 +1,14 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { customerCardHandlers } from './customer-card.commands.js';
+import { CustomerCardReadsModule } from './customer-card-reads.module.js';
 import { CustomerCardsController } from './customer-cards.controller.js';
-import { CustomerCardsService } from './customer-cards.service.js';
 import { ReceiptsService } from './receipts.service.js';
-import { TemplatesService } from './templates.service.js';
 
 @Module({
-  imports: [CqrsModule],
+  imports: [CqrsModule, CustomerCardReadsModule],
   controllers: [CustomerCardsController],
-  providers: [CustomerCardsService, ReceiptsService, TemplatesService, ...customerCardHandlers],
-  exports: [CustomerCardsService, TemplatesService],
+  providers: [ReceiptsService, ...customerCardHandlers],
+  exports: [CustomerCardReadsModule],
 })
 export class StampingModule {}

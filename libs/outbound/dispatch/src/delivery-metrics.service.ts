@@ -1,0 +1,224 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Pace } from './delivery-lane.js';
+import { type Next } from '#subscriptions/webhook-delivery.js';
+import { attemptResult, isSuccess, type Outcome } from '#sending/outcome.js';
+
+const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const LATE = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
+const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+const CONNECTED = 'undici:client:connected';
+
+export type Statement = 'claim' | 'take' | 'record' | 'plan';
+
+type Attempt = { manual: boolean; tries: number; createdAt: Date; dueAt: Date };
+
+/** What becomes of webhooks. By kinds alone: subscriptions and stores have no end. */
+@Injectable()
+export class DeliveryMetrics implements OnApplicationShutdown {
+  private readonly lag: Histogram<'pace'>;
+  private readonly attempts: Histogram<'result' | 'kind'>;
+  private readonly latency: Histogram;
+  private readonly planning: Histogram;
+  private readonly retries: Counter<'attempt'>;
+  private readonly finished: Counter<'status' | 'reason'>;
+  private readonly ended: Counter<'reason'>;
+  private readonly lanes: Counter<'change'>;
+  private readonly connections: Counter;
+  private readonly seconds: Histogram<'statement'>;
+  private readonly sizes: Histogram<'statement'>;
+  private readonly onConnected = () => this.connections.inc();
+
+  constructor(private readonly registry: Registry) {
+    const registers = [registry];
+    this.lag = new Histogram({
+      name: 'inkpad_webhook_schedule_lag_seconds',
+      help: 'How much later than planned an attempt begins',
+      labelNames: ['pace'],
+      buckets: LATE,
+      registers,
+    });
+    this.attempts = new Histogram({
+      name: 'inkpad_webhook_attempt_seconds',
+      help: 'Time of attempts by result: the class of the status, or what went wrong',
+      labelNames: ['result', 'kind'],
+      buckets: QUICK,
+      registers,
+    });
+    this.latency = new Histogram({
+      name: 'inkpad_webhook_delivery_seconds',
+      help: 'From the planning of a delivery to its 2xx',
+      buckets: LATE,
+      registers,
+    });
+    this.planning = new Histogram({
+      name: 'inkpad_webhook_planning_seconds',
+      help: 'From the recording of an event to the planning of its deliveries',
+      buckets: LATE,
+      registers,
+    });
+    this.retries = new Counter({
+      name: 'inkpad_webhook_retries_total',
+      help: 'Scheduled attempts after the first, by their number',
+      labelNames: ['attempt'],
+      registers,
+    });
+    this.finished = new Counter({
+      name: 'inkpad_webhook_deliveries_total',
+      help: 'Deliveries that are over, by how and why',
+      labelNames: ['status', 'reason'],
+      registers,
+    });
+    this.ended = new Counter({
+      name: 'inkpad_webhook_subscriptions_ended_total',
+      help: 'Subscriptions disabled (failing, blocked_address) or deleted (gone) by the dispatcher',
+      labelNames: ['reason'],
+      registers,
+    });
+    this.lanes = new Counter({
+      name: 'inkpad_webhook_lanes_total',
+      help: 'Lanes claimed, of these taken over from a dispatcher that died, and lost to another one',
+      labelNames: ['change'],
+      registers,
+    });
+    this.connections = new Counter({
+      name: 'inkpad_webhook_connections_opened_total',
+      help: 'Connections to receivers; attempts beyond these went out on one that was open',
+      registers,
+    });
+    this.seconds = new Histogram({
+      name: 'inkpad_webhook_statement_seconds',
+      help: 'Time of what dispatchers ask of the database again and again',
+      labelNames: ['statement'],
+      buckets: QUICK,
+      registers,
+    });
+    this.sizes = new Histogram({
+      name: 'inkpad_webhook_statement_size',
+      help: 'Lanes claimed, deliveries taken, attempts recorded and deliveries planned in one statement',
+      labelNames: ['statement'],
+      buckets: SIZES,
+      registers,
+    });
+    subscribe(CONNECTED, this.onConnected);
+  }
+
+  onApplicationShutdown(): void {
+    unsubscribe(CONNECTED, this.onConnected);
+  }
+
+  /** What the worker holds, looked at when somebody asks. */
+  watch(held: {
+    lanes: () => Record<Pace, number>;
+    inFlight: () => Record<Pace, number>;
+    known: () => number;
+    unrecorded: () => number;
+  }): void {
+    const byPace = (name: string, help: string, values: () => Record<Pace, number>) =>
+      this.registry.registerMetric(
+        new Gauge({
+          name,
+          help,
+          labelNames: ['pace'],
+          registers: [],
+          collect() {
+            for (const [pace, value] of Object.entries(values())) this.set({ pace }, value);
+          },
+        }),
+      );
+    byPace('inkpad_webhook_lanes_owned', 'Subscriptions that this process sends for', held.lanes);
+    byPace('inkpad_webhook_attempts_in_flight', 'Attempts under way', held.inFlight);
+    const inAll = (name: string, help: string, value: () => number) =>
+      this.registry.registerMetric(
+        new Gauge({
+          name,
+          help,
+          registers: [],
+          collect() {
+            this.set(value());
+          },
+        }),
+      );
+    inAll(
+      'inkpad_webhook_deliveries_known',
+      'Deliveries in memory that wait for their turn',
+      held.known,
+    );
+    inAll(
+      'inkpad_webhook_attempts_unrecorded',
+      'Attempts made and not yet recorded',
+      held.unrecorded,
+    );
+  }
+
+  async statement<R>(
+    statement: Statement,
+    work: () => Promise<R>,
+    size: (answer: R) => number,
+  ): Promise<R> {
+    const begun = performance.now();
+    const answer = await work();
+    this.seconds.observe({ statement }, (performance.now() - begun) / 1000);
+    const count = size(answer);
+    if (count > 0) this.sizes.observe({ statement }, count);
+    return answer;
+  }
+
+  planned(recordedAt: string): void {
+    this.planning.observe(secondsSince(new Date(recordedAt)));
+  }
+
+  claimed(lanes: number, takenOver: number): void {
+    this.lanes.inc({ change: 'claimed' }, lanes);
+    this.lanes.inc({ change: 'taken_over' }, takenOver);
+  }
+
+  lostLane(): void {
+    this.lanes.inc({ change: 'lost' });
+  }
+
+  begins({ manual, tries, dueAt }: Attempt, pace: Pace): void {
+    this.lag.observe({ pace }, secondsSince(dueAt));
+    if (!manual && tries > 0) this.retries.inc({ attempt: String(tries + 1) });
+  }
+
+  made({ manual, createdAt }: Attempt, outcome: Outcome, milliseconds: number): void {
+    const kind = manual ? 'manual' : 'scheduled';
+    this.attempts.observe({ result: attemptResult(outcome), kind }, milliseconds / 1000);
+    if (isSuccess(outcome) && !manual) this.latency.observe(secondsSince(createdAt));
+  }
+
+  /** Once what follows from an attempt is recorded. */
+  followed({ manual }: Attempt, outcome: Outcome, { delivery, subscription }: Next): void {
+    if (!subscription.kept) this.subscriptionEnded('gone');
+    else if ('disabled' in subscription) this.subscriptionEnded(subscription.disabled);
+    if (manual || delivery.status === 'pending') return;
+    this.over(delivery.status, reasonOf(outcome, delivery.status, subscription));
+  }
+
+  /** Without an attempt: too old, or their subscription was disabled or deleted. */
+  gaveUp(deliveries: number): void {
+    this.over('failed', 'given_up', deliveries);
+  }
+
+  subscriptionEnded(reason: 'failing' | 'blocked_address' | 'gone', count = 1): void {
+    this.ended.inc({ reason }, count);
+  }
+
+  private over(status: string, reason: string, count = 1): void {
+    this.finished.inc({ status, reason }, count);
+  }
+}
+
+function reasonOf(outcome: Outcome, status: string, subscription: Next['subscription']): string {
+  if (status === 'delivered') return 'answered';
+  if (outcome.kind === 'erased') return 'erased';
+  if (!subscription.kept) return 'gone';
+  return 'disabled' in subscription ? subscription.disabled : 'attempts_used_up';
+}
+
+/** Clocks may disagree by a little. */
+function secondsSince(at: Date): number {
+  return Math.max(0, (Date.now() - at.getTime()) / 1000);
+}

@@ -1,0 +1,32 @@
+import { Module } from '@nestjs/common';
+import { Pulse } from '#kernel/pulse.js';
+import { MessagesModule } from '#messages/messages.module.js';
+import { PublicEventsModule } from '#public-events/public-events.module.js';
+import { SendingModule } from '#sending/sending.module.js';
+import { DeliveryPlansModule } from '#subscriptions/delivery-plans.module.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { DeliveryQueue } from './delivery-queue.service.js';
+import { DeliveryWorker } from './delivery-worker.service.js';
+import { DispatchGauges } from './dispatch-gauges.service.js';
+import { FailingNotices } from './failing-notices.service.js';
+import { FanOut } from './fan-out.subscription.js';
+import { Upkeep } from './upkeep.service.js';
+import { WebhookDispatch } from './webhook-dispatch.service.js';
+
+/** The dispatcher's part of webhooks. */
+@Module({
+  imports: [DeliveryPlansModule, MessagesModule, PublicEventsModule, SendingModule],
+  providers: [
+    DeliveryMetrics,
+    DeliveryQueue,
+    DeliveryWorker,
+    DispatchGauges,
+    FailingNotices,
+    FanOut,
+    { provide: Pulse, useFactory: () => new Pulse() },
+    Upkeep,
+    WebhookDispatch,
+  ],
+  exports: [WebhookDispatch],
+})
+export class DispatchModule {}

@@ -1,0 +1,388 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { Pulse } from '#kernel/pulse.js';
+import { publicEventId } from '#kernel/public-id.js';
+import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
+import { isDatabaseAway } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+import { checkpointOf } from '#event-store/checkpoint.js';
+import {
+  BEGINNING,
+  EventStore,
+  type Position,
+  type StoredEvent,
+} from '#event-store/event-store.js';
+import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { DeliveryWorker } from './delivery-worker.service.js';
+import { EventBodies } from '#public-events/event-bodies.service.js';
+import { publicTypeOf } from '#public-events/public-events.js';
+import { Upkeep } from './upkeep.service.js';
+import { withPartitions } from '#public-events/webhook-partitions.service.js';
+import { wants } from '#subscriptions/webhook-subscription.js';
+import { WorkHints } from '#subscriptions/work-hints.service.js';
+import { type PayloadFormat, type PublicEventType } from '#public-events/public-event.js';
+
+const SUBSCRIPTION = 'webhooks';
+const BATCH = 500;
+/** Bodies of so few deliveries are made before somebody asks for them. */
+const PREPARED = 8;
+const LEADER_LOCK = 727_001;
+const LEADER_POLL_MS = 1_000;
+const BACK_OFF_MS = { first: 500, longest: 30_000 };
+/** A leader whose machine vanished is noticed by the server after about ten seconds. */
+const NOTICE_LOSS =
+  '-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
+
+type Listener = {
+  id: number;
+  account_id: number;
+  events: string[];
+  payload_format: PayloadFormat;
+  active_from: string;
+};
+
+type PlannedEvent = { eventId: string; type: PublicEventType; stored: StoredEvent };
+
+/** `event` is its place among the events of the batch. */
+type PlannedDelivery = { subscriptionId: number; event: number; payloadFormat: PayloadFormat };
+
+type Planned = { events: PlannedEvent[]; deliveries: PlannedDelivery[] };
+
+/** Of the events first. */
+type Saved = Planned & { ids: number[] };
+
+const IDS = {
+  name: 'webhook_ids',
+  text: 'select array(select webhook_next_id() from generate_series(1, $1::int)) as ids',
+};
+
+/**
+ * One statement is one transaction. Everything hangs on `moved`: whoever loses waits there for the
+ * winner's commit, and then writes nothing.
+ */
+const PLAN = {
+  name: 'webhook_plan',
+  text: `
+    with moved as (
+      insert into es.checkpoints as c (subscription, position)
+      select $1, $3 where $4::boolean or exists (select from es.checkpoints where subscription = $1)
+      on conflict (subscription) do update set position = excluded.position, updated_at = now()
+      where c.position = $2
+      returning 1
+    ), events as (
+      insert into webhook_events
+        (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
+      select * from unnest($5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
+                           $11::bigint[], $12::timestamptz[])
+      where exists (select from moved)
+    ), deliveries as (
+      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, next_attempt_at, created_at)
+      select x.*, clock_timestamp(), clock_timestamp()
+      from unnest($13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[], $18::bigint[],
+                  $19::text[], $20::text[]) as x
+      where exists (select from moved)
+    ), lanes as (
+      insert into webhook_lanes as l (subscription_id, due_at)
+      select id, now() from unnest($21::bigint[]) as x (id) where exists (select from moved)
+      order by id
+      on conflict (subscription_id) do update set planned = l.planned + 1,
+        due_at = case when l.owner is null then least(l.due_at, now()) else l.due_at end
+    )
+    select from moved`,
+};
+
+/** Another process has moved the checkpoint: what was prepared here is already done there. */
+class OvertakenError extends Error {}
+
+/**
+ * Turns the log into deliveries, each exactly once: events and checkpoint move in one transaction that
+ * compares the checkpoint first. One process does it at a time; the lock only spares the others work,
+ * the comparison is what makes it safe.
+ */
+@Injectable()
+export class FanOut {
+  private readonly log = new Logger('webhook fan-out');
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    private readonly store: EventStore,
+    private readonly bodies: EventBodies,
+    private readonly worker: DeliveryWorker,
+    private readonly hints: WorkHints,
+    private readonly upkeep: Upkeep,
+    private readonly metrics: DeliveryMetrics,
+    private readonly pulse: Pulse,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /** Until the signal aborts, whatever happens to the database. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (let away = false; !signal.aborted;) {
+      try {
+        await this.stand(signal);
+        away = false;
+      } catch (error) {
+        if (!away) this.log.warn(`leadership cannot be asked for: ${messageOf(error)}`);
+        away = true;
+      }
+      await pause(LEADER_POLL_MS, signal);
+    }
+  }
+
+  /** Asks for the lock until it is given, and leads until the connection that holds it is lost. */
+  private async stand(signal: AbortSignal): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.config.databaseUrl,
+      application_name: 'inkpad webhook fan-out',
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+      options: NOTICE_LOSS,
+    });
+    const lost = new AbortController();
+    client.on('error', (error) => {
+      this.log.warn(`leadership is lost: ${error.message}`);
+      lost.abort();
+    });
+    client.on('end', () => lost.abort());
+    const connected = AbortSignal.any([signal, lost.signal]);
+    try {
+      await client.connect();
+      while (!connected.aborted) {
+        const { rows } = await client.query<{ leads: boolean }>(
+          'select pg_try_advisory_lock($1) as leads',
+          [LEADER_LOCK],
+        );
+        if (rows[0]?.leads) await this.lead(connected);
+        else await pause(LEADER_POLL_MS, connected);
+      }
+    } finally {
+      await client.end().catch((error: unknown) => this.log.debug(messageOf(error)));
+    }
+  }
+
+  private async lead(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.follow(signal), this.upkeep.run(signal)]);
+  }
+
+  private async follow(signal: AbortSignal): Promise<void> {
+    this.log.log('follows the log');
+    for (let backOff = BACK_OFF_MS.first; !signal.aborted;) {
+      try {
+        const after = await checkpointOf(this.pool, SUBSCRIPTION);
+        let position = after;
+        await this.store.subscribe({
+          after,
+          batch: BATCH,
+          signal,
+          onEvents: async (events, to) => {
+            position = await this.pulse.during(() => this.advance(position, events, to));
+            backOff = BACK_OFF_MS.first;
+          },
+        });
+      } catch (error) {
+        if (error instanceof OvertakenError) continue;
+        const message = `${messageOf(error)}; tried again in ${backOff} ms`;
+        if (isDatabaseAway(error)) this.log.warn(message);
+        else this.log.error(message, stackOf(error));
+        await pause(backOff, signal);
+        backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
+      }
+    }
+  }
+
+  /** One event that fails must hold up only what comes after it, and its id must be known. */
+  private async advance(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
+    try {
+      return await this.planBatch(from, events, to);
+    } catch (error) {
+      if (error instanceof OvertakenError || isDatabaseAway(error)) throw error;
+      this.log.warn(`a batch of ${events.length} events goes one by one: ${messageOf(error)}`);
+    }
+    let position = from;
+    for (const event of events) {
+      try {
+        position = await this.planBatch(position, [event], event.position);
+      } catch (cause) {
+        if (cause instanceof OvertakenError || isDatabaseAway(cause)) throw cause;
+        throw new Error(`event ${event.id} holds up all webhooks: ${messageOf(cause)}`, { cause });
+      }
+    }
+    return position;
+  }
+
+  private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
+    const planned = await this.planned(from, events, to);
+    for (const { eventId, stored } of planned.events) this.bodies.remember(eventId, stored);
+    if (planned.deliveries.length <= PREPARED && this.worker.isAlone) this.prepare(planned);
+    this.announce(planned);
+    return to;
+  }
+
+  /** A single event is waited for by somebody: its body is made while its lane is being claimed. */
+  private prepare({ events, deliveries, ids }: Saved): void {
+    const wanted = new Set(deliveries.map(({ event }) => event));
+    const refs = events.flatMap(({ eventId, stored }, index) => {
+      const seq = ids[index];
+      if (seq === undefined || !wanted.has(index)) return [];
+      const { accountId } = stored.meta;
+      return [{ seq, eventId, accountId, customerId: customerOf(stored) }];
+    });
+    if (refs.length > 0) this.bodies.prepare(refs);
+  }
+
+  private async planned(from: Position, events: StoredEvent[], to: Position): Promise<Saved> {
+    const work = async () => {
+      const planned = await this.plan(events);
+      const ids = await this.metrics.statement(
+        'plan',
+        () => this.save(from, to, planned),
+        () => planned.deliveries.length,
+      );
+      for (const { stored } of planned.events) this.metrics.planned(stored.meta.recordedAt);
+      return { ...planned, ids };
+    };
+    // The position alone moves often, past what is not for us.
+    if (events.length === 0) return work();
+    const about = { 'inkpad.events': events.length };
+    return traced('webhook fan-out', about, work, { within: ROOT_CONTEXT });
+  }
+
+  private announce({ deliveries }: Planned): void {
+    const lanes = new Set(deliveries.map(({ subscriptionId }) => subscriptionId));
+    if (lanes.size === 0) return;
+    this.worker.wake(lanes);
+    if (!this.worker.isAlone) this.hints.wake();
+  }
+
+  /** Bodies are not rendered here: one store's flood would hold up the planning of all others. */
+  private async plan(events: StoredEvent[]): Promise<Planned> {
+    const listeners = await this.listeners(events);
+    const planned: Planned = { events: [], deliveries: [] };
+    for (const stored of events) {
+      const type = publicTypeOf(stored.type);
+      if (!type) continue;
+      const eventId = publicEventId(stored.id);
+      const index = planned.events.push({ eventId, type, stored }) - 1;
+      for (const listener of listenersOf(stored, listeners)) {
+        planned.deliveries.push({
+          subscriptionId: listener.id,
+          event: index,
+          payloadFormat: listener.payload_format,
+        });
+      }
+    }
+    return planned;
+  }
+
+  /** Read after the events: a subscription that was answered before an event was recorded is among them. */
+  private async listeners(events: StoredEvent[]): Promise<Map<number, Listener[]>> {
+    const accountIds = new Set<number>();
+    for (const { type, meta } of events) {
+      if (publicTypeOf(type)) accountIds.add(meta.accountId);
+    }
+    const byAccount = new Map<number, Listener[]>();
+    if (accountIds.size === 0) return byAccount;
+    const { rows } = await this.pool.query<Listener>({
+      name: 'webhook_listeners',
+      text: `select id, account_id, events, payload_format, active_from from webhook_subscriptions
+             where account_id = any ($1) and enabled order by id`,
+      values: [[...accountIds]],
+    });
+    for (const row of rows) {
+      const known = byAccount.get(row.account_id);
+      if (known) known.push(row);
+      else byAccount.set(row.account_id, [row]);
+    }
+    return byAccount;
+  }
+
+  /** @returns the ids of the events, and after them those of the deliveries */
+  private async save(from: Position, to: Position, planned: Planned): Promise<number[]> {
+    const ids = await this.ids(planned.events.length + planned.deliveries.length);
+    const moved = await withPartitions(this.pool, () =>
+      this.pool.query({ ...PLAN, values: planArguments(from, to, planned, ids) }),
+    );
+    if (moved.rowCount !== 1) throw new OvertakenError('another process has moved the checkpoint');
+    return ids;
+  }
+
+  /**
+   * Taken after the checkpoint was read and before it is moved, so ids rise in the order of the log from
+   * batch to batch, whoever leads: that is the order which first attempts and the feed keep to.
+   */
+  private async ids(count: number): Promise<number[]> {
+    if (count === 0) return [];
+    const { rows } = await this.pool.query<{ ids: number[] }>({ ...IDS, values: [count] });
+    return rows[0]?.ids.map(Number) ?? [];
+  }
+}
+
+function planArguments(
+  from: Position,
+  to: Position,
+  { events, deliveries }: Planned,
+  ids: number[],
+): unknown[] {
+  const each = <T>(value: (event: PlannedEvent) => T) => events.map(value);
+  const eventOf = ({ event }: PlannedDelivery) => {
+    const found = events[event];
+    if (!found) throw new Error('a delivery is planned of an event of its batch');
+    return found;
+  };
+  const every = <T>(value: (delivery: PlannedDelivery) => T) => deliveries.map(value);
+  const begins = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
+  const lanes = [...new Set(deliveries.map(({ subscriptionId }) => subscriptionId))];
+  return [
+    SUBSCRIPTION,
+    formatPosition(from),
+    formatPosition(to),
+    begins,
+    ids.slice(0, events.length),
+    each(({ eventId }) => eventId),
+    each(({ stored }) => stored.meta.accountId),
+    each(({ stored }) => customerOf(stored)),
+    each(({ type }) => type),
+    each(({ stored }) => stored.stream),
+    each(({ stored }) => stored.revision),
+    each(({ stored }) => stored.meta.recordedAt),
+    ids.slice(events.length),
+    every(({ subscriptionId }) => subscriptionId),
+    every(({ event }) => ids[event]),
+    every((delivery) => eventOf(delivery).eventId),
+    every((delivery) => eventOf(delivery).stored.meta.accountId),
+    every((delivery) => customerOf(eventOf(delivery).stored)),
+    every((delivery) => eventOf(delivery).type),
+    every(({ payloadFormat }) => payloadFormat),
+    // In one order everywhere: two that wait for each other's lanes would never end.
+    lanes.sort((a, b) => a - b),
+  ];
+}
+
+function customerOf({ id, data }: StoredEvent): number {
+  const { customerId } = data;
+  if (typeof customerId !== 'number') throw new Error(`event ${id} names no customer`);
+  return customerId;
+}
+
+function listenersOf(event: StoredEvent, listeners: Map<number, Listener[]>): Listener[] {
+  const type = publicTypeOf(event.type);
+  if (!type) return [];
+  return (listeners.get(event.meta.accountId) ?? []).filter(
+    ({ events, active_from }) =>
+      wants(events, type) && isAfter(event.position, parsePosition(active_from)),
+  );
+}
+
+function stackOf(error: unknown): string | undefined {
+  return error instanceof Error ? error.stack : undefined;
+}

@@ -1,0 +1,249 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { newId } from '#kernel/randomness.js';
+import { inTransaction, isDatabaseAway } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { CONFIG } from '#database/database.module.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { DeliveryWorker } from './delivery-worker.service.js';
+import { failingBounds } from './failing-notice.js';
+import { FailingNotices } from './failing-notices.service.js';
+import { makePartitionsAhead, withPartitions } from '#public-events/webhook-partitions.service.js';
+import { WorkHints } from '#subscriptions/work-hints.service.js';
+
+const ROUND_MS = 500;
+const SWEEP_MS = 60_000;
+const PARTITIONS_MS = 3_600_000;
+const REPLAY_AT_ONCE = 500;
+const DAY_MS = 24 * 3_600_000;
+
+/** Without a success for three days since the first failure, whether or not any event comes. */
+const DISABLE_FAILING = {
+  name: 'webhook_disable_failing',
+  text: `
+    with failing as (
+      select id from webhook_subscriptions
+      where enabled and failing_since is not null and failing_since <= $1
+      order by id for no key update skip locked
+    ), ended as (
+      update webhook_subscriptions s
+      set enabled = false, disabled_at = now(), disabled_reason = 'failing', give_up_before = now()
+      from failing where s.id = failing.id
+      returning s.id, s.account_id
+    ), armed as (
+      insert into webhook_lanes as l (subscription_id, due_at) select id, now() from ended order by id
+      on conflict (subscription_id) do update set planned = l.planned + 1,
+        due_at = case when l.owner is null then now() else l.due_at end
+    ), noted as (
+      insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
+      select account_id, 'webhook_subscription.disabled', '{"type": "system", "id": 0}', 'system', $2,
+        jsonb_build_object('webhook_subscription_id', id, 'reason', 'failing'), now()
+      from ended
+    )
+    select id from ended`,
+};
+
+/** A day before that, once for each time that it began to fail. */
+const WARN_FAILING = {
+  name: 'webhook_warn_failing',
+  text: `
+    with failing as (
+      select id from webhook_subscriptions
+      where enabled and failing_since is not null and failing_since <= $1 and failing_since > $2
+        and warned_of is distinct from failing_since
+      order by id for no key update skip locked
+    )
+    update webhook_subscriptions s set warned_of = s.failing_since
+    from failing where s.id = failing.id
+    returning s.id`,
+};
+
+/** A change that nobody was told of: parked lanes whose subscription is enabled again, or gone. */
+const REARM = {
+  name: 'webhook_lanes_rearm',
+  text: `
+    with parked as (
+      select l.subscription_id from webhook_lanes l
+      left join webhook_subscriptions s on s.id = l.subscription_id
+      where l.due_at = 'infinity' and (s.id is null or s.enabled and exists (
+        select from webhook_pending p where p.subscription_id = l.subscription_id))
+      order by l.subscription_id for no key update of l skip locked
+    )
+    update webhook_lanes l set due_at = now() from parked where l.subscription_id = parked.subscription_id
+    returning l.subscription_id`,
+};
+
+/** The oldest request that nobody is at, and a part of what it asks for. Done, it is removed. */
+const REPLAY = {
+  name: 'webhook_replay',
+  text: `
+    with request as (
+      select r.*, s.payload_format from webhook_replays r
+      left join webhook_subscriptions s on s.id = r.subscription_id
+      where r.id = $1 for no key update of r skip locked
+    ), found as (
+      select e.* from request r
+      cross join lateral (
+        select * from webhook_events e
+        where e.account_id = r.account_id and e.seq > r.after_seq and e.seq <= r.last_seq
+          and e.recorded_at >= r.recorded_from and e.recorded_at < r.recorded_to
+          and (r.types is null or e.type = any (r.types))
+        order by e.seq limit ${REPLAY_AT_ONCE}
+      ) e
+      where r.payload_format is not null
+    ), planned as (
+      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, next_attempt_at, created_at)
+      select webhook_next_id(), f.* from (
+        select r.subscription_id, f.seq, f.event_id, f.account_id, f.customer_id, f.type, r.payload_format,
+          clock_timestamp() as next_attempt_at, clock_timestamp() as created_at
+        from found f cross join request r order by f.seq
+      ) f
+    ), armed as (
+      insert into webhook_lanes as l (subscription_id, due_at)
+      select subscription_id, now() from request where exists (select from found)
+      on conflict (subscription_id) do update set planned = l.planned + 1,
+        due_at = case when l.owner is null then least(l.due_at, now()) else l.due_at end
+    ), counted as (
+      select count(*) as n, max(seq) as last from found
+    ), moved as (
+      update webhook_replays r set after_seq = counted.last from counted, request
+      where r.id = request.id and counted.n = ${REPLAY_AT_ONCE}
+    ), done as (
+      delete from webhook_replays r using counted, request
+      where r.id = request.id and counted.n < ${REPLAY_AT_ONCE}
+    )
+    select request.subscription_id from request`,
+};
+
+const OLDEST_WANTED = {
+  name: 'webhook_oldest_wanted',
+  text: `select min(p.event_seq) as seq from webhook_pending p
+         join webhook_subscriptions s on s.id = p.subscription_id and s.enabled`,
+};
+
+/** What one dispatcher at a time does now and then, beside following the log. */
+@Injectable()
+export class Upkeep {
+  private readonly log = new Logger('webhook upkeep');
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    private readonly worker: DeliveryWorker,
+    private readonly hints: WorkHints,
+    private readonly notices: FailingNotices,
+    private readonly metrics: DeliveryMetrics,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /** Until the signal aborts, whatever happens to the database. */
+  async run(signal: AbortSignal): Promise<void> {
+    const sweepMs = Math.max(ROUND_MS, SWEEP_MS / this.config.webhookTimeScale);
+    let partitionsAt = 0;
+    let sweepAt = 0;
+    while (!signal.aborted) {
+      const now = Date.now();
+      if (now >= partitionsAt) {
+        const done = await this.attempt('partitions', () => this.turnPartitions(new Date(now)));
+        partitionsAt = now + (done ? PARTITIONS_MS : SWEEP_MS);
+      }
+      if (now >= sweepAt) {
+        await this.attempt('the sweep', () => this.sweep(new Date(now)));
+        sweepAt = now + sweepMs;
+      }
+      await this.attempt('replays', () => this.replay(signal));
+      await pause(ROUND_MS, signal);
+    }
+  }
+
+  private async attempt(what: string, work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      const level = isDatabaseAway(error) ? 'warn' : 'error';
+      this.log[level](`${what}: ${messageOf(error)}; tried again later`);
+      return false;
+    }
+  }
+
+  /** Days are dropped whole; what is still to be sent keeps its event. */
+  private async turnPartitions(now: Date): Promise<void> {
+    await makePartitionsAhead(this.pool, now);
+    const before = new Date(now.getTime() - this.config.webhookRetentionDays * DAY_MS);
+    const { rows } = await this.pool.query<{ seq: number | null }>(OLDEST_WANTED);
+    const dropped = await this.pool.query<{ name: string }>(
+      `select webhook_drop_partitions('{webhook_finished, webhook_attempts}', webhook_first_id($1)) as name
+       union all
+       select webhook_drop_partitions('{webhook_events, webhook_bodies}',
+         least(webhook_first_id($1), $2::bigint))`,
+      [before, rows[0]?.seq ?? null],
+    );
+    if (dropped.rowCount) {
+      this.log.log(`dropped ${dropped.rows.map(({ name }) => name).join(', ')}`);
+    }
+  }
+
+  private async sweep(now: Date): Promise<void> {
+    const disabled = await this.endOrWarn(now);
+    this.metrics.subscriptionEnded('failing', disabled.length);
+    const rearmed = await this.pool.query<{ subscription_id: number }>(REARM);
+    const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
+    if (ids.length > 0) this.announce(ids);
+  }
+
+  /** @returns the subscriptions that were disabled */
+  private async endOrWarn(now: Date): Promise<number[]> {
+    const { warn, disable } = failingBounds(now, this.config.webhookTimeScale);
+    const { disabled, notices } = await inTransaction(this.pool, async (client) => {
+      const ended = await client.query<{ id: number }>({
+        ...DISABLE_FAILING,
+        values: [disable, newId()],
+      });
+      const warned = await client.query<{ id: number }>({
+        ...WARN_FAILING,
+        values: [warn, disable],
+      });
+      const idsOf = ({ rows }: { rows: { id: number }[] }) => rows.map(({ id }) => id);
+      return {
+        disabled: idsOf(ended),
+        notices: [
+          ...(await this.notices.write(client, 'disabled', idsOf(ended))),
+          ...(await this.notices.write(client, 'warning', idsOf(warned))),
+        ],
+      };
+    });
+    this.notices.logAll(notices);
+    return disabled;
+  }
+
+  /** A part of each request in turn, until none is left. */
+  private async replay(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const { rows } = await this.pool.query<{ id: number }>({
+        name: 'webhook_replays_open',
+        text: 'select id from webhook_replays order by id limit 100',
+      });
+      if (rows.length === 0) return;
+      for (const { id } of rows) {
+        if (signal.aborted) return;
+        const planned = await withPartitions(this.pool, () =>
+          this.pool.query<{ subscription_id: number }>({ ...REPLAY, values: [id] }),
+        );
+        this.announce(planned.rows.map((row) => row.subscription_id));
+      }
+    }
+  }
+
+  private announce(subscriptionIds: number[]): void {
+    this.worker.wake(subscriptionIds);
+    if (!this.worker.isAlone) this.hints.wake();
+  }
+}

@@ -1,0 +1,224 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import { messageOf } from '#kernel/errors.js';
+import { isDatabaseAway } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { EventStore, type Place, type StoredEvent } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { publicEventId } from '#kernel/public-id.js';
+import { PublicEventsService } from './public-events.service.js';
+import { withPartitions } from './webhook-partitions.service.js';
+
+/** An event of `webhook_events`. */
+export type EventRef = { seq: number; eventId: string; accountId: number; customerId: number };
+
+/** `erased`: there is nothing left that may be sent. `unknown`: it could not be had just now. */
+export type Body = Buffer | 'erased' | 'unknown';
+
+type Rendering = { ref: EventRef; body: Buffer; text: Buffer };
+
+const TEXTS_KEPT = 4_000;
+/** The same as for keys: a text must not outlive the key that it is sealed with for longer. */
+export const TEXT_KEPT_MS = 5_000;
+/** More would keep the process from everything else for too long. */
+const RENDERED_AT_ONCE = 250;
+const FRESH_KEPT = 10_000;
+
+const BODIES = {
+  name: 'webhook_bodies_read',
+  text: 'select seq, body from webhook_bodies where seq = any ($1)',
+};
+
+const KEEP = {
+  name: 'webhook_bodies_keep',
+  text: `insert into webhook_bodies (seq, body) select * from unnest($1::bigint[], $2::bytea[])
+         on conflict (seq) do nothing returning seq`,
+};
+
+const PLACES = {
+  name: 'webhook_events_places',
+  text: `select e.stream, e.revision
+         from unnest($1::bigint[], $2::bigint[]) as w (account_id, seq)
+         cross join lateral (
+           select stream, revision from webhook_events x
+           where x.account_id = w.account_id and x.seq = w.seq and x.stream is not null limit 1
+         ) e`,
+};
+
+/**
+ * The envelopes of public events. Each is rendered once, when it is first needed, and kept before it
+ * is used: so its bytes are the same at every attempt, whoever makes it.
+ */
+@Injectable()
+export class EventBodies {
+  private readonly log = new Logger('webhook events');
+  private readonly pool: pg.Pool;
+  private readonly texts = new LRUCache<number, Buffer>({ max: TEXTS_KEPT, ttl: TEXT_KEPT_MS });
+  private readonly preparing = new Map<number, Promise<void>>();
+  /** Read from the log a moment ago, and not rendered yet. */
+  private readonly fresh = new LRUCache<string, StoredEvent>({ max: FRESH_KEPT });
+
+  constructor(
+    source: DataSource,
+    private readonly store: EventStore,
+    private readonly keys: PersonalKeys,
+    private readonly publicEvents: PublicEventsService,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /** Events as stored, which will be asked for soon. */
+  remember(eventId: string, event: StoredEvent): void {
+    this.fresh.set(eventId, event);
+  }
+
+  /** Begins with what is asked for in a moment, when its lane has been claimed and read. */
+  prepare(refs: EventRef[]): void {
+    const prepared = this.textsOf(refs)
+      .then(
+        () => undefined,
+        // Whoever asks for them meets it again.
+        (error: unknown) => this.log.debug(messageOf(error)),
+      )
+      .finally(() => {
+        for (const { seq } of refs) this.preparing.delete(seq);
+      });
+    for (const { seq } of refs) this.preparing.set(seq, prepared);
+  }
+
+  /** Envelopes by `seq`, as UTF-8 JSON; one for each that is asked for. */
+  async textsOf(refs: EventRef[]): Promise<Map<number, Body>> {
+    const prepared = new Set(refs.flatMap(({ seq }) => this.preparing.get(seq) ?? []));
+    if (prepared.size > 0) await Promise.all(prepared);
+    const found = new Map<number, Body>();
+    const unread = new Map<number, EventRef>();
+    let planned = 0;
+    for (const ref of refs) {
+      const text = this.texts.get(ref.seq);
+      if (text !== undefined) found.set(ref.seq, text);
+      else {
+        unread.set(ref.seq, ref);
+        if (this.fresh.has(ref.eventId)) planned++;
+      }
+    }
+    if (unread.size === 0) return found;
+    // What this process has just planned nobody has rendered yet, or `keep` tells.
+    if (planned < unread.size) await this.read(unread, found);
+    // In the order of the log, so that each stream is folded once from end to end.
+    const inOrder = [...unread.values()].sort((a, b) => a.seq - b.seq);
+    for (let i = 0; i < inOrder.length; i += RENDERED_AT_ONCE) {
+      await this.render(inOrder.slice(i, i + RENDERED_AT_ONCE), found);
+    }
+    return found;
+  }
+
+  /** Moves what is kept already from the one to the other. */
+  private async read(unread: Map<number, EventRef>, found: Map<number, Body>): Promise<void> {
+    const { rows } = await this.pool.query<{ seq: number; body: Buffer }>({
+      ...BODIES,
+      values: [[...unread.keys()]],
+    });
+    const sealed = rows.flatMap(({ seq, body }) => {
+      const ref = unread.get(seq);
+      unread.delete(seq);
+      return ref ? [{ ref, body }] : [];
+    });
+    const texts = await this.keys.openAll(
+      sealed.map(({ ref, body }) => ({
+        customerId: ref.customerId,
+        sealed: body,
+        context: bodyContext(ref.eventId),
+      })),
+    );
+    sealed.forEach(({ ref }, i) => found.set(ref.seq, texts[i] ?? 'erased'));
+  }
+
+  /** One that cannot be rendered must not keep the others from being so. */
+  private async render(refs: EventRef[], found: Map<number, Body>): Promise<void> {
+    try {
+      await this.renderAll(refs, found);
+    } catch (error) {
+      if (isDatabaseAway(error)) throw error;
+      const [ref] = refs;
+      if (ref && refs.length === 1) {
+        this.log.error(`an event cannot be rendered: ${messageOf(error)}`, {
+          event_id: ref.eventId,
+          account_id: ref.accountId,
+        });
+        found.set(ref.seq, 'unknown');
+      } else for (const one of refs) await this.render([one], found);
+    }
+  }
+
+  private async renderAll(refs: EventRef[], found: Map<number, Body>): Promise<void> {
+    const events = await this.storedEvents(refs);
+    const wanted = refs.flatMap((ref) => {
+      const event = events.get(ref.eventId);
+      return event ? [{ ref, event }] : [];
+    });
+    if (wanted.length < refs.length) throw new Error('it is not in the history');
+    const rendered = await this.publicEvents.render(wanted.map(({ event }) => event));
+    const texts = rendered.map(({ event }) => Buffer.from(JSON.stringify(event)));
+    const bodies = await this.keys.sealAll(
+      rendered.map(({ event, customerId }, i) => ({
+        customerId,
+        plain: texts[i] ?? null,
+        context: bodyContext(event.id),
+      })),
+    );
+    const sealed: Rendering[] = [];
+    wanted.forEach(({ ref }, i) => {
+      const [body, text] = [bodies[i], texts[i]];
+      if (body && text) sealed.push({ ref, body, text });
+      else found.set(ref.seq, 'erased');
+    });
+    const kept = await this.keep(sealed);
+    const overtaken = new Map<number, EventRef>();
+    for (const { ref, text } of sealed) {
+      this.fresh.delete(ref.eventId);
+      if (!kept.has(ref.seq)) overtaken.set(ref.seq, ref);
+      else {
+        found.set(ref.seq, text);
+        this.texts.set(ref.seq, text);
+      }
+    }
+    // Another process was faster: its bytes are the ones.
+    if (overtaken.size > 0) await this.read(overtaken, found);
+  }
+
+  private async keep(sealed: Rendering[]): Promise<Set<number>> {
+    if (sealed.length === 0) return new Set();
+    const { rows } = await withPartitions(this.pool, () =>
+      this.pool.query<{ seq: number }>({
+        ...KEEP,
+        values: [sealed.map(({ ref }) => ref.seq), sealed.map(({ body }) => body)],
+      }),
+    );
+    return new Set(rows.map(({ seq }) => seq));
+  }
+
+  private async storedEvents(refs: EventRef[]): Promise<Map<string, StoredEvent>> {
+    const events = new Map<string, StoredEvent>();
+    const missing: EventRef[] = [];
+    for (const ref of refs) {
+      const event = this.fresh.get(ref.eventId);
+      if (event) events.set(ref.eventId, event);
+      else missing.push(ref);
+    }
+    if (missing.length === 0) return events;
+    const { rows } = await this.pool.query<Place>({
+      ...PLACES,
+      values: [missing.map(({ accountId }) => accountId), missing.map(({ seq }) => seq)],
+    });
+    for (const event of await this.store.readPlaces(rows)) {
+      events.set(publicEventId(event.id), event);
+    }
+    return events;
+  }
+}
+
+function bodyContext(eventId: string): string {
+  return `webhook body ${eventId}`;
+}

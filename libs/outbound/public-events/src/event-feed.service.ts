@@ -1,0 +1,73 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { EventBodies, type EventRef } from './event-bodies.service.js';
+import { type PublicEventType } from './public-event.js';
+
+export type FeedPage = {
+  /** JSON texts, the same bytes as in webhooks. Events of erased persons are left out. */
+  envelopes: string[];
+  /** What to go on after; null: this is all. */
+  next: string | null;
+};
+
+const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_id = $2`;
+
+/** A store's public events in the order in which they happened, with or without any subscription. */
+@Injectable()
+export class EventFeed {
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    private readonly bodies: EventBodies,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /**
+   * @param after the id of the last envelope seen; null: from the oldest that is kept
+   * @param types null: all
+   * @returns nothing when `after` is no event of the store that is still kept
+   */
+  async catchUp(
+    accountId: number,
+    options: { after: string | null; types: PublicEventType[] | null; limit: number },
+  ): Promise<FeedPage | undefined> {
+    const { after, types, limit } = options;
+    const position = after === null ? 0 : await this.positionOf(accountId, after);
+    if (position === undefined) return undefined;
+    const rows = await ask<{ seq: number; event_id: string; customer_id: number }>(this.pool, {
+      text: `select seq, event_id, customer_id from webhook_events
+             where account_id = $1 and seq > $2 ${types === null ? '' : 'and type = any ($4)'}
+             order by seq limit $3`,
+      values: [accountId, position, limit + 1, ...(types === null ? [] : [types])],
+    });
+    const refs = rows.slice(0, limit).map((row): EventRef => ({
+      seq: row.seq,
+      eventId: row.event_id,
+      accountId,
+      customerId: row.customer_id,
+    }));
+    const texts = await this.bodies.textsOf(refs);
+    const envelopes = refs.flatMap(({ seq, eventId }) => {
+      const text = texts.get(seq);
+      // Left out, it would be missed for good by whoever goes on from the next one.
+      if (text === undefined || text === 'unknown') throw new Error(`${eventId} is not rendered`);
+      return text === 'erased' ? [] : [text.toString()];
+    });
+    const last = rows.length > limit ? refs.at(-1) : undefined;
+    return { envelopes, next: last?.eventId ?? null };
+  }
+
+  private async positionOf(accountId: number, eventId: string): Promise<number | undefined> {
+    const [row] = await ask<{ seq: number }>(this.pool, {
+      name: 'webhook_event_position',
+      text: LOOK_UP,
+      values: [eventId, accountId],
+    });
+    return row?.seq;
+  }
+}

@@ -1,0 +1,15 @@
+/** Published: values may be added, never removed. */
+export const PUBLIC_EVENTS = [
+  'customer.created',
+  'customer.updated',
+  'customer_card.created',
+  'stamp.earned',
+  'stamp.removed',
+  'reward.unlocked',
+  'reward.redeemed',
+] as const;
+
+export type PublicEventType = (typeof PUBLIC_EVENTS)[number];
+
+/** Whole, or only `data`. */
+export type PayloadFormat = 'envelope' | 'flat';

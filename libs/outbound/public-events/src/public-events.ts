@@ -1,0 +1,191 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { EventMeta } from '#kernel/aggregate.js';
+import { publicEventId } from '#kernel/public-id.js';
+import type { CustomerEvent } from '#customers/customer.events.js';
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import { type PublicEventType } from './public-event.js';
+
+/** What receivers get, whole as `envelope`, only `data` as `flat` (contract section 10). */
+export type PublicEvent = {
+  id: string;
+  type: PublicEventType;
+  timestamp: string;
+  account_id: number;
+  data: object;
+  /** Of customer.updated: the whole old value of each that changed. */
+  previous_attributes?: object;
+};
+
+type Recorded<E> = E & { id: string; meta: EventMeta };
+
+/** A customer as the event left it, and as it found it, in the wire's shape. */
+export type CustomerSubject = { customer: CustomerShape; before: CustomerShape | undefined };
+
+/** What receivers are told the old values of (contract section 10). */
+const TOLD_CHANGES = [
+  'first_name',
+  'last_name',
+  'email',
+  'phone',
+  'birthday',
+  'metadata',
+  'marketing_consent',
+  'sms_consent',
+] as const;
+
+type CustomerShape = { [name in (typeof TOLD_CHANGES)[number]]: unknown };
+
+/** A customer card as the event left it; names of others are as of rendering. */
+export type CustomerCardSubject = {
+  state: CustomerCard;
+  cardName: string;
+  /** The wire's list and detail shapes. */
+  list: { stamps_remaining: number };
+  detail: object;
+  customer: CustomerName;
+};
+
+export type CustomerName = {
+  id: number;
+  first_name: string;
+  last_name: string | null;
+  email: string | null;
+  phone: string | null;
+};
+
+/** What receivers are told of; a change of external references alone they are not. */
+export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
+
+const PUBLIC_TYPES: Record<(ToldCustomerEvent | CustomerCardEvent)['type'], PublicEventType> = {
+  CustomerCreated: 'customer.created',
+  CustomerUpdated: 'customer.updated',
+  CustomerCardIssued: 'customer_card.created',
+  StampsEarned: 'stamp.earned',
+  RewardUnlocked: 'reward.unlocked',
+  RewardRedeemed: 'reward.redeemed',
+};
+
+/** Nothing where the event stays inside. */
+export function publicTypeOf(storedType: string): PublicEventType | undefined {
+  return Object.hasOwn(PUBLIC_TYPES, storedType)
+    ? PUBLIC_TYPES[storedType as keyof typeof PUBLIC_TYPES]
+    : undefined;
+}
+
+export function publicCustomerEvent(
+  event: Recorded<ToldCustomerEvent>,
+  { customer, before }: CustomerSubject,
+): PublicEvent {
+  switch (event.type) {
+    case 'CustomerCreated':
+      return envelope(event, { ...customer, source: event.data.source });
+    case 'CustomerUpdated': {
+      if (!before) throw new Error(`event ${event.id} changes a customer that was not there`);
+      const changed = TOLD_CHANGES.filter(
+        (name) => !isDeepStrictEqual(before[name], customer[name]),
+      );
+      const previous = Object.fromEntries(changed.map((name) => [name, before[name]]));
+      return { ...envelope(event, customer), previous_attributes: previous };
+    }
+  }
+}
+
+export function publicCustomerCardEvent(
+  event: Recorded<CustomerCardEvent>,
+  subject: CustomerCardSubject,
+): PublicEvent {
+  switch (event.type) {
+    case 'CustomerCardIssued':
+      return envelope(event, { ...subject.detail, customer: subject.customer });
+    case 'StampsEarned': {
+      const { stamps, source, locationId, staffRef, externalRef } = event.data;
+      return envelope(event, {
+        ...whose(subject),
+        stamps,
+        stamps_count: subject.state.stampsCount,
+        stamps_remaining: subject.list.stamps_remaining,
+        source,
+        occurred_at: event.meta.occurredAt,
+        location_id: locationId,
+        staff_ref: staffRef,
+        external_ref: externalRef,
+        customer: subject.customer,
+        customer_card: subject.list,
+      });
+    }
+    case 'RewardUnlocked': {
+      const { rewardId, name, description, stampsRequired } = event.data;
+      return envelope(event, {
+        ...whose(subject),
+        stamps_count: subject.state.stampsCount,
+        reward: { id: rewardId, name, description, stamps_required: stampsRequired },
+        customer: subject.customer,
+      });
+    }
+    case 'RewardRedeemed': {
+      const { redemptionId, rewardId, rewardName, stampsSpent } = event.data;
+      return envelope(event, {
+        id: redemptionId,
+        reward_id: rewardId,
+        reward_name: rewardName,
+        stamps_spent: stampsSpent,
+        // Of a redemption this is the balance left, as in the answer to redeem.
+        stamps_remaining: subject.state.stampsCount,
+        redeemed_at: event.meta.occurredAt,
+        ...whose(subject),
+        customer: subject.customer,
+      });
+    }
+  }
+}
+
+export const TEST_EVENT = 'webhook.test';
+
+/** What a test sends: no event of the store, but in the shape of one. */
+export function testEnvelope(
+  id: string,
+  subscription: { id: number; account_id: number },
+  now: Date,
+): string {
+  return JSON.stringify({
+    id,
+    type: TEST_EVENT,
+    timestamp: now.toISOString(),
+    account_id: subscription.account_id,
+    data: {
+      subscription_id: subscription.id,
+      message:
+        'This is a test. If you can read it and its signature is right, deliveries will work.',
+    },
+  });
+}
+
+/** The bytes of every attempt. They are kept once, as the envelope; `flat` always follows from it. */
+export function bodyOf(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
+  if (format === 'envelope') return envelope;
+  const { data } = JSON.parse(envelope.toString()) as { data: unknown };
+  return Buffer.from(JSON.stringify(data));
+}
+
+function whose({ state, cardName }: CustomerCardSubject) {
+  return {
+    customer_id: state.customerId,
+    customer_card_id: state.id,
+    card_id: state.cardId,
+    card_name: cardName,
+  };
+}
+
+function envelope(
+  { id, type, meta }: Recorded<ToldCustomerEvent | CustomerCardEvent>,
+  data: object,
+): PublicEvent {
+  return {
+    id: publicEventId(id),
+    type: PUBLIC_TYPES[type],
+    timestamp: meta.recordedAt,
+    account_id: meta.accountId,
+    data,
+  };
+}

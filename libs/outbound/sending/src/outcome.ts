@@ -1,0 +1,47 @@
+/** How one attempt ended. */
+export type Outcome =
+  | { kind: 'answered'; status: number; retryAfter: string | null }
+  | { kind: 'failed'; error: string }
+  /** The name leads to nothing but addresses that must not be reached: nothing was sent. */
+  | { kind: 'blocked' }
+  /** The person was erased since: there is nothing left that may be sent. */
+  | { kind: 'erased' };
+
+export function isSuccess(outcome: Outcome): boolean {
+  return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300;
+}
+
+/** The kinds of results that are counted; failures by the words of `webhook.client.ts`. */
+export function attemptResult(outcome: Outcome): string {
+  if (outcome.kind === 'answered') {
+    const { status } = outcome;
+    return status === 410 || status === 429 ? String(status) : `${Math.floor(status / 100)}xx`;
+  }
+  if (outcome.kind !== 'failed') return outcome.kind;
+  const [, kind = 'connection'] = FAULTS.find(([words]) => words.test(outcome.error)) ?? [];
+  return kind;
+}
+
+const FAULTS = [
+  [/within 10 seconds|timed out/, 'timeout'],
+  [/could not be resolved/, 'dns'],
+  [/TLS|_CERT|_TLS|_SSL/, 'tls'],
+  [/no valid HTTP|head of the answer/, 'protocol'],
+] as const;
+
+/** Why an attempt failed, in words that people may read; null when it did not. */
+export function errorOf(outcome: Outcome): string | null {
+  switch (outcome.kind) {
+    case 'failed':
+      return outcome.error;
+    case 'blocked':
+      return 'The URL does not lead to a public address';
+    case 'erased':
+      return 'The customer was erased';
+    case 'answered':
+      if (isSuccess(outcome)) return null;
+      return outcome.status >= 300 && outcome.status < 400
+        ? `Answered ${outcome.status}: redirects are not followed`
+        : `Answered ${outcome.status}`;
+  }
+}

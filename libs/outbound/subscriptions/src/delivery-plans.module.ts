@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { DeliveryPlans } from './delivery-plans.service.js';
+import { WorkHints } from './work-hints.service.js';
+
+/** How work is asked of the dispatchers. */
+@Module({ providers: [DeliveryPlans, WorkHints], exports: [DeliveryPlans, WorkHints] })
+export class DeliveryPlansModule {}

@@ -1,0 +1,104 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import { messageOf } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { WorkHints } from './work-hints.service.js';
+import { type PublicEventType } from '#public-events/public-event.js';
+
+/** Times are of when events were recorded. */
+export type Replay = {
+  subscriptionId: number;
+  accountId: number;
+  from: Date;
+  /** Exclusive. */
+  to: Date;
+  /** Null: all. */
+  types: PublicEventType[] | null;
+};
+
+/** Its owner looks at it again before the next attempt; without an owner it is due. */
+const ARM = `
+  insert into webhook_lanes as l (subscription_id, due_at) values ($1, now())
+  on conflict (subscription_id) do update set planned = l.planned + 1,
+    due_at = case when l.owner is null then now() else l.due_at end`;
+
+const REDELIVER = `
+  with asked as (
+    insert into webhook_redeliveries (subscription_id, delivery_id, created_at) values ($1, $2, now())
+    on conflict (subscription_id, delivery_id) do nothing
+  ) ${ARM}`;
+
+/** Events are planned no earlier than they are recorded; a day is left for clocks that disagree. */
+const MATCHED = `
+  select count(*) as n from webhook_events e
+  where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day') and e.seq <= $5
+    and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))`;
+
+/** What the API asks of dispatchers. All of it is written down first, and so survives whoever dies. */
+@Injectable()
+export class DeliveryPlans {
+  private readonly log = new Logger('webhook deliveries');
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    private readonly hints: WorkHints,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /**
+   * After every change of a subscription and after its end: what is planned goes by the new state. Never
+   * throws, because the change is committed: the sweep finds it, somewhat later.
+   */
+  async changed(subscriptionId: number): Promise<void> {
+    try {
+      await ask(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
+      await this.hints.about(subscriptionId);
+    } catch (error) {
+      this.log.warn(`a changed subscription is looked at later: ${messageOf(error)}`, {
+        subscription_id: subscriptionId,
+      });
+    }
+  }
+
+  /**
+   * One attempt at once, of kind manual: it counts for nothing in the schedule, but a success delivers,
+   * and a 410 deletes the subscription. Asked for twice before it was made, it is made once.
+   */
+  async redeliver(subscriptionId: number, deliveryId: number): Promise<void> {
+    await ask(this.pool, {
+      name: 'webhook_redeliver',
+      text: REDELIVER,
+      values: [subscriptionId, deliveryId],
+    });
+    await this.hints.about(subscriptionId);
+  }
+
+  /**
+   * Plans a delivery for each of the store's public events of that time that are still kept, under their
+   * old ids, also those from before the subscription was made or while it was disabled.
+   * @returns how many there are
+   */
+  async replay({ subscriptionId, accountId, from, to, types }: Replay): Promise<number> {
+    const [bound] = await ask<{ last: number }>(this.pool, {
+      name: 'webhook_replay_bound',
+      text: 'select webhook_next_id() as last',
+    });
+    const [matched] = await ask<{ n: number }>(this.pool, {
+      text: MATCHED,
+      values: [accountId, from, to, types, bound?.last],
+    });
+    if (!matched?.n) return 0;
+    await ask(this.pool, {
+      name: 'webhook_replay_ask',
+      text: `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types,
+               after_seq, last_seq, created_at)
+             values ($1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, now())`,
+      values: [subscriptionId, accountId, from, to, types, bound?.last],
+    });
+    return matched.n;
+  }
+}

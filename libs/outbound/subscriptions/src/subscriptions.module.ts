@@ -1,0 +1,24 @@
+import { Module } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
+import { PublicEventsModule } from '#public-events/public-events.module.js';
+import { EventsController } from '#public-events/events.controller.js';
+import { SendingModule } from '#sending/sending.module.js';
+import { DeliveryPlansModule } from './delivery-plans.module.js';
+import { WebhookDeliveriesController } from './webhook-deliveries.controller.js';
+import { WebhookDeliveriesService } from './webhook-deliveries.service.js';
+import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
+import { webhookSubscriptionHandlers } from './webhook-subscription.commands.js';
+import { WebhookSubscriptionsController } from './webhook-subscriptions.controller.js';
+import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
+
+@Module({
+  imports: [CqrsModule, DeliveryPlansModule, PublicEventsModule, SendingModule],
+  controllers: [WebhookSubscriptionsController, WebhookDeliveriesController, EventsController],
+  providers: [
+    WebhookSubscriptionsService,
+    WebhookDeliveriesService,
+    WebhookSubscriptionTable,
+    ...webhookSubscriptionHandlers,
+  ],
+})
+export class SubscriptionsModule {}

@@ -1,0 +1,169 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { DataSource } from 'typeorm';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { poolOf } from '#database/data-source.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import type { Range } from '#http/page.js';
+import {
+  DELIVERY_COLUMNS,
+  deliveryDetailJson,
+  deliveryJson,
+  type AttemptRow,
+  type DeliveryDetailJson,
+  type DeliveryFilter,
+  type DeliveryJson,
+  type DeliveryRow,
+  type ReplayJson,
+} from './webhook-delivery.dto.js';
+import { DeliveryPlans } from './delivery-plans.service.js';
+import { excerptContext } from './webhook-delivery.js';
+import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
+import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
+import { wants } from './webhook-subscription.js';
+import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-event.js';
+
+type SealedAttempt = Omit<AttemptRow, 'status'> & {
+  answered: number | null;
+  response_excerpt: Buffer | null;
+};
+
+/** A delivery beside one of its attempts, or beside none. */
+type DetailRow = DeliveryRow & (SealedAttempt | { attempt: null });
+
+/** What was sent to a subscription, and sending it again. */
+@Injectable()
+export class WebhookDeliveriesService {
+  private readonly pool: pg.Pool;
+
+  constructor(
+    source: DataSource,
+    private readonly subscriptions: WebhookSubscriptionTable,
+    private readonly keys: PersonalKeys,
+    private readonly plans: DeliveryPlans,
+  ) {
+    this.pool = poolOf(source);
+  }
+
+  /** Newest first; of a subscription that is known to exist. */
+  async list(
+    subscriptionId: number,
+    { status, type, from, to }: DeliveryFilter,
+    { after, limit }: Range,
+  ): Promise<DeliveryJson[]> {
+    const values: unknown[] = [subscriptionId];
+    const value = (given: unknown) => `$${values.push(given)}`;
+    // Conditions stand in the text only when they are asked for, and a status as it is: so that the plan
+    // looks at one half of the view, and ids at as few days as there are.
+    const conditions = ['subscription_id = $1'];
+    if (status !== null) conditions.push(`status = '${status}'`);
+    if (type !== null) conditions.push(`type = ${value(type)}`);
+    if (from !== null) {
+      const time = value(from);
+      conditions.push(`created_at >= ${time} and id >= webhook_first_id(${time}::timestamptz)`);
+    }
+    if (to !== null) {
+      const time = value(to);
+      conditions.push(
+        `created_at < ${time} and id < webhook_first_id(${time}::timestamptz) + (1::bigint << 37)`,
+      );
+    }
+    if (after !== null) conditions.push(`id < ${value(after[0])}`);
+    const rows = await ask<DeliveryRow>(this.pool, {
+      text: `select ${DELIVERY_COLUMNS} from webhook_deliveries where ${conditions.join(' and ')}
+             order by id desc ${limit === null ? '' : `limit ${value(limit)}`}`,
+      values,
+    });
+    return rows.map(deliveryJson);
+  }
+
+  /** @throws NotFoundError */
+  async find(accountId: number, subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
+    await this.subscriptions.find(accountId, subscriptionId);
+    return this.detail(subscriptionId, id);
+  }
+
+  /** @throws NotFoundError */
+  async exists(accountId: number, subscriptionId: number): Promise<void> {
+    await this.subscriptions.find(accountId, subscriptionId);
+  }
+
+  /** One attempt more, at once. @throws NotFoundError; RejectedError while it is disabled */
+  async redeliver(
+    accountId: number,
+    subscriptionId: number,
+    id: number,
+  ): Promise<DeliveryDetailJson> {
+    const subscription = await this.subscriptions.find(accountId, subscriptionId);
+    const delivery = await this.detail(subscriptionId, id);
+    refuseDisabled(subscription);
+    await this.plans.redeliver(subscriptionId, id);
+    return delivery;
+  }
+
+  /**
+   * What the subscription gets, of a time that has passed, sent to it again.
+   * @throws NotFoundError; RejectedError while it is disabled
+   */
+  async replay(
+    accountId: number,
+    subscriptionId: number,
+    { from, to, types }: { from: Date; to: Date | null; types: PublicEventType[] | null },
+  ): Promise<ReplayJson> {
+    const subscription = await this.subscriptions.find(accountId, subscriptionId);
+    refuseDisabled(subscription);
+    const wanted = (types ?? PUBLIC_EVENTS).filter((type) => wants(subscription.events, type));
+    if (wanted.length === 0) return { matched: 0 };
+    const matched = await this.plans.replay({
+      subscriptionId,
+      accountId,
+      from,
+      to: to ?? new Date(),
+      types: wanted.length === PUBLIC_EVENTS.length ? null : wanted,
+    });
+    return { matched };
+  }
+
+  private async detail(subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
+    // One statement, hence one moment: no attempt is shown beside what the delivery was before it.
+    const rows = await ask<DetailRow>(this.pool, {
+      text: `select d.*, a.attempt, a.kind, a.at, a.status as answered, a.duration_ms, a.error,
+               a.response_excerpt
+             from (select ${DELIVERY_COLUMNS} from webhook_deliveries
+                   where subscription_id = $1 and id = $2) d
+             left join webhook_attempts a on a.delivery_id = $2
+             order by a.attempt`,
+      values: [subscriptionId, id],
+    });
+    const [row] = rows;
+    if (!row) throw new NotFoundError('Delivery');
+    const shown = rows.filter(wasMade).map(async (made) => ({
+      row: { ...made, status: made.answered },
+      excerpt: await this.excerptOf(row, made),
+    }));
+    return deliveryDetailJson(row, await Promise.all(shown));
+  }
+
+  /** Null too once the customer was erased: receivers may echo what they were sent. */
+  private async excerptOf(
+    { id, customer_id }: DeliveryRow,
+    { response_excerpt: sealed }: SealedAttempt,
+  ): Promise<string | null> {
+    if (sealed === null) return null;
+    return (await this.keys.openText(customer_id, sealed, excerptContext(id))) ?? null;
+  }
+}
+
+function wasMade(row: DetailRow): row is DeliveryRow & SealedAttempt {
+  return row.attempt !== null;
+}
+
+function refuseDisabled({ enabled }: WebhookSubscriptionRow): void {
+  if (enabled) return;
+  throw new RejectedError(
+    { base: ['The subscription is disabled'] },
+    'validation_failed',
+    'Enable it first, with a PATCH of enabled.',
+  );
+}

@@ -1,0 +1,215 @@
+import { describe, expect, it } from '@jest/globals';
+import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
+import {
+  afterAttempt,
+  afterManualAttempt,
+  giveUpBefore,
+  MAX_ATTEMPTS,
+} from './webhook-delivery.js';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+const secondsAgo = (seconds: number) => new Date(NOW.getTime() - seconds * 1000);
+const answered = (status: number, retryAfter: string | null = null): Outcome => ({
+  kind: 'answered',
+  status,
+  retryAfter,
+});
+const TIMED_OUT: Outcome = { kind: 'failed', error: 'No answer within 10 seconds' };
+
+type Options = {
+  tries?: number;
+  elapsed?: number;
+  failingFor?: number;
+  random?: number;
+  timeScale?: number;
+};
+
+function after(outcome: Outcome, options: Options = {}) {
+  const { tries = 0, elapsed = 0, failingFor, random = 0, timeScale = 1 } = options;
+  return afterAttempt(
+    { tries, firstAttemptAt: tries === 0 ? null : secondsAgo(elapsed) },
+    { failingSince: failingFor === undefined ? null : secondsAgo(failingFor) },
+    outcome,
+    NOW,
+    random,
+    timeScale,
+  );
+}
+
+function delayAfter(outcome: Outcome, options: Options = {}): number {
+  const { delivery } = after(outcome, options);
+  if (delivery.status !== 'pending') throw new Error(`expected a retry, got ${delivery.status}`);
+  return (delivery.nextAttemptAt.getTime() - NOW.getTime()) / 1000;
+}
+
+describe('the retry schedule', () => {
+  it.each([
+    [1, 5, 4.5],
+    [2, 30, 27],
+    [3, 120, 108],
+    [4, 300, 270],
+    [5, 600, 540],
+    [6, 1200, 1080],
+    [7, 2400, 2160],
+    [8, 3600, 3240],
+    [9, 6000, 5400],
+  ])('after attempt %i waits %i s, or down to %i s by chance', (attempt, longest, shortest) => {
+    const tries = attempt - 1;
+    expect(delayAfter(TIMED_OUT, { tries })).toBe(longest);
+    expect(delayAfter(TIMED_OUT, { tries, random: 0.9999999 })).toBeCloseTo(shortest, 2);
+  });
+
+  it('gives up after the tenth attempt, in under four hours', () => {
+    expect(MAX_ATTEMPTS).toBe(10);
+    expect(after(TIMED_OUT, { tries: 9 }).delivery).toEqual({ status: 'failed' });
+    let total = 0;
+    for (let tries = 0; tries < 9; tries++) {
+      total += 10 + delayAfter(TIMED_OUT, { tries });
+    }
+    expect(total).toBeLessThan(4 * 3600);
+  });
+
+  it('divides every wait by the time scale', () => {
+    expect(delayAfter(TIMED_OUT, { tries: 3, timeScale: 100 })).toBe(3);
+    expect(delayAfter(answered(503, '400'), { tries: 3, timeScale: 100 })).toBe(4);
+  });
+});
+
+describe('Retry-After', () => {
+  it.each([
+    ['lengthens the delay of a 429', answered(429, '40'), { tries: 1 }, 40],
+    ['lengthens the delay of a 503', answered(503, '40'), { tries: 1 }, 40],
+    ['never beyond twice the planned delay', answered(429, '3600'), { tries: 1 }, 60],
+    ['never shortens', answered(429, '1'), { tries: 1 }, 30],
+    ['is read as a date', answered(503, 'Sun, 01 Mar 2026 12:00:50 GMT'), { tries: 1 }, 50],
+    ['in the past is ignored', answered(503, 'Sun, 01 Mar 2026 11:00:00 GMT'), {}, 5],
+    ['that cannot be read is ignored', answered(503, 'soon'), {}, 5],
+    ['negative is ignored', answered(503, '-7'), {}, 5],
+    ['of any other status is ignored', answered(500, '40'), { tries: 1 }, 30],
+  ] as const)('%s', (_rule, outcome, options, seconds) => {
+    expect(delayAfter(outcome, options)).toBe(seconds);
+  });
+
+  it('never moves the last attempt beyond four hours', () => {
+    // 4 h − 7,600 s gone − 10 s for the last attempt leaves 6,790 s, though twice the plan were 12,000
+    const options = { tries: 8, elapsed: 7600 };
+    expect(delayAfter(answered(429, '9000'), options)).toBe(6790);
+    let clock = 0;
+    for (let tries = 0; tries < 9; tries++) {
+      clock += 10;
+      clock += delayAfter(answered(429, '99999'), { tries, elapsed: clock });
+    }
+    expect(clock).toBeLessThanOrEqual(4 * 3600);
+  });
+});
+
+describe('what becomes of the delivery and its subscription', () => {
+  const THREE_DAYS = 3 * 24 * 3600;
+  it.each([
+    ['200', answered(200), {}, 'delivered', { kept: true, failingSince: null }],
+    ['299', answered(299), { failingFor: 60 }, 'delivered', { kept: true, failingSince: null }],
+    ['301', answered(301), {}, 'pending', { kept: true, failingSince: NOW }],
+    ['400', answered(400), {}, 'pending', { kept: true, failingSince: NOW }],
+    [
+      'a failure after others',
+      answered(500),
+      { failingFor: 60 },
+      'pending',
+      { kept: true, failingSince: secondsAgo(60) },
+    ],
+    ['410', answered(410), {}, 'cancelled', { kept: false }],
+    [
+      'a failure just before three days',
+      TIMED_OUT,
+      { failingFor: THREE_DAYS - 1 },
+      'pending',
+      { kept: true, failingSince: secondsAgo(THREE_DAYS - 1) },
+    ],
+    [
+      'a failure after three days',
+      TIMED_OUT,
+      { failingFor: THREE_DAYS },
+      'failed',
+      { kept: true, disabled: 'failing', failingSince: secondsAgo(THREE_DAYS) },
+    ],
+    [
+      'three days by the time scale',
+      TIMED_OUT,
+      { failingFor: THREE_DAYS / 100, timeScale: 100 },
+      'failed',
+      { kept: true, disabled: 'failing', failingSince: secondsAgo(THREE_DAYS / 100) },
+    ],
+    [
+      'a success after three days',
+      answered(204),
+      { failingFor: THREE_DAYS },
+      'delivered',
+      {
+        kept: true,
+        failingSince: null,
+      },
+    ],
+    [
+      'a blocked address',
+      { kind: 'blocked' },
+      {},
+      'failed',
+      {
+        kept: true,
+        disabled: 'blocked_address',
+        failingSince: NOW,
+      },
+    ],
+    [
+      'an erased person',
+      { kind: 'erased' },
+      { failingFor: 60 },
+      'cancelled',
+      {
+        kept: true,
+        failingSince: secondsAgo(60),
+      },
+    ],
+  ] as const)('%s', (_case, outcome, options, status, subscription) => {
+    const next = after(outcome, options);
+    expect(next.delivery.status).toBe(status);
+    expect(next.subscription).toEqual(subscription);
+  });
+});
+
+it('says why an attempt failed', () => {
+  expect(errorOf(answered(200))).toBeNull();
+  expect(errorOf(answered(302))).toBe('Answered 302: redirects are not followed');
+  expect(errorOf(answered(500))).toBe('Answered 500');
+  expect(errorOf(TIMED_OUT)).toBe('No answer within 10 seconds');
+  expect(errorOf({ kind: 'blocked' })).toBe('The URL does not lead to a public address');
+  expect(isSuccess(answered(199))).toBe(false);
+});
+
+describe('an attempt that a person asked for', () => {
+  const kept = (failingSince: Date | null) => ({ kept: true, failingSince });
+  const FAILING = secondsAgo(600);
+  it.each([
+    ['a success delivers and ends the failing', answered(204), FAILING, true, kept(null)],
+    ['a failure changes nothing', answered(500), FAILING, false, kept(FAILING)],
+    ['a failure begins no failing', TIMED_OUT, null, false, kept(null)],
+    ['a 410 deletes', answered(410), null, false, { kept: false }],
+    ['an erased person changes nothing', { kind: 'erased' }, FAILING, false, kept(FAILING)],
+    [
+      'a blocked address disables',
+      { kind: 'blocked' },
+      null,
+      false,
+      { kept: true, disabled: 'blocked_address', failingSince: NOW },
+    ],
+  ] as const)('%s', (_what, outcome, failingSince, delivered, subscription) => {
+    expect(afterManualAttempt(outcome, { failingSince }, NOW)).toEqual({ delivered, subscription });
+  });
+});
+
+it.each([
+  [1, 4 * 3600],
+  [100, 144],
+])('at a resume, with time scale %i, what is older than %i s is given up', (scale, seconds) => {
+  expect(giveUpBefore(NOW, scale)).toEqual(secondsAgo(seconds));
+});

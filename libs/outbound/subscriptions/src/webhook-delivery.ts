@@ -1,0 +1,150 @@
+import { isSuccess, type Outcome } from '#sending/outcome.js';
+
+/**
+ * What follows from one attempt (contract section 10, document section 3.1). Times enter as arguments;
+ * `timeScale` divides every wait, so that tests need not wait four hours.
+ */
+
+/** `tries` counts scheduled attempts; those that people ask for change nothing in the schedule. */
+export type DeliveryState = { tries: number; firstAttemptAt: Date | null };
+
+export type SubscriptionState = { failingSince: Date | null };
+
+export type Next = {
+  delivery:
+    | { status: 'delivered' }
+    | { status: 'failed' }
+    | { status: 'cancelled' }
+    | { status: 'pending'; nextAttemptAt: Date };
+  subscription:
+    | { kept: true; failingSince: Date | null }
+    | { kept: true; disabled: 'failing' | 'blocked_address'; failingSince: Date | null }
+    | { kept: false };
+};
+
+const MINUTE = 60;
+const DELAY_SECONDS = [
+  5,
+  30,
+  2 * MINUTE,
+  5 * MINUTE,
+  10 * MINUTE,
+  20 * MINUTE,
+  40 * MINUTE,
+  60 * MINUTE,
+  100 * MINUTE,
+];
+const JITTER = 0.1;
+const ATTEMPT_SECONDS = 10;
+const WINDOW_SECONDS = 4 * 60 * MINUTE;
+/** Without a success since the first failure: then the subscription is disabled. */
+export const FAILING_SECONDS = 3 * 24 * 60 * MINUTE;
+
+export const MAX_ATTEMPTS = DELAY_SECONDS.length + 1;
+
+/** @param random from 0 (inclusive) to 1 (exclusive) */
+export function afterAttempt(
+  delivery: DeliveryState,
+  subscription: SubscriptionState,
+  outcome: Outcome,
+  now: Date,
+  random: number,
+  timeScale: number,
+): Next {
+  if (outcome.kind === 'erased') {
+    return {
+      delivery: { status: 'cancelled' },
+      subscription: { kept: true, failingSince: subscription.failingSince },
+    };
+  }
+  if (isSuccess(outcome)) {
+    return { delivery: { status: 'delivered' }, subscription: { kept: true, failingSince: null } };
+  }
+  if (outcome.kind === 'answered' && outcome.status === 410) {
+    return { delivery: { status: 'cancelled' }, subscription: { kept: false } };
+  }
+  const failingSince = subscription.failingSince ?? now;
+  if (outcome.kind === 'blocked') {
+    return {
+      delivery: { status: 'failed' },
+      subscription: { kept: true, disabled: 'blocked_address', failingSince },
+    };
+  }
+  const failingMs = now.getTime() - failingSince.getTime();
+  if (failingMs >= (FAILING_SECONDS * 1000) / timeScale) {
+    return {
+      delivery: { status: 'failed' },
+      subscription: { kept: true, disabled: 'failing', failingSince },
+    };
+  }
+  return {
+    delivery: retry(delivery, outcome, now, random, timeScale),
+    subscription: { kept: true, failingSince },
+  };
+}
+
+/** What an attempt that a person asked for changes: only a success and an end count. */
+export function afterManualAttempt(
+  outcome: Outcome,
+  subscription: SubscriptionState,
+  now: Date,
+): { delivered: boolean; subscription: Next['subscription'] } {
+  if (isSuccess(outcome)) {
+    return { delivered: true, subscription: { kept: true, failingSince: null } };
+  }
+  if (outcome.kind === 'answered' && outcome.status === 410) {
+    return { delivered: false, subscription: { kept: false } };
+  }
+  const { failingSince } = subscription;
+  if (outcome.kind === 'blocked') {
+    const since = failingSince ?? now;
+    return {
+      delivered: false,
+      subscription: { kept: true, disabled: 'blocked_address', failingSince: since },
+    };
+  }
+  return { delivered: false, subscription: { kept: true, failingSince } };
+}
+
+/** At a resume: what was planned earlier than this is failed instead of sent. */
+export function giveUpBefore(now: Date, timeScale: number): Date {
+  return new Date(now.getTime() - (WINDOW_SECONDS * 1000) / timeScale);
+}
+
+export function excerptContext(deliveryId: number): string {
+  return `webhook attempts ${deliveryId}`;
+}
+
+function retry(
+  delivery: DeliveryState,
+  outcome: Outcome,
+  now: Date,
+  random: number,
+  timeScale: number,
+): Next['delivery'] {
+  const planned = DELAY_SECONDS[delivery.tries];
+  if (planned === undefined) return { status: 'failed' };
+  const jittered = planned * (1 - JITTER * random);
+  const asked = askedSeconds(outcome, now);
+  const elapsed = ((now.getTime() - (delivery.firstAttemptAt ?? now).getTime()) / 1000) * timeScale;
+  const rest = DELAY_SECONDS.slice(delivery.tries + 1).reduce(
+    (sum, delay) => sum + delay + ATTEMPT_SECONDS,
+    ATTEMPT_SECONDS,
+  );
+  const room = WINDOW_SECONDS - elapsed - rest;
+  const seconds = Math.max(jittered, Math.min(asked, 2 * planned, room));
+  return {
+    status: 'pending',
+    nextAttemptAt: new Date(now.getTime() + Math.round((seconds * 1000) / timeScale)),
+  };
+}
+
+/** Retry-After of a 429 or 503, in seconds or as a date; 0 where there is none that can be read. */
+function askedSeconds(outcome: Outcome, now: Date): number {
+  if (outcome.kind !== 'answered' || outcome.retryAfter === null) return 0;
+  if (outcome.status !== 429 && outcome.status !== 503) return 0;
+  const given = outcome.retryAfter.trim();
+  if (/^\d{1,10}$/.test(given)) return Number(given);
+  const date = Date.parse(given);
+  return Number.isNaN(date) ? 0 : Math.max(0, (date - now.getTime()) / 1000);
+}

@@ -1,0 +1,326 @@
+import { Inject, Logger } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { randomBytes } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import type { CommandContext } from '#kernel/aggregate.js';
+import type { Config } from '#kernel/config.js';
+import { messageOf, NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { publicEventId } from '#kernel/public-id.js';
+import { newId } from '#kernel/randomness.js';
+import { deriveKey } from '#kernel/sealing.js';
+import { CONFIG } from '#database/database.module.js';
+import { nextId } from '#database/ids.js';
+import { EventStore } from '#event-store/event-store.js';
+import { Lanes } from '#event-store/lanes.js';
+import { formatPosition } from '#event-store/position.js';
+import { DeliveryPlans } from './delivery-plans.service.js';
+import { bodyOf, TEST_EVENT, testEnvelope } from '#public-events/public-events.js';
+import { NameLookup } from '#sending/name-lookup.client.js';
+import { isBlockedAddress, literalAddress, NOT_PUBLIC } from '#sending/target-address.js';
+import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
+import { giveUpBefore } from './webhook-delivery.js';
+import {
+  openSecret,
+  SECRET_BYTES,
+  SECRETS,
+  sealSecret,
+  signingSecret,
+} from '#sending/webhook-secret.js';
+import {
+  webhookSubscriptionJson,
+  webhookSubscriptionSecretJson,
+  webhookTestJson,
+  type WebhookSubscriptionJson,
+  type WebhookSubscriptionSecretJson,
+  type WebhookTestJson,
+} from './webhook-subscription.dto.js';
+import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
+import { changeSubscription } from './webhook-subscription.js';
+import type {
+  SubscriptionAttributes,
+  SubscriptionChanges,
+  WebhookSubscription,
+} from './webhook-subscription.js';
+import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
+import { errorOf } from '#sending/outcome.js';
+
+const NAME_LOOKUP_MS = 1_000;
+const TESTS_AT_ONCE = 32;
+const TESTS_OF_A_STORE = 4;
+
+export class CreateWebhookSubscription extends Command<WebhookSubscriptionSecretJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly attributes: SubscriptionAttributes,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(CreateWebhookSubscription)
+export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateWebhookSubscription> {
+  private readonly secretKey: Buffer;
+
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly source: DataSource,
+    private readonly events: EventStore,
+    private readonly names: NameLookup,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    this.secretKey = deriveKey(config.masterKey, SECRETS);
+  }
+
+  async execute({
+    context,
+    attributes,
+  }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
+    await refuseUnreachable(attributes.targetUrl, this.names, this.config);
+    // Taken before the insert, because the sealed secret names the subscription that it belongs to.
+    const id = await nextId(this.source, 'webhook_subscriptions_id');
+    const secret = signingSecret(randomBytes(SECRET_BYTES));
+    const sealed = sealSecret(this.secretKey, id, secret);
+    const { enabled } = attributes;
+    const activeFrom = enabled ? formatPosition(await this.events.head()) : null;
+    const now = new Date();
+    const subscription: WebhookSubscription = {
+      id,
+      accountId: context.accountId,
+      ...attributes,
+      disabledAt: enabled ? null : now,
+      disabledReason: enabled ? null : 'disabled_by_user',
+      lastDeliveryAt: null,
+      lastDeliveryStatus: null,
+      lastDeliveryError: null,
+      createdAt: now,
+      updatedAt: now,
+    };
+    return this.table.write(context, async (client) => {
+      const inserted = await this.table.insert(client, subscription, sealed, activeFrom);
+      if (inserted) await this.table.audit(client, context, id, 'created');
+      return webhookSubscriptionSecretJson(subscription, secret);
+    });
+  }
+}
+
+export class UpdateWebhookSubscription extends Command<WebhookSubscriptionJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly changes: SubscriptionChanges,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UpdateWebhookSubscription)
+export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateWebhookSubscription> {
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly plans: DeliveryPlans,
+    private readonly events: EventStore,
+    private readonly names: NameLookup,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async execute({
+    context,
+    id,
+    changes,
+  }: UpdateWebhookSubscription): Promise<WebhookSubscriptionJson> {
+    const { targetUrl, enabled } = changes;
+    if (targetUrl !== undefined) {
+      await this.table.find(context.accountId, id);
+      await refuseUnreachable(targetUrl, this.names, this.config);
+    }
+    const activeFrom = enabled === true ? formatPosition(await this.events.head()) : null;
+    const now = new Date();
+    const answer = await this.table.write(context, async (client) => {
+      const current = await this.table.lock(client, context.accountId, id);
+      const changed = changeSubscription(current, changes, now);
+      if (!changed) return webhookSubscriptionJson(current);
+      const { subscription, switched } = changed;
+      await this.table.update(client, subscription);
+      if (switched === 'on') {
+        const before = giveUpBefore(now, this.config.webhookTimeScale);
+        await this.table.resume(client, id, activeFrom, before);
+      }
+      await this.table.audit(client, context, id, WORDS[switched ?? 'changed']);
+      return webhookSubscriptionJson(subscription);
+    });
+    await this.plans.changed(id);
+    return answer;
+  }
+}
+
+const WORDS = { on: 'enabled', off: 'disabled', changed: 'updated' } as const;
+
+export class RotateWebhookSecret extends Command<WebhookSubscriptionSecretJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    /** For so long the old secret signs beside the new one. */
+    readonly graceSeconds: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RotateWebhookSecret)
+export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhookSecret> {
+  private readonly secretKey: Buffer;
+
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly plans: DeliveryPlans,
+    @Inject(CONFIG) config: Config,
+  ) {
+    this.secretKey = deriveKey(config.masterKey, SECRETS);
+  }
+
+  async execute({
+    context,
+    id,
+    graceSeconds,
+  }: RotateWebhookSecret): Promise<WebhookSubscriptionSecretJson> {
+    const secret = signingSecret(randomBytes(SECRET_BYTES));
+    const sealed = sealSecret(this.secretKey, id, secret);
+    const now = new Date();
+    const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
+    const answer = await this.table.write(context, async (client, repeated) => {
+      const current = await this.table.lock(client, context.accountId, id);
+      const rotated = { ...current, updatedAt: now };
+      if (!repeated || !(await this.table.hasSecret(client, id, sealed))) {
+        await this.table.rotate(client, rotated, sealed, until);
+        await this.table.audit(client, context, id, 'secret_rotated');
+      }
+      return webhookSubscriptionSecretJson(rotated, secret);
+    });
+    await this.plans.changed(id);
+    return answer;
+  }
+}
+
+export class DeleteWebhookSubscription extends Command<void> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(DeleteWebhookSubscription)
+export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteWebhookSubscription> {
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly plans: DeliveryPlans,
+  ) {}
+
+  async execute({ context, id }: DeleteWebhookSubscription): Promise<void> {
+    await this.table.write(context, async (client, repeated) => {
+      const gone = await this.table.remove(client, context.accountId, id);
+      if (gone) await this.table.audit(client, context, id, 'deleted');
+      else if (!repeated) throw new NotFoundError('Webhook subscription');
+    });
+    await this.plans.changed(id);
+  }
+}
+
+export class TestWebhookSubscription extends Command<WebhookTestJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+/** One signed event, sent at once by whoever asks; it counts for nothing (document section 4.7). */
+@CommandHandler(TestWebhookSubscription)
+export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
+  private readonly log = new Logger('webhook tests');
+  private readonly secretKey: Buffer;
+  /** Receivers may take ten seconds each: those that do must not fill the process. */
+  private readonly sending = new Lanes<Attempt, Attempted>(TESTS_AT_ONCE, 1, (attempts) =>
+    Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
+  );
+  private readonly underWay = new Map<number, number>();
+
+  constructor(
+    private readonly table: WebhookSubscriptionTable,
+    private readonly client: WebhookClient,
+    @Inject(CONFIG) config: Config,
+  ) {
+    this.secretKey = deriveKey(config.masterKey, SECRETS);
+  }
+
+  async execute({ context: { accountId }, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
+    const row = await this.table.find(accountId, id);
+    const eventId = publicEventId(newId());
+    const { outcome, at } = await this.inTurn(accountId, {
+      url: row.target_url,
+      ...this.secretsOf(row),
+      eventId,
+      type: TEST_EVENT,
+      body: bodyOf(Buffer.from(testEnvelope(eventId, row, new Date())), row.payload_format),
+    });
+    const status = outcome.kind === 'answered' ? outcome.status : null;
+    const error = errorOf(outcome);
+    // It was sent: what stands in the row about it is no reason to report a failure.
+    await this.table
+      .attempted(id, { at, status, error })
+      .catch((fault: unknown) =>
+        this.log.warn(`a test is not noted: ${messageOf(fault)}`, { subscription_id: id }),
+      );
+    return webhookTestJson(eventId, status, error);
+  }
+
+  private secretsOf(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {
+    const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
+    const signsToo = previous !== null && until !== null && until > new Date();
+    return {
+      secret: openSecret(this.secretKey, id, secret),
+      ...(signsToo && { previousSecret: openSecret(this.secretKey, id, previous) }),
+    };
+  }
+
+  /** @throws UnavailableError when the store has several tests running: nothing was sent */
+  private async inTurn(accountId: number, attempt: Attempt): Promise<Attempted> {
+    const running = this.underWay.get(accountId) ?? 0;
+    if (running >= TESTS_OF_A_STORE) {
+      throw new UnavailableError('Other tests of this store are still running');
+    }
+    this.underWay.set(accountId, running + 1);
+    try {
+      return await this.sending.add(attempt);
+    } finally {
+      const left = (this.underWay.get(accountId) ?? 1) - 1;
+      if (left > 0) this.underWay.set(accountId, left);
+      else this.underWay.delete(accountId);
+    }
+  }
+}
+
+export const webhookSubscriptionHandlers = [
+  CreateWebhookSubscriptionHandler,
+  UpdateWebhookSubscriptionHandler,
+  RotateWebhookSecretHandler,
+  TestWebhookSubscriptionHandler,
+  DeleteWebhookSubscriptionHandler,
+];
+
+/** A name that leads nowhere but into our own network (contract section 9). */
+async function refuseUnreachable(
+  targetUrl: string,
+  names: NameLookup,
+  config: Config,
+): Promise<void> {
+  const { hostname } = new URL(targetUrl);
+  if (literalAddress(hostname) !== undefined) return;
+  const found = await names.addressesWithin(hostname, NAME_LOOKUP_MS);
+  if (found.length === 0) return;
+  if (found.every((address) => isBlockedAddress(address, config))) {
+    throw new RejectedError({ target_url: [NOT_PUBLIC] });
+  }
+}

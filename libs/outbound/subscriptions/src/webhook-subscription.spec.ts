@@ -1,0 +1,171 @@
+import { describe, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { RejectedError } from '#kernel/errors.js';
+import {
+  createWebhookSubscriptionDto,
+  subscriptionAttributes,
+} from './webhook-subscription.dto.js';
+import { PUBLIC_ONLY } from '#sending/target-address.js';
+import {
+  changeSubscription,
+  onlyEvent,
+  wants,
+  type WebhookSubscription,
+} from './webhook-subscription.js';
+import { openSecret, sealSecret, signingSecret } from '#sending/webhook-secret.js';
+
+const dto = createWebhookSubscriptionDto(PUBLIC_ONLY);
+const URL_OF_OURS = 'https://example.com/hooks';
+
+function read(body: object) {
+  const parsed = dto.safeParse({ target_url: URL_OF_OURS, ...body });
+  if (parsed.success) return subscriptionAttributes(parsed.data);
+  return [...new Set(parsed.error.issues.map((issue) => String(issue.path[0])))];
+}
+
+describe('the body of a new subscription', () => {
+  it.each([
+    [
+      'several events',
+      { events: ['stamp.earned', 'reward.redeemed'] },
+      ['stamp.earned', 'reward.redeemed'],
+    ],
+    ['one event', { event: 'stamp.earned' }, ['stamp.earned']],
+    ['every event', { events: ['*'] }, ['*']],
+    ['event *', { event: '*' }, ['*']],
+    ['both, the same', { event: 'stamp.earned', events: ['stamp.earned'] }, ['stamp.earned']],
+    ['duplicates', { events: ['stamp.earned', 'stamp.earned'] }, ['stamp.earned']],
+    ['* twice', { events: ['*', '*'] }, ['*']],
+    ['event null', { event: null, events: ['stamp.earned'] }, ['stamp.earned']],
+  ])('takes %s', (_case, body, events) => {
+    expect(read(body)).toEqual({
+      events,
+      targetUrl: URL_OF_OURS,
+      description: null,
+      payloadFormat: 'envelope',
+      enabled: true,
+    });
+  });
+
+  it.each([
+    ['neither', {}, ['events']],
+    ['no events', { events: [] }, ['events']],
+    ['an unknown one in events', { events: ['stamp.lost'] }, ['events']],
+    ['* beside others', { events: ['*', 'stamp.earned'] }, ['events']],
+    ['events as text', { events: 'stamp.earned' }, ['events']],
+    ['webhook.test', { events: ['webhook.test'] }, ['events']],
+    ['an unknown event', { event: 'stamp.lost' }, ['event']],
+    ['both, not the same', { event: 'stamp.earned', events: ['*'] }, ['event']],
+    ['flat with *', { event: '*', payload_format: 'flat' }, ['payload_format']],
+    [
+      'flat with two',
+      { events: ['stamp.earned', 'stamp.removed'], payload_format: 'flat' },
+      ['payload_format'],
+    ],
+    ['another format', { event: '*', payload_format: 'xml' }, ['payload_format']],
+    ['a long description', { event: '*', description: 'x'.repeat(256) }, ['description']],
+    ['a private target', { event: '*', target_url: 'https://10.0.0.1' }, ['target_url']],
+    ['no target', { event: '*', target_url: null }, ['target_url']],
+    [
+      'several faults',
+      { target_url: 'x', payload_format: 'xml' },
+      ['target_url', 'payload_format', 'events'],
+    ],
+  ])('refuses %s', (_case, body, fields) => {
+    expect(read(body)).toEqual(fields);
+  });
+
+  it('takes flat with one named event, and a subscription that is not enabled yet', () => {
+    expect(read({ events: ['stamp.earned'], payload_format: 'flat', enabled: 0 })).toMatchObject({
+      payloadFormat: 'flat',
+      enabled: false,
+    });
+  });
+});
+
+it('names the event only when there is exactly one', () => {
+  expect(onlyEvent(['stamp.earned'])).toBe('stamp.earned');
+  expect(onlyEvent(['stamp.earned', 'stamp.removed'])).toBeNull();
+  expect(onlyEvent(['*'])).toBeNull();
+  expect(wants(['*'], 'stamp.earned')).toBe(true);
+  expect(wants(['stamp.removed'], 'stamp.earned')).toBe(false);
+});
+
+it('keeps a secret sealed to its subscription', () => {
+  const key = randomBytes(32);
+  const secret = signingSecret(Buffer.alloc(32, 7));
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  const sealed = sealSecret(key, 1, secret);
+  expect(sealed.includes(secret)).toBe(false);
+  expect(openSecret(key, 1, sealed)).toBe(secret);
+  expect(() => openSecret(key, 2, sealed)).toThrow();
+});
+
+describe('a change', () => {
+  const then = new Date('2026-03-01T10:00:00Z');
+  const now = new Date('2026-03-02T10:00:00Z');
+  const running: WebhookSubscription = {
+    id: 1,
+    accountId: 1,
+    events: ['stamp.earned'],
+    targetUrl: URL_OF_OURS,
+    description: null,
+    payloadFormat: 'flat',
+    enabled: true,
+    disabledAt: null,
+    disabledReason: null,
+    lastDeliveryAt: null,
+    lastDeliveryStatus: null,
+    lastDeliveryError: null,
+    createdAt: then,
+    updatedAt: then,
+  };
+  const failing: WebhookSubscription = {
+    ...running,
+    enabled: false,
+    disabledAt: then,
+    disabledReason: 'failing',
+  };
+
+  it.each([
+    ['nothing', {}],
+    ['the same', { events: ['stamp.earned'], targetUrl: URL_OF_OURS, enabled: true }],
+  ])('of %s is none', (_case, changes) => {
+    expect(changeSubscription(running, changes, now)).toBeUndefined();
+  });
+
+  it('of a setting leaves the rest', () => {
+    expect(changeSubscription(running, { description: 'till' }, now)).toEqual({
+      subscription: { ...running, description: 'till', updatedAt: now },
+      switched: null,
+    });
+  });
+
+  it('pauses', () => {
+    expect(changeSubscription(running, { enabled: false }, now)).toEqual({
+      subscription: {
+        ...running,
+        enabled: false,
+        disabledAt: now,
+        disabledReason: 'disabled_by_user',
+        updatedAt: now,
+      },
+      switched: 'off',
+    });
+  });
+
+  it('resumes, and keeps the reason when it pauses what is paused', () => {
+    expect(changeSubscription(failing, { enabled: true }, now)).toEqual({
+      subscription: { ...running, updatedAt: now },
+      switched: 'on',
+    });
+    expect(changeSubscription(failing, { enabled: false }, now)).toBeUndefined();
+  });
+
+  it('is judged by what comes out', () => {
+    expect(() => changeSubscription(running, { events: ['*'] }, now)).toThrow(RejectedError);
+    expect(
+      changeSubscription(running, { events: ['*'], payloadFormat: 'envelope' }, now)?.subscription,
+    ).toMatchObject({ events: ['*'], payloadFormat: 'envelope' });
+  });
+});

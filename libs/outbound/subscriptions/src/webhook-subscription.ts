@@ -1,0 +1,81 @@
+import { isDeepStrictEqual } from 'node:util';
+import { RejectedError } from '#kernel/errors.js';
+import type { PayloadFormat } from '#public-events/public-event.js';
+
+export const EVERY_EVENT = '*';
+
+export type DisabledReason = 'disabled_by_user' | 'failing' | 'blocked_address';
+
+/** A URL and the events that it is sent. The signing secret is kept apart from it, sealed. */
+export type WebhookSubscription = {
+  id: number;
+  accountId: number;
+  /** Names, or only `*`. */
+  events: string[];
+  targetUrl: string;
+  description: string | null;
+  payloadFormat: PayloadFormat;
+  enabled: boolean;
+  disabledAt: Date | null;
+  disabledReason: DisabledReason | null;
+  lastDeliveryAt: Date | null;
+  lastDeliveryStatus: number | null;
+  lastDeliveryError: string | null;
+  createdAt: Date;
+  updatedAt: Date;
+};
+
+/** What the callers of a write may say about a subscription. */
+export type SubscriptionAttributes = Pick<
+  WebhookSubscription,
+  'events' | 'targetUrl' | 'description' | 'payloadFormat' | 'enabled'
+>;
+
+/** Only what was named in the request. */
+export type SubscriptionChanges = Partial<SubscriptionAttributes>;
+
+/** What a change comes to: the subscription after it, and which way it was switched, if at all. */
+export type Changed = {
+  subscription: WebhookSubscription;
+  switched: 'on' | 'off' | null;
+};
+
+/**
+ * Undefined when everything is so already, `updated_at` included (contract section 9).
+ * @throws RejectedError when flat would have other than one named event
+ */
+export function changeSubscription(
+  current: WebhookSubscription,
+  changes: SubscriptionChanges,
+  now: Date,
+): Changed | undefined {
+  const { enabled = current.enabled, ...settings } = changes;
+  const after = { ...current, ...settings };
+  if (after.payloadFormat === 'flat' && onlyEvent(after.events) === null) {
+    throw new RejectedError({ payload_format: ['flat needs exactly one named event'] });
+  }
+  const switched = enabled === current.enabled ? null : enabled ? 'on' : 'off';
+  const same = Object.entries(settings).every(([name, value]) =>
+    isDeepStrictEqual(value, current[name as keyof typeof settings]),
+  );
+  if (same && switched === null) return undefined;
+  return { subscription: { ...after, ...stateAfter(switched, now), updatedAt: now }, switched };
+}
+
+function stateAfter(switched: Changed['switched'], now: Date): Partial<WebhookSubscription> {
+  if (switched === 'on') return { enabled: true, disabledAt: null, disabledReason: null };
+  if (switched === 'off') {
+    return { enabled: false, disabledAt: now, disabledReason: 'disabled_by_user' };
+  }
+  return {};
+}
+
+/** The one event of a subscription that has exactly one (document section 2.3). */
+export function onlyEvent(events: readonly string[]): string | null {
+  const [first, ...others] = events;
+  return first === undefined || first === EVERY_EVENT || others.length > 0 ? null : first;
+}
+
+export function wants(events: readonly string[], type: string): boolean {
+  return events.includes(type) || events.includes(EVERY_EVENT);
+}

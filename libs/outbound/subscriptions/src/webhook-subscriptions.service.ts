@@ -1,0 +1,61 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Config } from '#kernel/config.js';
+import { deriveKey } from '#kernel/sealing.js';
+import { CONFIG } from '#database/database.module.js';
+import type { Range } from '#http/page.js';
+import { openSecret, SECRETS } from '#sending/webhook-secret.js';
+import {
+  webhookSubscriptionJson,
+  webhookSubscriptionSecretJson,
+  type WebhookSubscriptionJson,
+  type WebhookSubscriptionSecretJson,
+} from './webhook-subscription.dto.js';
+import {
+  SUBSCRIPTION_COLUMNS,
+  subscriptionOf,
+  type WebhookSubscriptionRow,
+} from './webhook-subscription.entity.js';
+import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
+import { EVERY_EVENT } from './webhook-subscription.js';
+import { PUBLIC_EVENTS } from '#public-events/public-event.js';
+
+@Injectable()
+export class WebhookSubscriptionsService {
+  private readonly secretKey: Buffer;
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly table: WebhookSubscriptionTable,
+    @Inject(CONFIG) config: Config,
+  ) {
+    this.secretKey = deriveKey(config.masterKey, SECRETS);
+  }
+
+  /** Oldest first. An event that there is not has no subscriptions, not even those of every event. */
+  async list(
+    accountId: number,
+    event: string | null,
+    { after, limit }: Range,
+  ): Promise<WebhookSubscriptionJson[]> {
+    const known = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
+    if (!known) return [];
+    const rows: WebhookSubscriptionRow[] = await this.source.query(
+      `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions
+       where account_id = $1 and ($2::text is null or events && array[$2, '${EVERY_EVENT}'])
+         and id > $3
+       order by id limit $4`,
+      [accountId, event, after?.[0] ?? 0, limit],
+    );
+    return rows.map((row) => webhookSubscriptionJson(subscriptionOf(row)));
+  }
+
+  /** @throws NotFoundError */
+  async find(accountId: number, id: number): Promise<WebhookSubscriptionSecretJson> {
+    const row = await this.table.find(accountId, id);
+    return webhookSubscriptionSecretJson(
+      subscriptionOf(row),
+      openSecret(this.secretKey, row.id, row.secret),
+    );
+  }
+}
