@@ -25,7 +25,7 @@ const postgres = {
 };
 
 export default {
-  // Against hanging for ever, not a measure: a busy machine may be many times slower.
+  // Against hanging forever, not a measure: a busy machine may be many times slower.
   testTimeout: 300_000,
   reporters: ['default', '<rootDir>/test/support/counts.cjs'],
   projects: [

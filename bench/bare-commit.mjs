@@ -20,7 +20,7 @@ const count = Number(process.argv[3]);
 const sealedNote = Buffer.alloc(28 + Buffer.byteLength(JSON.stringify(stampBody.note))).toString(
   'base64',
 );
-const circumstances = {
+const actionDetails = {
   locationId: null,
   staffRef: null,
   externalRef: null,
@@ -115,7 +115,7 @@ process.on('message', (wanted) => {
     while (underWay.has(card));
     underWay.add(card);
     const command = {
-      ...circumstances,
+      ...actionDetails,
       customerId: card.id,
       stamps: stampBody.stamps,
       source: 'api',

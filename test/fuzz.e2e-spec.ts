@@ -15,7 +15,7 @@ const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_301);
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 30);
 const PATH = process.env['FUZZ_PATH'];
 const STEPS = 80;
-/** Against hanging for ever: a minute for each run would be a lot on any machine. */
+/** Against hanging forever: a minute for each run would be a lot on any machine. */
 const WITHIN_MS = 600_000 + RUNS * 60_000;
 /** After that long the smallest failure found so far is told. */
 const SHRINK_FOR_MS = 45_000;

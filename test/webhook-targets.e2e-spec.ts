@@ -172,7 +172,7 @@ describe('certificates', () => {
 describe('ten seconds', () => {
   const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n';
 
-  /** Sends the text and then a letter now and then, for ever. */
+  /** Sends the text and then a letter now and then, forever. */
   async function dripping(text: string, letter: string): Promise<number> {
     return listening(
       createTcpServer((socket) => {

@@ -309,7 +309,7 @@ describe('issuing a card', () => {
     }
   });
 
-  it('CCARD-29 is when it was issued for ever', async () => {
+  it('CCARD-29 is when it was issued forever', async () => {
     const { path, customerCard } = await enrol(store);
     expect(customerCard.created_at).toBe(customerCard.issued_at);
     const stamped = await stamp(path, 1);

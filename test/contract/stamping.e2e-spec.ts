@@ -387,7 +387,7 @@ describe('a dry run', () => {
     expect(told.filter((type) => type === 'stamp.earned')).toHaveLength(1);
   });
 
-  it('STAMP-39 is refused as the deed itself would be', async () => {
+  it('STAMP-39 is refused as the action itself would be', async () => {
     const { path, card } = await enrol(store, { card: { max_stamps_per_request: 2 } });
     expectRefused(await tried(path, { stamps: 0 }), 'stamps');
     expectLimited(await tried(path, { stamps: 3 }));

@@ -7,7 +7,7 @@ import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HealthController } from '#http/health.controller.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { IdempotencyInterceptor } from '#http/idempotency.interceptor.js';
-import { OtherApis } from '#http/other-apis.js';
+import { ReplicaWarning } from '#http/replica-warning.js';
 import { Readiness } from '#http/readiness.js';
 import { StatusController } from '#http/status.controller.js';
 import { IdentityModule } from '#identity/identity.module.js';
@@ -26,7 +26,7 @@ export class ApiModule {
     return {
       module: ApiModule,
       imports: [
-        // A name of its own for each process: by these they see one another (OtherApis).
+        // A name of its own for each process: by these they see one another (ReplicaWarning).
         DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`),
         EventStoreModule,
         IdentityModule,
@@ -43,7 +43,7 @@ export class ApiModule {
       providers: [
         HttpMetrics,
         Readiness,
-        OtherApis,
+        ReplicaWarning,
         { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
       ],
     };

@@ -103,7 +103,7 @@ function requestOf(
   );
   const schema = operation.requestBody?.content['application/json']?.schema;
   return fc.record({
-    ...circumstances(path),
+    ...actionDetails(path),
     id: fc.constant(operation.operationId),
     method: fc.constant(method),
     query: queryOf(
@@ -125,7 +125,7 @@ function strayRequest(paths: string[]): fc.Arbitrary<Step> {
     .chain(([known, tail]) => {
       const path = known + tail;
       return fc.record({
-        ...circumstances(path),
+        ...actionDetails(path),
         id: fc.constant(null),
         method: fc.constantFrom('PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND'),
         query: fc.constant<Step['query']>([]),
@@ -134,7 +134,7 @@ function strayRequest(paths: string[]): fc.Arbitrary<Step> {
     });
 }
 
-function circumstances(path: string) {
+function actionDetails(path: string) {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   return {
     path: fc.constant(path),

@@ -22,7 +22,7 @@ export type PosterCreated = {
     id: number;
     accountId: number;
     cardId: number;
-    /** Names the poster in its public URLs, for ever. */
+    /** Names the poster in its public URLs, forever. */
     slug: string;
   } & PosterAttributes;
 };

@@ -25,7 +25,7 @@ import {
 } from './customer-card.dto.js';
 import { customerCardRows } from './customer-card.entity.js';
 import type {
-  Circumstances,
+  ActionDetails,
   CustomerCardEvent,
   RewardRedeemed,
   StampsEarned,
@@ -40,7 +40,7 @@ const CODE_TRIES = 5;
 
 type CardPath = { customerId: number; id: number };
 
-type Deed = Circumstances & { source: 'api' | 'pos'; occurredAt: Date | undefined };
+type CardAction = ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined };
 
 export class EnrolCustomer extends Command<CustomerCardDetailJson> {
   constructor(
@@ -125,12 +125,12 @@ export async function withFreeCode<R>(enrol: () => Promise<R>): Promise<R> {
   }
 }
 
-/** Answers with the card right after the deed, which may be an earlier one with the same receipt number. */
+/** Answers with the card right after the action, which may be an earlier one with the same receipt number. */
 export class StampCustomerCard extends Command<CustomerCardDetailJson> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
-    readonly deed: Deed & { stamps: number },
+    readonly action: CardAction & { stamps: number },
   ) {
     super();
   }
@@ -146,23 +146,23 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  execute({ context, path, deed }: StampCustomerCard): Promise<CustomerCardDetailJson> {
-    const claim = receiptClaim(this.keys, context, 'stamp', path, deed);
+  execute({ context, path, action }: StampCustomerCard): Promise<CustomerCardDetailJson> {
+    const claim = receiptClaim(this.keys, context, 'stamp', path, action);
     return once(claim, {
       earlier: async (taken) => {
         const first = await this.receipts.find<StampsEarned>(context, path, taken, 'StampsEarned');
-        if (first && first.event.data.stamps !== deed.stamps) throw usedOtherwise();
+        if (first && first.event.data.stamps !== action.stamps) throw usedOtherwise();
         return first && this.shown(first.card, first.template, new Date());
       },
       now: () =>
         this.pipeline.handleCommand({
           rows: customerCardRows,
           id: path.id,
-          context: { ...context, channel: deed.source },
-          occurredAt: deed.occurredAt,
-          given: (loaded) => surroundings(this.templates, loaded, path, deed),
+          context: { ...context, channel: action.source },
+          occurredAt: action.occurredAt,
+          given: (loaded) => loadTemplate(this.templates, loaded, path, action),
           decide: (card, template, at) =>
-            withClaim(stamp(card, template, { ...deed, customerId: path.customerId }, at), claim),
+            withClaim(stamp(card, template, { ...action, customerId: path.customerId }, at), claim),
           answer: ({ state, given, now }) => this.shown(state, given, now),
         }),
     });
@@ -177,7 +177,7 @@ export class RedeemReward extends Command<RedemptionJson> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
-    readonly deed: Deed & { rewardId: number },
+    readonly action: CardAction & { rewardId: number },
   ) {
     super();
   }
@@ -193,8 +193,8 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     private readonly source: DataSource,
   ) {}
 
-  execute({ context, path, deed }: RedeemReward): Promise<RedemptionJson> {
-    const claim = receiptClaim(this.keys, context, 'redeem', path, deed);
+  execute({ context, path, action }: RedeemReward): Promise<RedemptionJson> {
+    const claim = receiptClaim(this.keys, context, 'redeem', path, action);
     return once(claim, {
       earlier: async (taken) => {
         const first = await this.receipts.find<RewardRedeemed>(
@@ -203,24 +203,24 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           taken,
           'RewardRedeemed',
         );
-        if (first && first.event.data.rewardId !== deed.rewardId) throw usedOtherwise();
+        if (first && first.event.data.rewardId !== action.rewardId) throw usedOtherwise();
         return first && redemptionJson(first.card, first.event);
       },
       now: async () => {
         const redemptionId = await nextId(this.source, 'redemptions_id');
-        const { source, ...circumstances } = deed;
+        const { source, ...actionDetails } = action;
         return this.pipeline.handleCommand({
           rows: customerCardRows,
           id: path.id,
           context: { ...context, channel: source },
-          occurredAt: deed.occurredAt,
-          given: (loaded) => surroundings(this.templates, loaded, path, deed),
+          occurredAt: action.occurredAt,
+          given: (loaded) => loadTemplate(this.templates, loaded, path, action),
           decide: (card, template, at) =>
             withClaim(
               redeem(
                 card,
                 template,
-                { ...circumstances, redemptionId, customerId: path.customerId },
+                { ...actionDetails, redemptionId, customerId: path.customerId },
                 at,
               ),
               claim,
@@ -243,7 +243,7 @@ export const customerCardHandlers = [
 ];
 
 /**
- * A receipt number counts once for ever: it is looked at before any rule, and where two requests race
+ * A receipt number counts once forever: it is looked at before any rule, and where two requests race
  * with the same one, the loser gets the winner's result.
  */
 async function once<R>(
@@ -268,7 +268,7 @@ function receiptClaim(
   { accountId }: CommandContext,
   operation: 'stamp' | 'redeem',
   { id }: CardPath,
-  { externalRef }: Circumstances,
+  { externalRef }: ActionDetails,
 ): Claim | undefined {
   if (externalRef === null) return undefined;
   return keys.claim(accountId, `${operation}_receipt`, externalRef, streamOf(customerCard, id));
@@ -281,12 +281,12 @@ function withClaim(
   return claim ? { events, claims: [claim] } : { events };
 }
 
-/** What a deed is judged by. That the path names no customer card is said before anything of its fields. */
-async function surroundings(
+/** What a action is judged by. That the path names no customer card is said before anything of its fields. */
+async function loadTemplate(
   templates: TemplatesService,
   loaded: Loaded<CustomerCard> | undefined,
   { customerId }: CardPath,
-  { locationId }: Circumstances,
+  { locationId }: ActionDetails,
 ): Promise<Template> {
   if (loaded?.state.customerId !== customerId) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;

@@ -17,9 +17,9 @@ import {
   type Milestone,
   type Template,
 } from './customer-card.js';
-import type { Circumstances, RewardRedeemed } from './customer-card.events.js';
+import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
 
-const circumstances = {
+const actionDetails = {
   skip_notifications: orDefault(boolean(), false),
   location_id: optional(integer({ min: 1 })),
   staff_ref: optional(text()),
@@ -34,11 +34,11 @@ export const enrolDto = z
   .meta({ id: 'CustomerCardInput', example: { card_id: 2 } });
 
 export const stampDto = z
-  .object({ stamps: integer({ min: 1, max: 100 }), ...circumstances })
+  .object({ stamps: integer({ min: 1, max: 100 }), ...actionDetails })
   .meta({ id: 'StampInput', example: { stamps: 5, external_ref: 'receipt-1001' } });
 
 export const redeemDto = z
-  .object({ reward_id: integer({ min: 1 }), ...circumstances })
+  .object({ reward_id: integer({ min: 1 }), ...actionDetails })
   .meta({ id: 'RedeemInput', example: { reward_id: 1 } });
 
 const passUrl = (platform: string) =>
@@ -47,7 +47,7 @@ const passUrl = (platform: string) =>
     example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
   });
 
-export const deedQuery = z.object({
+export const cardActionQuery = z.object({
   dry_run: orDefault(boolean(), false).describe('True: the same answer, and nothing is stored'),
 });
 
@@ -106,9 +106,9 @@ export type CustomerCardDetailJson = z.infer<typeof customerCardDetailAnswer>;
 export type RedemptionJson = z.infer<typeof redemptionAnswer>;
 
 /** What a customer card's answer depends on besides the card itself. */
-export type Showing = { template: Template; now: Date; publicUrl: string };
+export type RenderContext = { template: Template; now: Date; publicUrl: string };
 
-export function customerCardJson(card: CustomerCard, showing: Showing): CustomerCardJson {
+export function customerCardJson(card: CustomerCard, showing: RenderContext): CustomerCardJson {
   const { template, now, publicUrl } = showing;
   return {
     id: card.id,
@@ -131,7 +131,7 @@ export function customerCardJson(card: CustomerCard, showing: Showing): Customer
 
 export function customerCardDetailJson(
   card: CustomerCard,
-  showing: Showing,
+  showing: RenderContext,
 ): CustomerCardDetailJson {
   return {
     ...customerCardJson(card, showing),
@@ -164,11 +164,11 @@ export function redemptionJson(
   };
 }
 
-type CircumstancesInput = Omit<z.infer<typeof stampDto>, 'stamps'>;
+type ActionDetailsInput = Omit<z.infer<typeof stampDto>, 'stamps'>;
 
-export function circumstancesOf(
-  input: CircumstancesInput,
-): Circumstances & { source: 'api' | 'pos'; occurredAt: Date | undefined } {
+export function actionDetailsOf(
+  input: ActionDetailsInput,
+): ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined } {
   return {
     locationId: input.location_id,
     staffRef: input.staff_ref,

@@ -1,8 +1,8 @@
 /** What a stamping or a redemption may say about itself. The note is personal and stands sealed. */
-export type Circumstances = {
+export type ActionDetails = {
   locationId: number | null;
   staffRef: string | null;
-  /** A receipt number: the same one again repeats the answer instead of the deed. */
+  /** A receipt number: the same one again repeats the answer instead of the action. */
   externalRef: string | null;
   /** The pass is updated without a message to its holder. */
   silent: boolean;
@@ -26,7 +26,7 @@ export type CustomerCardIssued = {
 
 export type StampsEarned = {
   type: 'StampsEarned';
-  data: { customerId: number; stamps: number; source: StampSource } & Circumstances;
+  data: { customerId: number; stamps: number; source: StampSource } & ActionDetails;
 };
 
 /** Sent once per crossing: the reward as it was when it came within reach. */
@@ -49,7 +49,7 @@ export type RewardRedeemed = {
     rewardId: number;
     rewardName: string;
     stampsSpent: number;
-  } & Circumstances;
+  } & ActionDetails;
 };
 
 export type CustomerCardEvent = CustomerCardIssued | StampsEarned | RewardUnlocked | RewardRedeemed;

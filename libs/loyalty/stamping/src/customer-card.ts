@@ -1,7 +1,7 @@
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { dayIn } from '#kernel/day.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import type { Circumstances, CustomerCardEvent, StampSource } from './customer-card.events.js';
+import type { ActionDetails, CustomerCardEvent, StampSource } from './customer-card.events.js';
 
 /** A customer's enrolled card. */
 export type CustomerCard = {
@@ -142,7 +142,7 @@ export function issue(
   return [issued, welcome, ...unlocks(customerId, template.initialStamps, [], template)];
 }
 
-export type Stamp = Circumstances & {
+export type Stamp = ActionDetails & {
   customerId: number;
   stamps: number;
   source: StampSource;
@@ -167,7 +167,7 @@ export function stamp(
   ];
 }
 
-export type Redeem = Circumstances & {
+export type Redeem = ActionDetails & {
   customerId: number;
   redemptionId: number;
   rewardId: number;

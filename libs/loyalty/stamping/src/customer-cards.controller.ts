@@ -9,10 +9,10 @@ import { Endpoint } from '#http/endpoint.js';
 import { Paged, pageQuery, Pages } from '#http/page.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {
-  circumstancesOf,
+  actionDetailsOf,
   customerCardAnswer,
   customerCardDetailAnswer,
-  deedQuery,
+  cardActionQuery,
   enrolDto,
   redeemDto,
   redemptionAnswer,
@@ -108,7 +108,7 @@ export class CustomerCardsController {
     description:
       'Sends stamp.earned, and reward.unlocked for each reward that comes within reach. The same external_ref again repeats the first answer and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
-    query: deedQuery,
+    query: cardActionQuery,
     body: stampDto,
     status: 200,
     answer: customerCardDetailAnswer,
@@ -123,12 +123,12 @@ export class CustomerCardsController {
   ): Promise<CustomerCardDetailJson> {
     const ids = idsOf(path);
     const record = () => this.customerCards.find(context.accountId, ids);
-    const { dry_run: dryRun } = await readBody(deedQuery, query, { record });
+    const { dry_run: dryRun } = await readBody(cardActionQuery, query, { record });
     if (dryRun) reply.header('x-dry-run', 'true');
     const input = await readBody(stampDto, body, { record });
     return this.commands.execute(
       new StampCustomerCard({ ...context, dryRun }, ids, {
-        ...circumstancesOf(input),
+        ...actionDetailsOf(input),
         stamps: input.stamps,
       }),
     );
@@ -141,7 +141,7 @@ export class CustomerCardsController {
     summary: 'Hand over a reward and take its stamps off',
     description: 'Sends reward.redeemed. The same external_ref again repeats the first answer.',
     path: ['account_id', 'customer_id', 'id'],
-    query: deedQuery,
+    query: cardActionQuery,
     body: redeemDto,
     status: 200,
     answer: redemptionAnswer,
@@ -156,12 +156,12 @@ export class CustomerCardsController {
   ): Promise<RedemptionJson> {
     const ids = idsOf(path);
     const record = () => this.customerCards.find(context.accountId, ids);
-    const { dry_run: dryRun } = await readBody(deedQuery, query, { record });
+    const { dry_run: dryRun } = await readBody(cardActionQuery, query, { record });
     if (dryRun) reply.header('x-dry-run', 'true');
     const input = await readBody(redeemDto, body, { record });
     return this.commands.execute(
       new RedeemReward({ ...context, dryRun }, ids, {
-        ...circumstancesOf(input),
+        ...actionDetailsOf(input),
         rewardId: input.reward_id,
       }),
     );

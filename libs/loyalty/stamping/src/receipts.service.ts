@@ -27,7 +27,7 @@ export class ReceiptsService {
   }
 
   /**
-   * The deed that used the receipt number, and the card as that left it; undefined when it is unused.
+   * The action that used the receipt number, and the card as that left it; undefined when it is unused.
    * @throws NotFoundError when the path names no customer card
    * @throws RejectedError when it was used on another card
    */

@@ -30,7 +30,7 @@ const TEMPLATES = {
 };
 
 /**
- * What surrounds a customer card: card templates with their rewards as stamping sees them, remembered for
+ * What stamping reads of other contexts: card templates with their rewards as stamping sees them, remembered for
  * as long as they are current, and the store's locations.
  */
 @Injectable()

@@ -7,7 +7,7 @@ import { deriveKey } from '#kernel/sealing.js';
 import { inTransaction } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
-import { Lanes } from '#event-store/lanes.js';
+import { Batcher } from '#database/batcher.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { Pace, Queued } from './delivery-lane.js';
 import type { FailingNotice } from './failing-notice.js';
@@ -371,7 +371,7 @@ export class DeliveryQueue {
   private readonly recordings = Array.from(
     { length: RECORDING.groups },
     () =>
-      new Lanes<Result, void>(1, RECORDING.ofGroup, (group) =>
+      new Batcher<Result, void>(1, RECORDING.ofGroup, (group) =>
         this.metrics.statement(
           'record',
           () => this.recordGroup(group),

@@ -4,9 +4,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { Pulse } from '#kernel/pulse.js';
+import { StallDetector } from '#kernel/stall-detector.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
-import { isDatabaseAway } from '#database/connection.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import { CONFIG } from '#database/database.module.js';
 import { Notifications } from '#database/notifications.js';
 import { DeliveryLane, type Pace, type Signal } from './delivery-lane.js';
@@ -23,7 +23,7 @@ import {
   EventBodies,
   TEXT_KEPT_MS,
   type Body,
-  type EventRef,
+  type PublicEventRef,
 } from '#public-events/event-bodies.service.js';
 import { bodyOf } from '#public-events/public-events.js';
 import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
@@ -51,7 +51,7 @@ const VIEW_KEPT_MS = 1_000;
 const RENEW_EVERY_MS = 5_000;
 /** A lease lasts 30 s from its last renewal; nothing new is sent in the last of them. */
 const LEASE_TRUSTED_MS = 25_000;
-const DATABASE_AWAY_MS = 1_000;
+const DATABASE_UNAVAILABLE_MS = 1_000;
 const RECORD_TRIES = 3;
 /** So many attempts at once keep a process busy with quick receivers; more are for slow ones. */
 const MANY = 256;
@@ -125,7 +125,7 @@ export class DeliveryWorker {
     private readonly bodies: EventBodies,
     private readonly client: WebhookClient,
     private readonly metrics: DeliveryMetrics,
-    private readonly pulse: Pulse,
+    private readonly stalls: StallDetector,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     metrics.watch({
@@ -189,7 +189,7 @@ export class DeliveryWorker {
         await this.release(late ? [...this.lanes.values()] : idle);
       } catch (error) {
         this.log.warn(`lanes cannot be handed back: ${messageOf(error)}`);
-        await wait(Math.min(DATABASE_AWAY_MS, milliseconds));
+        await wait(Math.min(DATABASE_UNAVAILABLE_MS, milliseconds));
       }
       if (this.lanes.size === 0 || late) break;
       await wait(20);
@@ -216,13 +216,13 @@ export class DeliveryWorker {
     for (let away = false; !signal.aborted;) {
       this.woken = false;
       try {
-        const claimed = await this.pulse.during(() => this.claim());
+        const claimed = await this.stalls.during(() => this.claim());
         away = false;
         if (!claimed) await this.idle();
       } catch (error) {
         if (!away) this.log.warn(`lanes cannot be claimed: ${messageOf(error)}`);
         away = true;
-        await wait(DATABASE_AWAY_MS);
+        await wait(DATABASE_UNAVAILABLE_MS);
       }
     }
   }
@@ -299,13 +299,13 @@ export class DeliveryWorker {
         owned.busy = 'filling';
       }
       try {
-        await this.pulse.during(() => this.refillSome(some));
+        await this.stalls.during(() => this.refillSome(some));
       } catch (error) {
-        this.log[isDatabaseAway(error) ? 'warn' : 'error'](
+        this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
           `lanes cannot be filled: ${messageOf(error)}`,
         );
         for (const owned of some) this.hungry.add(owned);
-        await wait(DATABASE_AWAY_MS);
+        await wait(DATABASE_UNAVAILABLE_MS);
       } finally {
         for (const owned of some) {
           owned.busy = undefined;
@@ -605,13 +605,13 @@ export class DeliveryWorker {
         this.metrics.followed(delivery, attempted.outcome, next);
         break;
       } catch (error) {
-        if (!isDatabaseAway(error) && ++refusals === RECORD_TRIES) {
+        if (!isDatabaseUnavailable(error) && ++refusals === RECORD_TRIES) {
           // It is sent again later, under the same id.
           this.log.error(`an attempt cannot be recorded: ${messageOf(error)}`, aboutOf(delivery));
           owned.hold = 'trouble';
           break;
         }
-        await wait(DATABASE_AWAY_MS);
+        await wait(DATABASE_UNAVAILABLE_MS);
       }
     }
     if (this.unrecorded-- === UNRECORDED) this.pump();
@@ -737,7 +737,7 @@ export class DeliveryWorker {
     while (!signal.aborted) {
       try {
         const asked = performance.now();
-        const ours = await this.pulse.during(() => this.queue.renew());
+        const ours = await this.stalls.during(() => this.queue.renew());
         this.renewedAt = asked;
         for (const owned of this.lanes.values()) if (!ours.has(owned.id)) this.refillSoon(owned);
         await this.share();
@@ -746,7 +746,7 @@ export class DeliveryWorker {
         if (!away) this.log.warn(`leases cannot be renewed: ${messageOf(error)}`);
         away = true;
       }
-      await pause(away ? DATABASE_AWAY_MS : RENEW_EVERY_MS, signal);
+      await pause(away ? DATABASE_UNAVAILABLE_MS : RENEW_EVERY_MS, signal);
     }
   }
 
@@ -781,7 +781,7 @@ function unhold({ held, heldManual }: Owned, { id, manual, redeliveryId }: Deliv
   else held.delete(id);
 }
 
-function eventOf({ eventSeq: seq, eventId, accountId, customerId }: Delivery): EventRef {
+function eventOf({ eventSeq: seq, eventId, accountId, customerId }: Delivery): PublicEventRef {
   return { seq, eventId, accountId, customerId };
 }
 

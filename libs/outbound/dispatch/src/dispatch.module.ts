@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { Pulse } from '#kernel/pulse.js';
+import { StallDetector } from '#kernel/stall-detector.js';
 import { MessagesModule } from '#messages/messages.module.js';
 import { PublicEventsModule } from '#public-events/public-events.module.js';
 import { SendingModule } from '#sending/sending.module.js';
@@ -10,7 +10,7 @@ import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatchGauges } from './dispatch-gauges.service.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { FanOut } from './fan-out.subscription.js';
-import { Upkeep } from './upkeep.service.js';
+import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { WebhookDispatch } from './webhook-dispatch.service.js';
 
 /** The dispatcher's part of webhooks. */
@@ -23,8 +23,8 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
     DispatchGauges,
     FailingNotices,
     FanOut,
-    { provide: Pulse, useFactory: () => new Pulse() },
-    Upkeep,
+    { provide: StallDetector, useFactory: () => new StallDetector() },
+    DispatcherMaintenance,
     WebhookDispatch,
   ],
   exports: [WebhookDispatch],

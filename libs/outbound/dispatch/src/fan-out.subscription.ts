@@ -4,10 +4,10 @@ import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { Pulse } from '#kernel/pulse.js';
+import { StallDetector } from '#kernel/stall-detector.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
-import { isDatabaseAway } from '#database/connection.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { checkpointOf } from '#event-store/checkpoint.js';
@@ -22,7 +22,7 @@ import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
 import { publicTypeOf } from '#public-events/public-events.js';
-import { Upkeep } from './upkeep.service.js';
+import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { wants } from '#subscriptions/webhook-subscription.js';
 import { WorkHints } from '#subscriptions/work-hints.service.js';
@@ -117,9 +117,9 @@ export class FanOut {
     private readonly bodies: EventBodies,
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
-    private readonly upkeep: Upkeep,
+    private readonly maintenance: DispatcherMaintenance,
     private readonly metrics: DeliveryMetrics,
-    private readonly pulse: Pulse,
+    private readonly stalls: StallDetector,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     this.pool = poolOf(source);
@@ -129,7 +129,7 @@ export class FanOut {
   async run(signal: AbortSignal): Promise<void> {
     for (let away = false; !signal.aborted;) {
       try {
-        await this.stand(signal);
+        await this.campaignForLeadership(signal);
         away = false;
       } catch (error) {
         if (!away) this.log.warn(`leadership cannot be asked for: ${messageOf(error)}`);
@@ -140,7 +140,7 @@ export class FanOut {
   }
 
   /** Asks for the lock until it is given, and leads until the connection that holds it is lost. */
-  private async stand(signal: AbortSignal): Promise<void> {
+  private async campaignForLeadership(signal: AbortSignal): Promise<void> {
     const client = new pg.Client({
       connectionString: this.config.databaseUrl,
       application_name: 'inkpad webhook fan-out',
@@ -171,7 +171,7 @@ export class FanOut {
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.follow(signal), this.upkeep.run(signal)]);
+    await Promise.all([this.follow(signal), this.maintenance.run(signal)]);
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
@@ -185,14 +185,14 @@ export class FanOut {
           batch: BATCH,
           signal,
           onEvents: async (events, to) => {
-            position = await this.pulse.during(() => this.advance(position, events, to));
+            position = await this.stalls.during(() => this.advance(position, events, to));
             backOff = BACK_OFF_MS.first;
           },
         });
       } catch (error) {
         if (error instanceof OvertakenError) continue;
         const message = `${messageOf(error)}; tried again in ${backOff} ms`;
-        if (isDatabaseAway(error)) this.log.warn(message);
+        if (isDatabaseUnavailable(error)) this.log.warn(message);
         else this.log.error(message, stackOf(error));
         await pause(backOff, signal);
         backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
@@ -205,7 +205,7 @@ export class FanOut {
     try {
       return await this.planBatch(from, events, to);
     } catch (error) {
-      if (error instanceof OvertakenError || isDatabaseAway(error)) throw error;
+      if (error instanceof OvertakenError || isDatabaseUnavailable(error)) throw error;
       this.log.warn(`a batch of ${events.length} events goes one by one: ${messageOf(error)}`);
     }
     let position = from;
@@ -213,7 +213,7 @@ export class FanOut {
       try {
         position = await this.planBatch(position, [event], event.position);
       } catch (cause) {
-        if (cause instanceof OvertakenError || isDatabaseAway(cause)) throw cause;
+        if (cause instanceof OvertakenError || isDatabaseUnavailable(cause)) throw cause;
         throw new Error(`event ${event.id} holds up all webhooks: ${messageOf(cause)}`, { cause });
       }
     }

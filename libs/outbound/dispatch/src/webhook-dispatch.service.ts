@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Pulse } from '#kernel/pulse.js';
+import { StallDetector } from '#kernel/stall-detector.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { FanOut } from './fan-out.subscription.js';
 
@@ -14,17 +14,17 @@ export class WebhookDispatch {
   constructor(
     private readonly fanOut: FanOut,
     private readonly worker: DeliveryWorker,
-    private readonly pulse: Pulse,
+    private readonly stalls: StallDetector,
   ) {}
 
   /** False before the start, from the stop on, and should a loop ever end by itself or hang. */
   get runs(): boolean {
-    return this.looping && !this.stopping.signal.aborted && !this.pulse.isStuck;
+    return this.looping && !this.stopping.signal.aborted && !this.stalls.isStuck;
   }
 
   /** False when only a new process can help. */
   get isAlive(): boolean {
-    return !this.ended && !this.pulse.isStuck;
+    return !this.ended && !this.stalls.isStuck;
   }
 
   start(): void {

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isDatabaseAway } from '#database/connection.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import { CONFIG } from '#database/database.module.js';
 import { nextMailAttempt } from './mail.js';
 import { MailOutbox, type QueuedMail } from './mail-outbox.service.js';
@@ -47,7 +47,7 @@ export class MailDispatch {
         }
         if (mails.length === AT_ONCE) continue;
       } catch (error) {
-        const level = isDatabaseAway(error) ? 'warn' : 'error';
+        const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
         this.log[level](`the outbox cannot be worked on: ${messageOf(error)}`);
       }
       await pause(ROUND_MS, signal);

@@ -3,21 +3,26 @@ import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import { messageOf } from '#kernel/errors.js';
-import { isDatabaseAway } from '#database/connection.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { EventStore, type Place, type StoredEvent } from '#event-store/event-store.js';
+import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { PublicEventsService } from './public-events.service.js';
 import { withPartitions } from './webhook-partitions.service.js';
 
 /** An event of `webhook_events`. */
-export type EventRef = { seq: number; eventId: string; accountId: number; customerId: number };
+export type PublicEventRef = {
+  seq: number;
+  eventId: string;
+  accountId: number;
+  customerId: number;
+};
 
 /** `erased`: there is nothing left that may be sent. `unknown`: it could not be had just now. */
 export type Body = Buffer | 'erased' | 'unknown';
 
-type Rendering = { ref: EventRef; body: Buffer; text: Buffer };
+type Rendering = { ref: PublicEventRef; body: Buffer; text: Buffer };
 
 const TEXTS_KEPT = 4_000;
 /** The same as for keys: a text must not outlive the key that it is sealed with for longer. */
@@ -75,7 +80,7 @@ export class EventBodies {
   }
 
   /** Begins with what is asked for in a moment, when its lane has been claimed and read. */
-  prepare(refs: EventRef[]): void {
+  prepare(refs: PublicEventRef[]): void {
     const prepared = this.textsOf(refs)
       .then(
         () => undefined,
@@ -89,11 +94,11 @@ export class EventBodies {
   }
 
   /** Envelopes by `seq`, as UTF-8 JSON; one for each that is asked for. */
-  async textsOf(refs: EventRef[]): Promise<Map<number, Body>> {
+  async textsOf(refs: PublicEventRef[]): Promise<Map<number, Body>> {
     const prepared = new Set(refs.flatMap(({ seq }) => this.preparing.get(seq) ?? []));
     if (prepared.size > 0) await Promise.all(prepared);
     const found = new Map<number, Body>();
-    const unread = new Map<number, EventRef>();
+    const unread = new Map<number, PublicEventRef>();
     let planned = 0;
     for (const ref of refs) {
       const text = this.texts.get(ref.seq);
@@ -115,7 +120,7 @@ export class EventBodies {
   }
 
   /** Moves what is kept already from the one to the other. */
-  private async read(unread: Map<number, EventRef>, found: Map<number, Body>): Promise<void> {
+  private async read(unread: Map<number, PublicEventRef>, found: Map<number, Body>): Promise<void> {
     const { rows } = await this.pool.query<{ seq: number; body: Buffer }>({
       ...BODIES,
       values: [[...unread.keys()]],
@@ -136,11 +141,11 @@ export class EventBodies {
   }
 
   /** One that cannot be rendered must not keep the others from being so. */
-  private async render(refs: EventRef[], found: Map<number, Body>): Promise<void> {
+  private async render(refs: PublicEventRef[], found: Map<number, Body>): Promise<void> {
     try {
       await this.renderAll(refs, found);
     } catch (error) {
-      if (isDatabaseAway(error)) throw error;
+      if (isDatabaseUnavailable(error)) throw error;
       const [ref] = refs;
       if (ref && refs.length === 1) {
         this.log.error(`an event cannot be rendered: ${messageOf(error)}`, {
@@ -152,7 +157,7 @@ export class EventBodies {
     }
   }
 
-  private async renderAll(refs: EventRef[], found: Map<number, Body>): Promise<void> {
+  private async renderAll(refs: PublicEventRef[], found: Map<number, Body>): Promise<void> {
     const events = await this.storedEvents(refs);
     const wanted = refs.flatMap((ref) => {
       const event = events.get(ref.eventId);
@@ -175,7 +180,7 @@ export class EventBodies {
       else found.set(ref.seq, 'erased');
     });
     const kept = await this.keep(sealed);
-    const overtaken = new Map<number, EventRef>();
+    const overtaken = new Map<number, PublicEventRef>();
     for (const { ref, text } of sealed) {
       this.fresh.delete(ref.eventId);
       if (!kept.has(ref.seq)) overtaken.set(ref.seq, ref);
@@ -199,20 +204,20 @@ export class EventBodies {
     return new Set(rows.map(({ seq }) => seq));
   }
 
-  private async storedEvents(refs: EventRef[]): Promise<Map<string, StoredEvent>> {
+  private async storedEvents(refs: PublicEventRef[]): Promise<Map<string, StoredEvent>> {
     const events = new Map<string, StoredEvent>();
-    const missing: EventRef[] = [];
+    const missing: PublicEventRef[] = [];
     for (const ref of refs) {
       const event = this.fresh.get(ref.eventId);
       if (event) events.set(ref.eventId, event);
       else missing.push(ref);
     }
     if (missing.length === 0) return events;
-    const { rows } = await this.pool.query<Place>({
+    const { rows } = await this.pool.query<EventRef>({
       ...PLACES,
       values: [missing.map(({ accountId }) => accountId), missing.map(({ seq }) => seq)],
     });
-    for (const event of await this.store.readPlaces(rows)) {
+    for (const event of await this.store.readEvents(rows)) {
       events.set(publicEventId(event.id), event);
     }
     return events;

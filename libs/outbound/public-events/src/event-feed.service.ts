@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { EventBodies, type EventRef } from './event-bodies.service.js';
+import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
 export type FeedPage = {
@@ -45,7 +45,7 @@ export class EventFeed {
              order by seq limit $3`,
       values: [accountId, position, limit + 1, ...(types === null ? [] : [types])],
     });
-    const refs = rows.slice(0, limit).map((row): EventRef => ({
+    const refs = rows.slice(0, limit).map((row): PublicEventRef => ({
       seq: row.seq,
       eventId: row.event_id,
       accountId,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestamp } from '#http/fields.js';
-import type { AnnouncementSpec } from '#http/endpoint.js';
+import type { PublishedWebhook } from '#http/endpoint.js';
 import { customerCardAnswer, customerCardDetailAnswer } from '#stamping/customer-card.dto.js';
 import { customerAnswer } from '#customers/customer.dto.js';
 import { type PublicEventType } from './public-event.js';
@@ -96,7 +96,7 @@ function announced(
   summary: string,
   data: z.ZodObject,
   more: z.ZodRawShape = {},
-): AnnouncementSpec {
+): PublishedWebhook {
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const envelope = z
     .object({

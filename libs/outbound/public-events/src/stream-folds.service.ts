@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { poolOf } from '#database/data-source.js';
-import { EventStore, type Place, type StoredEvent } from '#event-store/event-store.js';
+import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { recorded, type RowTable } from '#event-store/rows.js';
 
@@ -109,7 +109,7 @@ export class StreamFolds {
     events: StoredEvent[],
     snapshots: Map<string, Fold<object>>,
   ): Promise<Map<string, StoredEvent[]>> {
-    const places: Place[] = [];
+    const refs: EventRef[] = [];
     const seen = new Set<string>();
     for (const { stream, revision } of events) {
       if (seen.has(stream)) continue;
@@ -117,12 +117,12 @@ export class StreamFolds {
       if (snapshots.get(stream)?.revision === revision) continue;
       const known = this.known.get(stream)?.revision ?? -1;
       const from = known < revision ? known + 1 : 0;
-      if (revision - from > PAGE || places.length + revision - from > AHEAD.most) continue;
-      for (let one = from; one < revision; one++) places.push({ stream, revision: one });
+      if (revision - from > PAGE || refs.length + revision - from > AHEAD.most) continue;
+      for (let one = from; one < revision; one++) refs.push({ stream, revision: one });
     }
     const read: StoredEvent[] = [];
-    for (let i = 0; i < places.length; i += AHEAD.atOnce) {
-      read.push(...(await this.store.readPlaces(places.slice(i, i + AHEAD.atOnce))));
+    for (let i = 0; i < refs.length; i += AHEAD.atOnce) {
+      read.push(...(await this.store.readEvents(refs.slice(i, i + AHEAD.atOnce))));
     }
     const byStream = new Map<string, StoredEvent[]>();
     for (const event of await this.keys.opened(read)) {

@@ -40,7 +40,7 @@ export class NameLookup {
     ttl: FAILED_MS,
     fetchMethod: async (name, _stale, { options }) => {
       const { found, keepMs } = await this.ask(name);
-      // 0 would be for ever
+      // 0 would be forever
       options.ttl = Math.max(1, keepMs);
       return found;
     },

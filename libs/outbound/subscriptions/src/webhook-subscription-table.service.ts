@@ -4,7 +4,12 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, UnknownOutcomeError } from '#kernel/errors.js';
-import { ask, inTransaction, isConnectionLoss, isDatabaseAway } from '#database/connection.js';
+import {
+  ask,
+  inTransaction,
+  isConnectionLoss,
+  isDatabaseUnavailable,
+} from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { Outcomes } from '#event-store/outcomes.js';
 import {
@@ -53,11 +58,11 @@ export class WebhookSubscriptionTable {
           }
           return made;
         });
-        if (keyed) keyed.kept = true;
+        if (keyed) keyed.stored = true;
         return answer;
       } catch (error) {
         // Without a connection nothing was begun, unless it was by an earlier try.
-        const unsettled = repeated ? isDatabaseAway(error) : isConnectionLoss(error);
+        const unsettled = repeated ? isDatabaseUnavailable(error) : isConnectionLoss(error);
         if (!unsettled) throw error;
         if (Date.now() > deadline) {
           throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
@@ -197,14 +202,14 @@ export class WebhookSubscriptionTable {
     client: pg.PoolClient,
     { accountId, actor, channel, requestId }: CommandContext,
     id: number,
-    deed: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'deleted',
+    action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'deleted',
   ): Promise<void> {
     await client.query(
       `insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
        values ($1, $2, $3, $4, $5, $6, now())`,
       [
         accountId,
-        `webhook_subscription.${deed}`,
+        `webhook_subscription.${action}`,
         JSON.stringify(actor),
         channel,
         requestId,

@@ -11,7 +11,7 @@ import { deriveKey } from '#kernel/sealing.js';
 import { CONFIG } from '#database/database.module.js';
 import { nextId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
-import { Lanes } from '#event-store/lanes.js';
+import { Batcher } from '#database/batcher.js';
 import { formatPosition } from '#event-store/position.js';
 import { DeliveryPlans } from './delivery-plans.service.js';
 import { bodyOf, TEST_EVENT, testEnvelope } from '#public-events/public-events.js';
@@ -242,7 +242,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   private readonly log = new Logger('webhook tests');
   private readonly secretKey: Buffer;
   /** Receivers may take ten seconds each: those that do must not fill the process. */
-  private readonly sending = new Lanes<Attempt, Attempted>(TESTS_AT_ONCE, 1, (attempts) =>
+  private readonly sending = new Batcher<Attempt, Attempted>(TESTS_AT_ONCE, 1, (attempts) =>
     Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
   );
   private readonly underWay = new Map<number, number>();

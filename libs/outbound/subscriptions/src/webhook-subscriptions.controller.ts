@@ -6,7 +6,7 @@ import type { Config } from '#kernel/config.js';
 import { CONFIG } from '#database/database.module.js';
 import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
-import { Announces, Endpoint } from '#http/endpoint.js';
+import { PublishesWebhooks, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { publicEvents } from '#public-events/public-event.dto.js';
 import { PUBLIC_ONLY } from '#sending/target-address.js';
@@ -34,7 +34,7 @@ import {
 import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
 
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
-@Announces(publicEvents)
+@PublishesWebhooks(publicEvents)
 export class WebhookSubscriptionsController {
   private readonly createDto: ReturnType<typeof createWebhookSubscriptionDto>;
   private readonly updateDto: ReturnType<typeof updateWebhookSubscriptionDto>;

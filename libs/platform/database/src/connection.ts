@@ -80,7 +80,7 @@ export function inTransaction<R>(
 }
 
 /** Nothing is wrong with the work itself: it is to be tried again when the database is back. */
-export function isDatabaseAway(error: unknown): boolean {
+export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error);
 }
 

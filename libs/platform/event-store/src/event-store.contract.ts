@@ -214,12 +214,12 @@ export function eventStoreContract(
       });
     });
 
-    describe('readPlaces', () => {
+    describe('readEvents', () => {
       it('finds single events of many streams, and leaves out what is not there', async () => {
         const [one, two] = [newStream(), newStream()];
         await append(one, null, event('A'), event('B'), event('C'), event('D'));
         await append(two, null, event('E'), event('F'));
-        const found = await store.readPlaces([
+        const found = await store.readEvents([
           { stream: one, revision: 1 },
           { stream: two, revision: 0 },
           { stream: one, revision: 3 },
@@ -227,7 +227,7 @@ export function eventStoreContract(
           { stream: newStream(), revision: 0 },
         ]);
         expect(found.map(({ type }) => type).sort()).toEqual(['B', 'D', 'E']);
-        expect(await store.readPlaces([])).toEqual([]);
+        expect(await store.readEvents([])).toEqual([]);
       });
     });
 

@@ -10,7 +10,7 @@ export type Position = { commit: bigint; prepare: bigint };
 export type Head = { revision: number; hash: string };
 
 /** Where an event stands in its stream. */
-export type Place = { stream: string; revision: number };
+export type EventRef = { stream: string; revision: number };
 
 /** Event as it goes into a commit: personal data already sealed. */
 export type NewEvent = {
@@ -82,7 +82,7 @@ export class ClaimTakenError extends Error {
 }
 
 /** Another request has taken over an Idempotency-Key; nothing was written. */
-export class TakenOverError extends Error {
+export class KeyTakenOverError extends Error {
   /** @param keys in hex */
   constructor(readonly keys: string[]) {
     super('another request with this Idempotency-Key has taken over');
@@ -118,7 +118,7 @@ export abstract class EventStore {
    * Writes all of it or nothing and returns each write's new head, in order. Streams after the first
    * must be ones that nobody else can be writing: new, with an id of their own.
    * Repeats itself with the same event ids while the outcome is unknown.
-   * @throws ConflictError, ClaimTakenError, TakenOverError: nothing was written
+   * @throws ConflictError, ClaimTakenError, KeyTakenOverError: nothing was written
    * @throws UnavailableError: nothing was written
    * @throws UnknownOutcomeError: not settled within 30 s
    */
@@ -131,7 +131,7 @@ export abstract class EventStore {
   ): AsyncIterable<StoredEvent>;
 
   /** Single events by their place, in no order; one that is not there is missing. */
-  abstract readPlaces(places: Place[]): Promise<StoredEvent[]>;
+  abstract readEvents(refs: EventRef[]): Promise<StoredEvent[]>;
 
   /** The next events of the log in order; never one that could still be overtaken. */
   abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;

@@ -24,7 +24,7 @@ import type { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
-import { isDatabaseAway } from '#database/connection.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { lastHead, prepareWrites, rowArguments, type PlacedRow } from './commit-arguments.js';
@@ -35,7 +35,7 @@ import {
   type Commit,
   type Head,
   type JsonObject,
-  type Place,
+  type EventRef,
   type Position,
   type StoredEvent,
   type Subscriber,
@@ -51,7 +51,7 @@ import {
   type Intent,
 } from './intents.js';
 import { faultOf, within } from './eventstoredb-faults.js';
-import { Lanes } from './lanes.js';
+import { Batcher } from '#database/batcher.js';
 import { refuseHistoryInPostgres } from './positions-check.js';
 import { isAfter } from './position.js';
 
@@ -90,7 +90,9 @@ export class EventStoreDbEventStore
   private readonly client: EventStoreDBClient;
   private readonly pool: pg.Pool;
   private readonly prefix: string;
-  private readonly rowLanes = new Lanes<PlacedRow, void>(2, 32, (group) => this.writeRows(group));
+  private readonly rowWrites = new Batcher<PlacedRow, void>(2, 32, (group) =>
+    this.writeRows(group),
+  );
   private readonly stopped = new AbortController();
   private recovering: Promise<void> | undefined;
 
@@ -153,9 +155,9 @@ export class EventStoreDbEventStore
     }
   }
 
-  override async readPlaces(places: Place[]): Promise<StoredEvent[]> {
+  override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
     const wanted = new Map<string, Set<number>>();
-    for (const { stream, revision } of places) {
+    for (const { stream, revision } of refs) {
       wanted.set(stream, (wanted.get(stream) ?? new Set()).add(revision));
     }
     const found: StoredEvent[] = [];
@@ -312,7 +314,7 @@ export class EventStoreDbEventStore
     await this.append(prepared.write);
     if (row) {
       const placed = { accountId: commit.accountId, stream, head, row };
-      await this.rowFollows(() => this.rowLanes.add(placed));
+      await this.rowFollows(() => this.rowWrites.add(placed));
     }
     return [head];
   }
@@ -326,7 +328,7 @@ export class EventStoreDbEventStore
       for (const write of rest) await this.expectHead(write);
       await this.append(first);
     } catch (error) {
-      // Whatever else it is, it says that nothing was appended; kept, it would be tried for ever.
+      // Whatever else it is, it says that nothing was appended; kept, it would be tried forever.
       if (!(error instanceof UnknownOutcomeError)) await abandonIntent(this.pool, intent);
       throw error;
     }
@@ -347,7 +349,7 @@ export class EventStoreDbEventStore
   /**
    * A lost answer leaves open whether the intent is there, and if it is, somebody will finish it: the
    * same one again settles that.
-   * @throws ClaimTakenError, TakenOverError, UnavailableError: there is no intent. @throws UnknownOutcomeError
+   * @throws ClaimTakenError, KeyTakenOverError, UnavailableError: there is no intent. @throws UnknownOutcomeError
    */
   private async open(intent: Intent): Promise<void> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;
@@ -356,7 +358,7 @@ export class EventStoreDbEventStore
         await openIntent(this.pool, intent);
         return;
       } catch (error) {
-        if (!isDatabaseAway(error)) throw error;
+        if (!isDatabaseUnavailable(error)) throw error;
         if (error instanceof UnavailableError && !unknown) throw error;
         unknown = true;
         if (Date.now() > deadline) {

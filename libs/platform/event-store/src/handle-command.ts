@@ -7,7 +7,7 @@ import { context, traced, type Context } from '#kernel/tracing.js';
 import {
   ConflictError,
   EventStore,
-  TakenOverError,
+  KeyTakenOverError,
   type Claim,
   type JsonObject,
   type NewEvent,
@@ -49,7 +49,7 @@ export type Decision<E> = {
   starts?: Start[];
 };
 
-export type Command<S extends { accountId: number }, E extends DomainEvent, G, A> = {
+export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
   rows: RowTable<S, E>;
   id: number;
   context: CommandContext;
@@ -75,7 +75,7 @@ export type Handled<S, E extends DomainEvent, G> = {
 };
 
 type Pending = {
-  command: Command<{ accountId: number }, DomainEvent, unknown, unknown>;
+  command: CommandPlan<{ accountId: number }, DomainEvent, unknown, unknown>;
   since: number;
   /** Of the request that asked. */
   trace: Context;
@@ -123,7 +123,7 @@ export class CommandPipeline {
 
   /** @throws UnavailableError when other processes won every race for ten seconds */
   handleCommand<S extends { accountId: number }, E extends DomainEvent, G, A>(
-    command: Command<S, E, G, A>,
+    command: CommandPlan<S, E, G, A>,
   ): Promise<A> {
     return new Promise((resolve, reject) => {
       const trace = context.active();
@@ -198,7 +198,7 @@ export class CommandPipeline {
     } catch (error) {
       const affected = open.members.map((member) => member.pending);
       if (error instanceof ConflictError) return [...affected, ...remaining];
-      if (error instanceof TakenOverError) {
+      if (error instanceof KeyTakenOverError) {
         const lost = new Set(error.keys);
         const mayAnswer = ({ command: { context } }: Pending) =>
           !context.keyed || !lost.has(context.keyed.key.toString('hex'));
@@ -265,7 +265,7 @@ export class CommandPipeline {
       const outcome = keyed && this.outcomes.outcome(keyed, stream, told);
       return {
         settle: () => {
-          if (keyed) keyed.kept = true;
+          if (keyed) keyed.stored = true;
           pending.resolve(told);
         },
         alone,

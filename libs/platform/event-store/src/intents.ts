@@ -37,7 +37,7 @@ export function intentOf(id: string, commit: Commit): Intent {
   };
 }
 
-/** @throws ConflictError, ClaimTakenError, TakenOverError; then there is no intent */
+/** @throws ConflictError, ClaimTakenError, KeyTakenOverError; then there is no intent */
 export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(

@@ -7,17 +7,17 @@ import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
-import { TakenOverError, type Outcome } from './event-store.js';
+import { KeyTakenOverError, type Outcome } from './event-store.js';
 
 /** How long a request may stay silent until another one with its key takes over. */
 const HELD_SECONDS = 10;
 const PRUNED_AT_ONCE = 1_000;
 
-export type KeptAnswer = { status: number; body: unknown };
+export type StoredResponse = { status: number; body: unknown };
 
 /** What became of the request that came first with the key. */
 export type Begun =
-  { state: 'ours' } | { state: 'running' | 'other' } | ({ state: 'done' } & KeptAnswer);
+  { state: 'ours' } | { state: 'running' | 'other' } | ({ state: 'done' } & StoredResponse);
 
 const BEGIN = {
   name: 'outcomes_begin',
@@ -40,7 +40,7 @@ const PRUNE = {
 };
 
 /**
- * Answers kept under Idempotency-Keys (contract section 1). One that tells of a commit is written by that
+ * Responses stored under Idempotency-Keys (contract section 1). One that tells of a commit is written by that
  * commit, so that neither is ever there without the other; the rest, of which nothing depends, by `keep`.
  */
 @Injectable()
@@ -69,7 +69,7 @@ export class Outcomes {
     }>(this.pool, { ...BEGIN, values: [keyed.key, request, keyed.holder, HELD_SECONDS] });
     if (!row) throw new Error('a begun request is in one state');
     if (row.state !== 'done') return { state: row.state };
-    if (row.status === null || !row.answer) throw new Error('a kept answer is complete');
+    if (row.status === null || !row.answer) throw new Error('a stored response is complete');
     const text = open(this.sealingKey, row.answer, contextOf(keyed.key)).toString();
     return {
       state: 'done',
@@ -87,11 +87,11 @@ export class Outcomes {
 
   /**
    * For an answer with no events behind it; with a client, in the transaction that it tells of.
-   * @throws TakenOverError then nothing may be committed
+   * @throws KeyTakenOverError then nothing may be committed
    */
   async keep(
     keyed: KeyedRequest,
-    { status, body }: KeptAnswer,
+    { status, body }: StoredResponse,
     client: pg.Pool | pg.PoolClient = this.pool,
   ): Promise<void> {
     const outcome = this.outcome({ ...keyed, status }, '', body);
@@ -129,10 +129,10 @@ export function outcomeArgument(outcomes: Outcome[] | undefined): string | null 
 }
 
 /** How the database says that a key has another holder by now. */
-export function takenOver(error: unknown): TakenOverError | undefined {
+export function takenOver(error: unknown): KeyTakenOverError | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'IP004') return undefined;
   const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : '';
-  return new TakenOverError(detail.split(','));
+  return new KeyTakenOverError(detail.split(','));
 }
 
 function textOf(body: unknown): string {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import { ClaimTakenError, ConflictError, TakenOverError } from './event-store.js';
+import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store.js';
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -57,7 +57,7 @@ export class PipelineMetrics {
 function resultOf(error: unknown): string {
   if (error instanceof ConflictError) return 'conflict';
   if (error instanceof ClaimTakenError) return 'taken';
-  if (error instanceof TakenOverError) return 'taken_over';
+  if (error instanceof KeyTakenOverError) return 'taken_over';
   if (error instanceof UnavailableError) return 'unavailable';
   return error instanceof UnknownOutcomeError ? 'unknown' : 'failed';
 }

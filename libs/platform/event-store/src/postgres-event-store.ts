@@ -17,16 +17,16 @@ import {
   ClaimTakenError,
   ConflictError,
   EventStore,
-  TakenOverError,
+  KeyTakenOverError,
   type Commit,
   type Head,
-  type Place,
+  type EventRef,
   type Position,
   type StoredEvent,
   type Subscriber,
 } from './event-store.js';
 import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
-import { Lanes } from './lanes.js';
+import { Batcher } from '#database/batcher.js';
 import { takenOver } from './outcomes.js';
 import { refuseForeignPositions } from './positions-check.js';
 
@@ -58,8 +58,8 @@ const READ_BACKWARDS = {
   text: `select ${COLUMNS} from es.events e
          where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision desc limit $4`,
 };
-const READ_PLACES = {
-  name: 'es_read_places',
+const READ_EVENTS = {
+  name: 'es_read_events',
   text: `select ${COLUMNS} from unnest($1::text[], $2::bigint[]) as w (stream_id, revision)
          cross join lateral (
            select * from es.events x where x.stream_id = w.stream_id and x.revision = w.revision limit 1
@@ -88,7 +88,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   override readonly rowsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly pool: pg.Pool;
-  private readonly lanes = new Lanes<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
+  private readonly commits = new Batcher<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
   private readonly wakers = new Set<() => void>();
   private listening: Notifications | undefined;
   private wakeTimer: NodeJS.Timeout | undefined;
@@ -110,7 +110,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     if (commit.writes.some((write) => write.events.length === 0)) {
       throw new Error('an empty append is refused');
     }
-    const heads = await (isIndependent(commit) ? this.lanes.add(commit) : this.commitAlone(commit));
+    const heads = await (isIndependent(commit)
+      ? this.commits.add(commit)
+      : this.commitAlone(commit));
     this.wake();
     return heads;
   }
@@ -137,10 +139,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     }
   }
 
-  override async readPlaces(places: Place[]): Promise<StoredEvent[]> {
+  override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
     const { rows } = await this.pool.query<EventRow>({
-      ...READ_PLACES,
-      values: [places.map(({ stream }) => stream), places.map(({ revision }) => revision)],
+      ...READ_EVENTS,
+      values: [refs.map(({ stream }) => stream), refs.map(({ revision }) => revision)],
     });
     return rows.map(storedEvent);
   }
@@ -348,7 +350,7 @@ function storedEvent(row: EventRow): StoredEvent {
 
 /** Nothing was written, unless it was by an earlier try of our own. */
 function isRefusal(error: unknown): boolean {
-  return [ConflictError, ClaimTakenError, TakenOverError].some((kind) => error instanceof kind);
+  return [ConflictError, ClaimTakenError, KeyTakenOverError].some((kind) => error instanceof kind);
 }
 
 function refusal(error: unknown): unknown {

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isDatabaseAway } from '#database/connection.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { checkpointOf } from './checkpoint.js';
 import type { EventStore, Position, StoredEvent } from './event-store.js';
@@ -80,7 +80,7 @@ export class RowCatchUp {
     try {
       await this.rows.load(rows, id, true);
     } catch (error) {
-      if (isDatabaseAway(error)) throw error;
+      if (isDatabaseUnavailable(error)) throw error;
       this.log.error(`${rows.table} ${id} stays behind its stream: ${String(error)}`);
     }
   }

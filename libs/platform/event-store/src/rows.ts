@@ -6,7 +6,7 @@ import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { rowArguments } from './commit-arguments.js';
 import { EventStore, type Head, type StoredEvent } from './event-store.js';
-import { Lanes } from './lanes.js';
+import { Batcher } from '#database/batcher.js';
 import { PersonalKeys } from './personal-keys.js';
 
 /** Where an aggregate's rows stand, and what else a load brings along from neighbouring tables. */
@@ -39,7 +39,7 @@ export const streamOf = (aggregate: { name: string }, id: number): string =>
 @Injectable()
 export class Rows {
   private readonly pool: pg.Pool;
-  private readonly loaders = new Map<string, Lanes<number, Row | undefined>>();
+  private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
 
   constructor(
     source: DataSource,
@@ -130,7 +130,7 @@ export class Rows {
 
   private loaderOf<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
-  ): Lanes<number, Row | undefined> {
+  ): Batcher<number, Row | undefined> {
     const known = this.loaders.get(rows.table);
     if (known) return known;
     const { table, joined = '0', person = 'null::bigint' } = rows;
@@ -142,7 +142,7 @@ export class Rows {
     // PostgreSQL takes a generic plan for many ids to be worse than planning anew for one, each time.
     const one = { name: `row_${table}`, text: `${text} r.id = $1` };
     const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
-    const loader = new Lanes<number, Row | undefined>(2, 32, async (ids) => {
+    const loader = new Batcher<number, Row | undefined>(2, 32, async (ids) => {
       const found = new Map<number, Row>();
       const query = ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
       for (const row of await ask<Row>(this.pool, query)) {

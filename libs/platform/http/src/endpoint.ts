@@ -39,7 +39,7 @@ export type EndpointSpec = {
 };
 
 /** An event that receivers get: whole as `envelope`, or only its `data` as `flat`. */
-export type AnnouncementSpec = {
+export type PublishedWebhook = {
   type: string;
   summary: string;
   envelope: z.ZodObject;
@@ -48,7 +48,7 @@ export type AnnouncementSpec = {
 
 /** What was declared so far, by operationId and by type. The OpenAPI document is made of it. */
 export const endpoints = new Map<string, EndpointSpec>();
-export const announcements = new Map<string, AnnouncementSpec>();
+export const publishedWebhooks = new Map<string, PublishedWebhook>();
 
 /** One declaration of an operation: what Nest answers with and what the OpenAPI document says. */
 export function Endpoint(spec: EndpointSpec): MethodDecorator {
@@ -58,8 +58,8 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
 }
 
 /** The events that a controller's subscribers are sent, for the OpenAPI document's webhooks. */
-export function Announces(specs: AnnouncementSpec[]): ClassDecorator {
+export function PublishesWebhooks(specs: PublishedWebhook[]): ClassDecorator {
   return () => {
-    for (const spec of specs) announcements.set(spec.type, spec);
+    for (const spec of specs) publishedWebhooks.set(spec.type, spec);
   };
 }

@@ -21,8 +21,8 @@ import {
   type FieldErrors,
 } from '#kernel/errors.js';
 import { isConnectionLoss } from '#database/connection.js';
-import type { KeptAnswer } from '#event-store/outcomes.js';
-import { TakenOverError } from '#event-store/event-store.js';
+import type { StoredResponse } from '#event-store/outcomes.js';
+import { KeyTakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
 import { ERROR_CODES } from './docs-pages.js';
 import { vary } from './headers.js';
@@ -78,8 +78,8 @@ const CUT_OFF: Answer = {
 };
 
 /** A refusal as it was answered the first time. */
-export class KeptRefusal extends Error {
-  constructor(readonly answer: KeptAnswer) {
+export class StoredRefusal extends Error {
+  constructor(readonly answer: StoredResponse) {
     super('refused as before');
   }
 }
@@ -112,7 +112,7 @@ export class ErrorsFilter implements ExceptionFilter {
       request.raw.socket.destroy();
       return;
     }
-    if (error instanceof KeptRefusal) {
+    if (error instanceof StoredRefusal) {
       send(error.answer.status, error.answer.body as ErrorJson, request, reply, this.config);
       return;
     }
@@ -135,7 +135,7 @@ export function refusalOf(
   error: RejectedError,
   request: GatedRequest,
   publicUrl: string,
-): KeptAnswer {
+): StoredResponse {
   const answer = answerTo(error);
   return { status: answer.status, body: errorJson(answer, request, publicUrl) };
 }
@@ -188,7 +188,7 @@ function answerTo(error: unknown): Answer {
     const { message, code, errors, resolution } = error;
     return { status: 422, code, error: message, errors, ...(resolution && { resolution }) };
   }
-  if (error instanceof InProgressError || error instanceof TakenOverError) {
+  if (error instanceof InProgressError || error instanceof KeyTakenOverError) {
     return {
       status: 409,
       code: 'idempotency_in_progress',

@@ -24,10 +24,10 @@ import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { CONFIG } from '#database/database.module.js';
-import { TakenOverError } from '#event-store/event-store.js';
-import { Outcomes, type KeptAnswer } from '#event-store/outcomes.js';
+import { KeyTakenOverError } from '#event-store/event-store.js';
+import { Outcomes, type StoredResponse } from '#event-store/outcomes.js';
 import type { GatedRequest } from './caller.js';
-import { KeptRefusal, refusalOf } from './errors.filter.js';
+import { StoredRefusal, refusalOf } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
 
 const WRITES = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
@@ -72,7 +72,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
       ),
       holder: newId(),
       status: Number(Reflect.getMetadata(HTTP_CODE_METADATA, execution.getHandler())),
-      kept: false,
+      stored: false,
     };
     const body = this.outcomes.fingerprint(canonicalText(request.body));
     const begun = await this.outcomes.begin(keyed, body);
@@ -81,7 +81,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
     if (begun.state === 'done') {
       http.getResponse<FastifyReply>().header('idempotent-replayed', 'true');
       this.metrics.replayed();
-      if (begun.status >= 400) throw new KeptRefusal(begun);
+      if (begun.status >= 400) throw new StoredRefusal(begun);
       return of(begun.body);
     }
     request.keyed = keyed;
@@ -97,11 +97,13 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
     );
   }
 
-  private keptOf(error: unknown, request: GatedRequest): KeptAnswer | 'nothing' | 'unknown' {
+  private keptOf(error: unknown, request: GatedRequest): StoredResponse | 'nothing' | 'unknown' {
     if (error instanceof RejectedError && !(error instanceof InvalidFieldsError)) {
       return refusalOf(error, request, this.config.publicUrl);
     }
-    const unsettled = [UnknownOutcomeError, TakenOverError].some((kind) => error instanceof kind);
+    const unsettled = [UnknownOutcomeError, KeyTakenOverError].some(
+      (kind) => error instanceof kind,
+    );
     return unsettled || isConnectionLoss(error) ? 'unknown' : 'nothing';
   }
 
@@ -111,9 +113,9 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
    */
   private async settle(
     { keyed, requestId }: GatedRequest,
-    came: KeptAnswer | 'nothing' | 'unknown',
+    came: StoredResponse | 'nothing' | 'unknown',
   ): Promise<void> {
-    if (!keyed || keyed.kept || came === 'unknown') return;
+    if (!keyed || keyed.stored || came === 'unknown') return;
     try {
       if (came === 'nothing') await this.outcomes.release(keyed);
       else await this.outcomes.keep(keyed, came);

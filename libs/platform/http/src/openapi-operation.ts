@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import type { AnnouncementSpec, EndpointSpec } from './endpoint.js';
+import type { PublishedWebhook, EndpointSpec } from './endpoint.js';
 import { curlSample, typescriptSample } from './code-samples.js';
 import { errorAnswer, problemAnswer, type ErrorCode } from './error.dto.js';
 import type { JsonSchema, JsonSchemas } from './json-schema.js';
@@ -324,7 +324,7 @@ export function withoutSamples(description: string): string {
 }
 
 export function webhookObject(
-  { type, summary, envelope, data }: AnnouncementSpec,
+  { type, summary, envelope, data }: PublishedWebhook,
   schemas: JsonSchemas,
 ): OpenApiObject {
   const whole = schemas.of(envelope, 'output');

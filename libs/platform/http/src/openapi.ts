@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
-import { announcements, endpoints, TAGS } from './endpoint.js';
+import { publishedWebhooks, endpoints, TAGS } from './endpoint.js';
 import { JsonSchemas } from './json-schema.js';
 import {
   HEADERS,
@@ -76,7 +76,7 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
       return within(`${method} ${path}`, () => operationObject(spec, { method, path }, schemas));
     }),
   );
-  const webhooks = mapValues(Object.fromEntries(announcements), (spec, type) =>
+  const webhooks = mapValues(Object.fromEntries(publishedWebhooks), (spec, type) =>
     within(type, () => webhookObject(spec, schemas)),
   );
   const inOrder = Object.entries(schemas.components).sort(([a], [b]) => (a < b ? -1 : 1));

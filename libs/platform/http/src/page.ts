@@ -32,18 +32,18 @@ type PageQuery = z.infer<typeof pageQuery>;
  * What an element is sorted by, its id last. A cursor holds these values and not the element, so that
  * going on does not depend on the element being there still, nor on its being where it was.
  */
-export type Place = readonly number[];
+export type CursorKey = readonly number[];
 
-/** The part of a list that is asked for: behind a place, so many at most (null: all). */
-export type Range = { after: Place | null; limit: number | null };
+/** The part of a list that is asked for: behind a key, at most so many (null: all). */
+export type Range = { after: CursorKey | null; limit: number | null };
 
 /** Opaque, and good for nothing but the list that it comes from. @param list the path of it */
-export function encodeCursor(key: Buffer, list: string, place: Place): string {
-  return seal(key, Buffer.from(JSON.stringify(place)), list).toString('base64url');
+export function encodeCursor(key: Buffer, list: string, cursorKey: CursorKey): string {
+  return seal(key, Buffer.from(JSON.stringify(cursorKey)), list).toString('base64url');
 }
 
 /** Undefined when it was not made by `encodeCursor` for this list. */
-export function decodeCursor(key: Buffer, list: string, cursor: string): Place | undefined {
+export function decodeCursor(key: Buffer, list: string, cursor: string): CursorKey | undefined {
   const sealed = Buffer.from(cursor, 'base64url');
   // Decoding passes over what is not base64url, and short tags would be taken for good ones.
   if (sealed.toString('base64url') !== cursor || sealed.length <= SEALED_EMPTY_BYTES) {
@@ -55,17 +55,17 @@ export function decodeCursor(key: Buffer, list: string, cursor: string): Place |
   } catch {
     return undefined;
   }
-  return JSON.parse(plain.toString()) as Place;
+  return JSON.parse(plain.toString()) as CursorKey;
 }
 
 /**
  * The value of a Link header.
  * @param url path and query of this page
- * @param place the query parameter that says where the next one begins
+ * @param next the query parameter that says where the next page begins
  */
-export function nextLink(publicUrl: string, url: string, place: Record<string, string>): string {
+export function nextLink(publicUrl: string, url: string, next: Record<string, string>): string {
   const { path, query } = partsOf(url);
-  for (const [name, value] of Object.entries(place)) query.set(name, value);
+  for (const [name, value] of Object.entries(next)) query.set(name, value);
   return `<${publicUrl}${path}?${query}>; rel="next"`;
 }
 
@@ -89,13 +89,13 @@ export class Pages {
 
   /**
    * The page that was asked for; while there is more, the answer gets a link to it.
-   * @param find answers the elements of a range in the order of their places
+   * @param find answers the elements of a range in the order of their keys
    * @throws InvalidFieldsError when the cursor is none of this list
    */
   async answer<T>(
     { limit, cursor }: PageQuery,
     find: (range: Range) => Promise<T[]>,
-    placeOf: (element: T) => Place,
+    keyOf: (element: T) => CursorKey,
   ): Promise<T[]> {
     const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
     if (after === undefined) throw new InvalidFieldsError({ cursor: ['is none of this list'] });
@@ -104,7 +104,7 @@ export class Pages {
     const page = found.slice(0, limit);
     const last = page.at(-1);
     if (last !== undefined) {
-      const cursor = encodeCursor(this.key, this.list, placeOf(last));
+      const cursor = encodeCursor(this.key, this.list, keyOf(last));
       this.addLink(nextLink(this.publicUrl, this.url, { cursor }));
     }
     return page;

@@ -3,7 +3,7 @@ export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number
 
 export type Channel = 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
 
-/** A request that came with an Idempotency-Key: its answer is kept, or the retry is a new request. */
+/** A request that came with an Idempotency-Key: its response is stored, or the retry is a new request. */
 export type KeyedRequest = {
   /** HMAC of who asked for what under which key. */
   readonly key: Buffer;
@@ -12,7 +12,7 @@ export type KeyedRequest = {
   /** HTTP status of its success. */
   readonly status: number;
   /** The answer was written together with what it tells. */
-  kept: boolean;
+  stored: boolean;
 };
 
 /** Who does what where. `accountId` is the store that the caller was let into. */

@@ -1,7 +1,7 @@
 const STUCK_MS = 60_000;
 
-/** Notices work that does not come to its end: what waits for ever answers nobody and logs nothing. */
-export class Pulse {
+/** Notices work that does not come to its end: what waits forever answers nobody and logs nothing. */
+export class StallDetector {
   private readonly begun = new Map<symbol, number>();
 
   constructor(private readonly now: () => number = () => performance.now()) {}

@@ -20,7 +20,7 @@ const COUNT_APIS = `select count(distinct application_name) as apis from pg_stat
 
 /** Warns when several apis count limits each for itself, because nobody told them of a Redis. */
 @Injectable()
-export class OtherApis implements OnApplicationBootstrap, OnModuleDestroy {
+export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger('limits');
   private timer: NodeJS.Timeout | undefined;
   private seen = 1;

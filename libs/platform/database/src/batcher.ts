@@ -1,11 +1,11 @@
 type Waiting<T, R> = { item: T; resolve: (result: R) => void; reject: (error: unknown) => void };
 
 /**
- * Collects items while its lanes are busy and hands them over in groups: alone, an item goes at once;
+ * Collects items while its workers are busy and hands them over in groups: alone, an item goes at once;
  * under load, groups form by themselves. There is no timer, so nobody waits for company.
  * Items asked for in one turn of the event loop travel together.
  */
-export class Lanes<T, R> {
+export class Batcher<T, R> {
   private waiting: Waiting<T, R>[] = [];
   private busy = 0;
   private scheduled = false;
@@ -14,7 +14,7 @@ export class Lanes<T, R> {
    * @param run answers a group: one settled result for each item, in order
    */
   constructor(
-    private readonly lanes: number,
+    private readonly workers: number,
     private readonly groupSize: number,
     private readonly run: (items: T[]) => Promise<PromiseSettledResult<R>[]>,
   ) {}
@@ -27,11 +27,11 @@ export class Lanes<T, R> {
   }
 
   private schedule(): void {
-    if (this.scheduled || this.busy >= this.lanes || this.waiting.length === 0) return;
+    if (this.scheduled || this.busy >= this.workers || this.waiting.length === 0) return;
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      while (this.busy < this.lanes && this.waiting.length > 0) {
+      while (this.busy < this.workers && this.waiting.length > 0) {
         void this.runGroup(this.waiting.splice(0, this.groupSize));
       }
     });

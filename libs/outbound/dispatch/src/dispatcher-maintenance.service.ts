@@ -5,7 +5,7 @@ import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
-import { inTransaction, isDatabaseAway } from '#database/connection.js';
+import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -128,8 +128,8 @@ const OLDEST_WANTED = {
 
 /** What one dispatcher at a time does now and then, beside following the log. */
 @Injectable()
-export class Upkeep {
-  private readonly log = new Logger('webhook upkeep');
+export class DispatcherMaintenance {
+  private readonly log = new Logger('webhook maintenance');
   private readonly pool: pg.Pool;
 
   constructor(
@@ -168,7 +168,7 @@ export class Upkeep {
       await work();
       return true;
     } catch (error) {
-      const level = isDatabaseAway(error) ? 'warn' : 'error';
+      const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
       this.log[level](`${what}: ${messageOf(error)}; tried again later`);
       return false;
     }
