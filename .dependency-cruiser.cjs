@@ -4,6 +4,8 @@ const LADDER = [
   'platform/database',
   'platform/event-store',
   'platform/http',
+  'platform/openapi',
+  'platform/operations',
   'identity',
   'loyalty/cards',
   'loyalty/rewards',

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import type { OpenApiDocument } from '#http/openapi.js';
+import type { OpenApiDocument } from '#openapi/openapi.js';
 import { apiDocuments, describedApi } from './api-documents.js';
 
 let document: OpenApiDocument;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
-import { listenForHealth } from '../apps/dispatcher/src/health-listener.js';
-import { Readiness } from '#http/readiness.js';
+import { listenForHealth } from '#operations/health-listener.js';
+import { Readiness } from '#operations/readiness.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import {
   testConfig,

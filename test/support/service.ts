@@ -4,7 +4,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiModule } from '../../apps/api/src/api.module.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
-import { createServer } from '#http/server.js';
+import { createServer } from '../../apps/api/src/server.js';
 import { AddMember, CreateToken, CreateUser, type Audited } from '#identity/identity.commands.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './database.js';
 import { historyOf, untilReadable } from './store.js';

@@ -3,8 +3,8 @@ import { Registry } from 'prom-client';
 import { ConfigError, readConfig } from '#kernel/config.js';
 import { stopInTime } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
-import { listenForMetrics } from '#http/metrics-listener.js';
-import { createServer } from '#http/server.js';
+import { listenForMetrics } from '#operations/metrics-listener.js';
+import { createServer } from './server.js';
 import { ApiModule } from './api.module.js';
 
 try {

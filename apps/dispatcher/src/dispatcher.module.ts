@@ -6,7 +6,7 @@ import { EventStore } from '#event-store/event-store.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { Rows } from '#event-store/rows.js';
-import { Readiness } from '#http/readiness.js';
+import { Readiness } from '#operations/readiness.js';
 import { MessagesModule } from '#messages/messages.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
 import { rowTables } from '../../row-tables.js';

@@ -6,14 +6,14 @@ import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
 import { stopInTime } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
-import { listenForMetrics } from '#http/metrics-listener.js';
-import { Readiness } from '#http/readiness.js';
-import { portOf } from '#http/side-listener.js';
+import { listenForMetrics } from '#operations/metrics-listener.js';
+import { Readiness } from '#operations/readiness.js';
+import { portOf } from '#operations/side-listener.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
-import { listenForHealth } from './health-listener.js';
+import { listenForHealth } from '#operations/health-listener.js';
 
 /** Less than a process has in all: what was sent is still to be recorded. */
 const FINISH_WITHIN_MS = 12_000;

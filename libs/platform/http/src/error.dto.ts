@@ -25,6 +25,9 @@ export const ERROR_CODES = [
   'unavailable',
 ] as const;
 
+/** Where people read what each code means. */
+export const ERROR_PAGE = '/docs/errors';
+
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 const fields = {

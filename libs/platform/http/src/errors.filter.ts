@@ -24,7 +24,7 @@ import { isConnectionLoss } from '#database/connection.js';
 import type { StoredResponse } from '#event-store/outcomes.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
-import { ERROR_CODES } from './docs-pages.js';
+import { ERROR_PAGE } from './error.dto.js';
 import { vary } from './headers.js';
 import { pathOf } from './path.js';
 import { VersionSunsetError, type VersioningJson } from './versioning.js';
@@ -170,7 +170,7 @@ function send(
   const type = new Negotiator(request).mediaType([JSON_TYPE, PROBLEM_TYPE]) ?? JSON_TYPE;
   // The five members of RFC 9457.
   const problem = {
-    type: `${publicUrl}${ERROR_CODES}#${body.code}`,
+    type: `${publicUrl}${ERROR_PAGE}#${body.code}`,
     title: STATUS_CODES[status],
     status,
     detail: body.error,

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import type { PublishedWebhook, EndpointSpec } from './endpoint.js';
+import type { PublishedWebhook, EndpointSpec } from '#http/endpoint.js';
 import { curlSample, typescriptSample } from './code-samples.js';
-import { errorAnswer, problemAnswer, type ErrorCode } from './error.dto.js';
+import { errorAnswer, problemAnswer, type ErrorCode } from '#http/error.dto.js';
 import type { JsonSchema, JsonSchemas } from './json-schema.js';
 
 type OpenApiObject = Record<string, unknown>;

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#kernel/config.js';
-import type { ErrorCode } from './error.dto.js';
-import { isRetired, VERSION_POLICY } from './versioning.js';
-
-export const ERROR_CODES = '/docs/errors';
+import { ERROR_PAGE, type ErrorCode } from '#http/error.dto.js';
+import { isRetired, VERSION_POLICY } from '#http/versioning.js';
 
 const STYLE = `
 body { max-width: 42rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif; }
@@ -56,7 +54,7 @@ export function serveDocsPages(server: FastifyInstance, config: Config): void {
         .send(page(title, content())),
     );
   serve(VERSION_POLICY, 'Versions of the API', () => versions(config, new Date()));
-  serve(ERROR_CODES, 'Error codes', codes);
+  serve(ERROR_PAGE, 'Error codes', codes);
 }
 
 function page(title: string, content: string): string {

@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { METRICS_PORTS, type Config, type ProcessName } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { VERSION } from '#kernel/version.js';
-import { pathOf } from './path.js';
+import { pathOf } from '#http/path.js';
 import { listenBeside, portOf } from './side-listener.js';
 
 /**

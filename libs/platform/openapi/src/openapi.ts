@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
-import { publishedWebhooks, endpoints, TAGS } from './endpoint.js';
+import { publishedWebhooks, endpoints, TAGS } from '#http/endpoint.js';
 import { JsonSchemas } from './json-schema.js';
 import {
   HEADERS,

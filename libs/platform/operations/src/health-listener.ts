@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Config } from '#kernel/config.js';
-import type { Health } from '#http/readiness.js';
-import { listenBeside } from '#http/side-listener.js';
+import type { Health } from './readiness.js';
+import { listenBeside } from './side-listener.js';
 
 /** The same two paths as the api's, for a process that answers nothing else. */
 export async function listenForHealth(
