@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
+import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
@@ -354,11 +355,12 @@ const FORGET_LANE = {
     delete from webhook_lanes l where l.subscription_id = $2 and l.owner = $1 and l.planned = $3`,
 };
 
-const AUDIT = `
-  insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-  select account_id, $2, '{"type": "system", "id": 0}', 'system', $3,
-    jsonb_build_object('webhook_subscription_id', id) || $4::jsonb, now()
-  from ended`;
+const AUDIT = auditBySystem('ended', {
+  accountId: 'account_id',
+  type: '$2',
+  requestId: '$3',
+  subject: "jsonb_build_object('webhook_subscription_id', id) || $4::jsonb",
+});
 
 /** The queue of deliveries, in lanes. A lane whose owner died is due again when its lease ends. */
 @Injectable()

@@ -6,8 +6,10 @@ import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
+import { auditBySystem } from '#database/audit-log.js';
 import { poolOf } from '#database/data-source.js';
 import { CONFIG } from '#database/database.module.js';
+import { armLanes } from '#subscriptions/lane-arming.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { failingBounds } from './failing-notice.js';
@@ -35,14 +37,14 @@ const DISABLE_FAILING = {
       from failing where s.id = failing.id
       returning s.id, s.account_id
     ), armed as (
-      insert into webhook_lanes as l (subscription_id, due_at) select id, now() from ended order by id
-      on conflict (subscription_id) do update set planned = l.planned + 1,
-        due_at = case when l.owner is null then now() else l.due_at end
+      ${armLanes('select id from ended order by id')}
     ), noted as (
-      insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-      select account_id, 'webhook_subscription.disabled', '{"type": "system", "id": 0}', 'system', $2,
-        jsonb_build_object('webhook_subscription_id', id, 'reason', 'failing'), now()
-      from ended
+      ${auditBySystem('ended', {
+        accountId: 'account_id',
+        type: "'webhook_subscription.disabled'",
+        requestId: '$2',
+        subject: "jsonb_build_object('webhook_subscription_id', id, 'reason', 'failing')",
+      })}
     )
     select id from ended`,
 };
@@ -104,10 +106,7 @@ const REPLAY = {
         from found f cross join request r order by f.seq
       ) f
     ), armed as (
-      insert into webhook_lanes as l (subscription_id, due_at)
-      select subscription_id, now() from request where exists (select from found)
-      on conflict (subscription_id) do update set planned = l.planned + 1,
-        due_at = case when l.owner is null then least(l.due_at, now()) else l.due_at end
+      ${armLanes('select subscription_id from request where exists (select from found)')}
     ), counted as (
       select count(*) as n, max(seq) as last from found
     ), moved as (

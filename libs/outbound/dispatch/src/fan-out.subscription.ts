@@ -24,6 +24,7 @@ import { EventBodies } from '#public-events/event-bodies.service.js';
 import { publicTypeOf } from '#public-events/public-events.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
+import { armLanes } from '#subscriptions/lane-arming.js';
 import { wants } from '#subscriptions/webhook-subscription.js';
 import { WorkHints } from '#subscriptions/work-hints.service.js';
 import { type PayloadFormat, type PublicEventType } from '#public-events/public-event.js';
@@ -89,11 +90,7 @@ const PLAN = {
                   $19::text[], $20::text[]) as x
       where exists (select from moved)
     ), lanes as (
-      insert into webhook_lanes as l (subscription_id, due_at)
-      select id, now() from unnest($21::bigint[]) as x (id) where exists (select from moved)
-      order by id
-      on conflict (subscription_id) do update set planned = l.planned + 1,
-        due_at = case when l.owner is null then least(l.due_at, now()) else l.due_at end
+      ${armLanes('select id from unnest($21::bigint[]) as x (id) where exists (select from moved) order by id')}
     )
     select from moved`,
 };

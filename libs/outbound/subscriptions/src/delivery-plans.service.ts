@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { messageOf } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
+import { armLanes } from './lane-arming.js';
 import { WorkHints } from './work-hints.service.js';
 import { type PublicEventType } from '#public-events/public-event.js';
 
@@ -18,11 +19,7 @@ export type Replay = {
   types: PublicEventType[] | null;
 };
 
-/** Its owner looks at it again before the next attempt; without an owner it is due. */
-const ARM = `
-  insert into webhook_lanes as l (subscription_id, due_at) values ($1, now())
-  on conflict (subscription_id) do update set planned = l.planned + 1,
-    due_at = case when l.owner is null then now() else l.due_at end`;
+const ARM = armLanes('values ($1::bigint)');
 
 const REDELIVER = `
   with asked as (

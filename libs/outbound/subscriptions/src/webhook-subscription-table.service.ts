@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, UnknownOutcomeError } from '#kernel/errors.js';
+import { writeAuditEntry } from '#database/audit-log.js';
 import {
   ask,
   inTransaction,
@@ -204,18 +205,14 @@ export class WebhookSubscriptionTable {
     id: number,
     action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'deleted',
   ): Promise<void> {
-    await client.query(
-      `insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-       values ($1, $2, $3, $4, $5, $6, now())`,
-      [
-        accountId,
-        `webhook_subscription.${action}`,
-        JSON.stringify(actor),
-        channel,
-        requestId,
-        JSON.stringify({ webhook_subscription_id: id }),
-      ],
-    );
+    await writeAuditEntry(client, {
+      accountId,
+      type: `webhook_subscription.${action}`,
+      actor,
+      channel,
+      requestId,
+      subject: { webhook_subscription_id: id },
+    });
   }
 
   /** How the most recent attempt went; never `updated_at` (contract section 9). */
