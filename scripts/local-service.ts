@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { z } from 'zod';
 
-const file = z.object({ base_url: z.string(), api_token: z.string(), account_id: z.number() });
-
-export type LocalService = z.infer<typeof file>;
+export type LocalService = { base_url: string; api_token: string; account_id: number };
 
 /**
  * Where a running `npm start` answers, and what it lets in with.
@@ -13,7 +10,11 @@ export type LocalService = z.infer<typeof file>;
 export function localService(): LocalService {
   const path = join(resolve(process.env['DATA_DIR'] || '.data'), 'local.json');
   try {
-    return file.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const { base_url, api_token, account_id } = JSON.parse(
+      readFileSync(path, 'utf8'),
+    ) as LocalService;
+    if (!base_url || !api_token || !account_id) throw new Error(`${path} is not complete`);
+    return { base_url, api_token, account_id };
   } catch (cause) {
     throw new Error(`No running service found (${path}). Run npm start first, then this again.`, {
       cause,

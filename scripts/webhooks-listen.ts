@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
-import { z } from 'zod';
 import { messageOf } from '#kernel/errors.js';
 import { localService } from './local-service.js';
+import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
 
 /**
  * A receiver for developers: prints and verifies what it is sent, and can play one in trouble. Subscribes
@@ -119,9 +119,10 @@ async function subscribe(target_url: string): Promise<Subscription> {
   const body = { events: options.events, target_url, description: 'webhooks:listen' };
   const made = await call('POST', '', body);
   if (made.status !== 201) throw new Error(`It cannot subscribe: ${made.status} ${made.text}`);
-  const found = z.object({ id: z.number(), secret: z.string() }).parse(JSON.parse(made.text));
+  const found = JSON.parse(made.text) as { id: number; secret: string };
   return {
-    ...found,
+    id: found.id,
+    secret: found.secret,
     remove: async () => {
       const { status, text } = await call('DELETE', `/${found.id}`);
       // An answer of 410 has deleted it already.
@@ -219,17 +220,13 @@ function contentOf(
   } catch {
     return { type: header, data: body };
   }
-  const envelope = z
-    .object({
-      id: z.literal(id),
-      type: z.string(),
-      data: z.unknown(),
-      previous_attributes: z.unknown(),
-    })
-    .partial({ previous_attributes: true })
-    .safeParse(json);
-  if (!envelope.success) return { type: `${header} (flat)`, data: json };
-  const { type, data, previous_attributes: changed } = envelope.data;
+  const {
+    id: own,
+    type,
+    data,
+    previous_attributes: changed,
+  } = Object(json) as Partial<EnvelopeJson>;
+  if (own !== id || type === undefined) return { type: `${header} (flat)`, data: json };
   return { type, data, changed };
 }
 

@@ -1,10 +1,11 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { Config } from '#kernel/config.js';
 import { randomFew } from '#kernel/randomness.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HealthController } from '#operations/health.controller.js';
+import { FieldsPipe } from '#http/fields.pipe.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { IdempotencyInterceptor } from '#http/idempotency.interceptor.js';
 import { ReplicaWarning } from '#operations/replica-warning.js';
@@ -44,6 +45,7 @@ export class ApiModule {
         HttpMetrics,
         Readiness,
         ReplicaWarning,
+        { provide: APP_PIPE, useClass: FieldsPipe },
         { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
       ],
     };

@@ -672,6 +672,17 @@ export interface webhooks {
 }
 export interface components {
   schemas: {
+    AuxiliaryField: {
+      key: string;
+      label: string | null;
+      value: string;
+    };
+    AvailableReward: {
+      id: number;
+      name: string;
+      description: string | null;
+      stamps_required: number;
+    };
     Card: {
       id: number;
       name: string;
@@ -723,11 +734,7 @@ export interface components {
       initial_stamps: number;
       show_member_field: boolean;
       show_stamps_to_reward_field: boolean;
-      auxiliary_fields: {
-        key: string;
-        label: string | null;
-        value: string;
-      }[];
+      auxiliary_fields: components['schemas']['AuxiliaryField'][];
       /** @enum {string} */
       strip_type: 'color' | 'image' | 'preset';
       strip_color: string | null;
@@ -927,17 +934,7 @@ export interface components {
       metadata: {
         [key: string]: unknown;
       };
-      external_references: {
-        source: string;
-        external_id: string;
-        metadata: {
-          [key: string]: unknown;
-        };
-        /** Format: date-time */
-        created_at: string;
-        /** Format: date-time */
-        updated_at: string;
-      }[];
+      external_references: components['schemas']['ExternalReference'][];
       customer_cards: components['schemas']['CustomerCard'][];
       marketing_consent: boolean;
       sms_consent: boolean;
@@ -962,17 +959,7 @@ export interface components {
       metadata: {
         [key: string]: unknown;
       };
-      external_references: {
-        source: string;
-        external_id: string;
-        metadata: {
-          [key: string]: unknown;
-        };
-        /** Format: date-time */
-        created_at: string;
-        /** Format: date-time */
-        updated_at: string;
-      }[];
+      external_references: components['schemas']['ExternalReference'][];
       customer_cards: components['schemas']['CustomerCard'][];
       marketing_consent: boolean;
       sms_consent: boolean;
@@ -1032,18 +1019,13 @@ export interface components {
       code: string;
       customer_id: number;
       account_id: number;
-      available_rewards: {
-        id: number;
-        name: string;
-        description: string | null;
-        stamps_required: number;
-      }[];
+      available_rewards: components['schemas']['AvailableReward'][];
       customer: components['schemas']['EventCustomer'];
     };
     CustomerCardCreatedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'customer_card.created';
       /**
        * Format: date-time
@@ -1079,12 +1061,7 @@ export interface components {
       code: string;
       customer_id: number;
       account_id: number;
-      available_rewards: {
-        id: number;
-        name: string;
-        description: string | null;
-        stamps_required: number;
-      }[];
+      available_rewards: components['schemas']['AvailableReward'][];
     };
     CustomerCardInput: {
       card_id: number;
@@ -1102,17 +1079,7 @@ export interface components {
       metadata?: {
         [key: string]: unknown;
       };
-      external_references?: {
-        source: string;
-        external_id: string | number;
-        /**
-         * @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB
-         * @default {}
-         */
-        metadata?: {
-          [key: string]: unknown;
-        };
-      }[];
+      external_references?: components['schemas']['ExternalReferenceInput'][];
       marketing_consent?: boolean;
       sms_consent?: boolean;
     };
@@ -1130,17 +1097,7 @@ export interface components {
       metadata: {
         [key: string]: unknown;
       };
-      external_references: {
-        source: string;
-        external_id: string;
-        metadata: {
-          [key: string]: unknown;
-        };
-        /** Format: date-time */
-        created_at: string;
-        /** Format: date-time */
-        updated_at: string;
-      }[];
+      external_references: components['schemas']['ExternalReference'][];
       customer_cards: components['schemas']['CustomerCard'][];
       marketing_consent: boolean;
       sms_consent: boolean;
@@ -1154,7 +1111,7 @@ export interface components {
     CustomerCreatedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'customer.created';
       /**
        * Format: date-time
@@ -1191,7 +1148,7 @@ export interface components {
         [key: string]: unknown;
       };
       /** @default [] */
-      external_references?: unknown;
+      external_references?: components['schemas']['ExternalReferenceInput'][];
       /** @default false */
       marketing_consent?: boolean;
       /** @default false */
@@ -1199,17 +1156,12 @@ export interface components {
     };
     CustomerList: {
       customers: components['schemas']['Customer'][];
-      pagination: {
-        count: number;
-        items: number;
-        page: number;
-        pages: number;
-      };
+      pagination: components['schemas']['Pagination'];
     };
     CustomerUpdatedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'customer.updated';
       /**
        * Format: date-time
@@ -1219,19 +1171,7 @@ export interface components {
       account_id: number;
       data: components['schemas']['Customer'];
       /** @description The old values of what changed */
-      previous_attributes: {
-        first_name?: string;
-        last_name?: string | null;
-        email?: string | null;
-        phone?: string | null;
-        /** Format: date */
-        birthday?: string | null;
-        metadata?: {
-          [key: string]: unknown;
-        };
-        marketing_consent?: boolean;
-        sms_consent?: boolean;
-      };
+      previous_attributes: components['schemas']['PreviousAttributes'];
     };
     Envelope: {
       id: string;
@@ -1293,18 +1233,7 @@ export interface components {
       documentation_url: string;
       request_id: string;
       /** @description On 410 of the status: which versions there are instead */
-      versioning?: {
-        current: string;
-        supported: string[];
-        deprecated: string[];
-        /** Format: uri */
-        policy_url: string;
-        signalling: string;
-        /** Format: date-time */
-        deprecation_date?: string;
-        /** Format: date-time */
-        sunset_date?: string;
-      };
+      versioning?: components['schemas']['Versioning'];
     };
     EventCustomer: {
       id: number;
@@ -1312,6 +1241,28 @@ export interface components {
       last_name: string | null;
       email: string | null;
       phone: string | null;
+    };
+    ExternalReference: {
+      source: string;
+      external_id: string;
+      metadata: {
+        [key: string]: unknown;
+      };
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    ExternalReferenceInput: {
+      source: string;
+      external_id: string | number;
+      /**
+       * @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB
+       * @default {}
+       */
+      metadata?: {
+        [key: string]: unknown;
+      };
     };
     Location: {
       id: number;
@@ -1337,6 +1288,12 @@ export interface components {
     LocationInput: {
       name: string;
       address: string;
+    };
+    Pagination: {
+      count: number;
+      items: number;
+      page: number;
+      pages: number;
     };
     Poster: {
       id: number;
@@ -1439,6 +1396,19 @@ export interface components {
        */
       minimum_age?: number | null;
     };
+    PreviousAttributes: {
+      first_name?: string;
+      last_name?: string | null;
+      email?: string | null;
+      phone?: string | null;
+      /** Format: date */
+      birthday?: string | null;
+      metadata?: {
+        [key: string]: unknown;
+      };
+      marketing_consent?: boolean;
+      sms_consent?: boolean;
+    };
     Problem: {
       /** @description What went wrong, for people */
       error: string;
@@ -1477,18 +1447,7 @@ export interface components {
       documentation_url: string;
       request_id: string;
       /** @description On 410 of the status: which versions there are instead */
-      versioning?: {
-        current: string;
-        supported: string[];
-        deprecated: string[];
-        /** Format: uri */
-        policy_url: string;
-        signalling: string;
-        /** Format: date-time */
-        deprecation_date?: string;
-        /** Format: date-time */
-        sunset_date?: string;
-      };
+      versioning?: components['schemas']['Versioning'];
       /** Format: uri-reference */
       type: string;
       title: string;
@@ -1498,7 +1457,6 @@ export interface components {
       instance: string;
     };
     RedeemInput: {
-      reward_id: number;
       /** @default false */
       skip_notifications?: boolean;
       /** @default null */
@@ -1519,20 +1477,22 @@ export interface components {
        * @enum {string}
        */
       source?: 'api' | 'pos';
+      reward_id: number;
     };
     Redemption: {
-      /** @constant */
+      /** @enum {boolean} */
       success: true;
-      redemption: {
-        id: number;
-        reward_id: number;
-        reward_name: string;
-        stamps_spent: number;
-        /** @description The balance left on the card */
-        stamps_remaining: number;
-        /** Format: date-time */
-        redeemed_at: string;
-      };
+      redemption: components['schemas']['RedemptionRecord'];
+    };
+    RedemptionRecord: {
+      id: number;
+      reward_id: number;
+      reward_name: string;
+      stamps_spent: number;
+      /** @description The balance left on the card */
+      stamps_remaining: number;
+      /** Format: date-time */
+      redeemed_at: string;
     };
     Reward: {
       id: number;
@@ -1567,6 +1527,11 @@ export interface components {
       active?: boolean;
     };
     RewardRedeemedData: {
+      customer_id: number;
+      customer_card_id: number;
+      card_id: number;
+      card_name: string;
+      customer: components['schemas']['EventCustomer'];
       /** @description The redemption */
       id: number;
       reward_id: number;
@@ -1576,16 +1541,11 @@ export interface components {
       stamps_remaining: number;
       /** Format: date-time */
       redeemed_at: string;
-      customer_id: number;
-      customer_card_id: number;
-      card_id: number;
-      card_name: string;
-      customer: components['schemas']['EventCustomer'];
     };
     RewardRedeemedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'reward.redeemed';
       /**
        * Format: date-time
@@ -1600,19 +1560,14 @@ export interface components {
       customer_card_id: number;
       card_id: number;
       card_name: string;
-      stamps_count: number;
-      reward: {
-        id: number;
-        name: string;
-        description: string | null;
-        stamps_required: number;
-      };
       customer: components['schemas']['EventCustomer'];
+      stamps_count: number;
+      reward: components['schemas']['AvailableReward'];
     };
     RewardUnlockedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'reward.unlocked';
       /**
        * Format: date-time
@@ -1634,6 +1589,7 @@ export interface components {
       customer_card_id: number;
       card_id: number;
       card_name: string;
+      customer: components['schemas']['EventCustomer'];
       stamps_count: number;
       stamps_remaining: number;
       /** @enum {string} */
@@ -1643,7 +1599,6 @@ export interface components {
       location_id: number | null;
       staff_ref: string | null;
       external_ref: string | null;
-      customer: components['schemas']['EventCustomer'];
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many were added */
       stamps: number;
@@ -1651,7 +1606,7 @@ export interface components {
     StampEarnedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'stamp.earned';
       /**
        * Format: date-time
@@ -1662,7 +1617,6 @@ export interface components {
       data: components['schemas']['StampEarnedData'];
     };
     StampInput: {
-      stamps: number;
       /** @default false */
       skip_notifications?: boolean;
       /** @default null */
@@ -1683,12 +1637,14 @@ export interface components {
        * @enum {string}
        */
       source?: 'api' | 'pos';
+      stamps: number;
     };
     StampRemovedData: {
       customer_id: number;
       customer_card_id: number;
       card_id: number;
       card_name: string;
+      customer: components['schemas']['EventCustomer'];
       stamps_count: number;
       stamps_remaining: number;
       /** @enum {string} */
@@ -1698,7 +1654,6 @@ export interface components {
       location_id: number | null;
       staff_ref: string | null;
       external_ref: string | null;
-      customer: components['schemas']['EventCustomer'];
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many were taken off */
       stamps: number;
@@ -1706,7 +1661,7 @@ export interface components {
     StampRemovedEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'stamp.removed';
       /**
        * Format: date-time
@@ -1717,9 +1672,9 @@ export interface components {
       data: components['schemas']['StampRemovedData'];
     };
     Status: {
-      /** @constant */
+      /** @enum {string} */
       status: 'ok';
-      /** @constant */
+      /** @enum {string} */
       api_version: 'v1';
       authentication: string;
       /** Format: uri */
@@ -1728,25 +1683,27 @@ export interface components {
       developer_portal_url: string;
       /** Format: uri */
       openapi_url: string;
-      rate_limit: {
-        limit: number;
-        window_seconds: number;
-        /** @constant */
-        scope: 'api_token';
-      };
-      versioning: {
-        /** @constant */
-        current: 'v1';
-        supported: string[];
-        deprecated: string[];
-        /** Format: uri */
-        policy_url: string;
-        signalling: string;
-        /** Format: date-time */
-        deprecation_date?: string;
-        /** Format: date-time */
-        sunset_date?: string;
-      };
+      rate_limit: components['schemas']['StatusRateLimit'];
+      versioning: components['schemas']['StatusVersioning'];
+    };
+    StatusRateLimit: {
+      limit: number;
+      window_seconds: number;
+      /** @enum {string} */
+      scope: 'api_token';
+    };
+    StatusVersioning: {
+      /** @enum {string} */
+      current: 'v1';
+      supported: string[];
+      deprecated: string[];
+      /** Format: uri */
+      policy_url: string;
+      signalling: string;
+      /** Format: date-time */
+      deprecation_date?: string;
+      /** Format: date-time */
+      sunset_date?: string;
     };
     Store: {
       id: number;
@@ -1774,6 +1731,31 @@ export interface components {
       time_zone?: string;
       /** @description BCP 47 language tag */
       locale?: string;
+    };
+    Versioning: {
+      current: string;
+      supported: string[];
+      deprecated: string[];
+      /** Format: uri */
+      policy_url: string;
+      signalling: string;
+      /** Format: date-time */
+      deprecation_date?: string;
+      /** Format: date-time */
+      sunset_date?: string;
+    };
+    WebhookAttempt: {
+      attempt: number;
+      /** @enum {string} */
+      kind: 'scheduled' | 'manual';
+      /** Format: date-time */
+      at: string;
+      /** @description The HTTP status that was answered */
+      status: number | null;
+      duration_ms: number;
+      error: string | null;
+      /** @description The first KiB of the answer */
+      response_excerpt: string | null;
     };
     WebhookDelivery: {
       id: number;
@@ -1826,19 +1808,7 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       delivered_at: string | null;
-      attempts: {
-        attempt: number;
-        /** @enum {string} */
-        kind: 'scheduled' | 'manual';
-        /** Format: date-time */
-        at: string;
-        /** @description The HTTP status that was answered */
-        status: number | null;
-        duration_ms: number;
-        error: string | null;
-        /** @description The first KiB of the answer */
-        response_excerpt: string | null;
-      }[];
+      attempts: components['schemas']['WebhookAttempt'][];
     };
     WebhookReplay: {
       /**
@@ -2043,7 +2013,7 @@ export interface components {
     WebhookTestEvent: {
       /** @description The same at every attempt, so that duplicates can be dropped */
       id: string;
-      /** @constant */
+      /** @enum {string} */
       type: 'webhook.test';
       /**
        * Format: date-time
@@ -2803,7 +2773,7 @@ export interface operations {
       };
       cookie?: never;
     };
-    requestBody?: {
+    requestBody: {
       content: {
         'application/json': components['schemas']['CustomerCardInput'];
       };
@@ -2883,7 +2853,7 @@ export interface operations {
       };
       cookie?: never;
     };
-    requestBody?: {
+    requestBody: {
       content: {
         'application/json': components['schemas']['StampInput'];
       };
@@ -2930,7 +2900,7 @@ export interface operations {
       };
       cookie?: never;
     };
-    requestBody?: {
+    requestBody: {
       content: {
         'application/json': components['schemas']['RedeemInput'];
       };
@@ -3525,7 +3495,7 @@ export interface operations {
         /** @description Goes on behind the elements before, as a Link says; without limit to the end */
         cursor?: string | null;
         /** @description Only subscriptions that list this event, or * */
-        event?: string;
+        event?: string | null;
       };
       header?: {
         /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
@@ -3570,7 +3540,7 @@ export interface operations {
       };
       cookie?: never;
     };
-    requestBody?: {
+    requestBody: {
       content: {
         'application/json': components['schemas']['WebhookSubscriptionInput'];
       };
@@ -3932,7 +3902,7 @@ export interface operations {
       };
       cookie?: never;
     };
-    requestBody?: {
+    requestBody: {
       content: {
         'application/json': components['schemas']['WebhookReplay'];
       };

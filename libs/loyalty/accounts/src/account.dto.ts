@@ -1,53 +1,66 @@
-import { z } from 'zod';
-import { clearable, text, timestamp } from '#http/fields.js';
+import { Field, TextField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
+import { readTextAs } from '#http/readers.js';
+import {
+  BooleanProperty,
+  IntegerProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
 import { localeOf, timeZoneOf, type Account } from './account.js';
 import type { AccountSettings } from './account.events.js';
 
-const timeZone = known(timeZoneOf, 'must be an IANA time zone such as Europe/Berlin').meta({
-  type: 'string',
-  description: 'IANA name; days and birthdays are counted in it',
-  example: 'Europe/Berlin',
-});
-const locale = known(localeOf, 'must be a BCP 47 language tag such as de or pt-BR').meta({
-  type: 'string',
-  description: 'BCP 47 language tag',
-  example: 'pt-BR',
-});
+const MAX_NAME = 255;
+const TEXT = { type: 'string', minLength: 1, maxLength: MAX_NAME };
 
-export const updateAccountDto = z
-  .object({
-    name: text({ example: 'Corner Café' }).optional(),
-    store_name: clearable(text()).describe('The public name; null: the name'),
-    time_zone: timeZone.optional(),
-    locale: locale.optional(),
-  })
-  .meta({
-    id: 'StoreChanges',
-    example: { store_name: 'Corner Café', time_zone: 'Europe/Berlin' },
-  });
+@Dto('StoreChanges', {
+  wrapper: 'account',
+  bare: true,
+  example: { store_name: 'Corner Café', time_zone: 'Europe/Berlin' },
+})
+export class UpdateAccountDto {
+  @TextField({ omittable: true, example: 'Corner Café' }) declare readonly name?: string;
 
-export const accountAnswer = z
-  .object({
-    id: z.int(),
-    name: z.string().meta({ example: 'corner-cafe' }),
-    store_name: z.string().nullable().meta({ example: 'Corner Café' }),
-    display_store_name: z
-      .string()
-      .meta({ example: 'Corner Café' })
-      .describe('store_name, or name where there is none'),
-    personal: z.boolean().meta({ example: false }),
-    locations_count: z.int(),
-    cards_count: z.int(),
-    customers_count: z.int(),
-    posters_count: z.int(),
-    time_zone: z.string().meta({ example: 'Europe/Berlin' }),
-    locale: z.string().meta({ example: 'en' }),
-    created_at: timestamp,
-    updated_at: timestamp,
-  })
-  .meta({ id: 'Store' });
+  @TextField({ clearable: true, description: 'The public name; null: the name' })
+  declare readonly store_name?: string | null;
 
-export type AccountJson = z.infer<typeof accountAnswer>;
+  @Field(
+    readTextAs(MAX_NAME, timeZoneOf, 'must be an IANA time zone such as Europe/Berlin'),
+    TEXT,
+    {
+      omittable: true,
+      description: 'IANA name; days and birthdays are counted in it',
+      example: 'Europe/Berlin',
+    },
+  )
+  declare readonly time_zone?: string;
+
+  @Field(
+    readTextAs(MAX_NAME, localeOf, 'must be a BCP 47 language tag such as de or pt-BR'),
+    TEXT,
+    { omittable: true, description: 'BCP 47 language tag', example: 'pt-BR' },
+  )
+  declare readonly locale?: string;
+}
+
+@Dto('Store')
+export class AccountJson {
+  @IntegerProperty() declare readonly id: number;
+  @TextProperty({ example: 'corner-cafe' }) declare readonly name: string;
+  @TextProperty({ nullable: true, example: 'Corner Café' })
+  declare readonly store_name: string | null;
+  @TextProperty({ example: 'Corner Café', description: 'store_name, or name where there is none' })
+  declare readonly display_store_name: string;
+  @BooleanProperty({ example: false }) declare readonly personal: boolean;
+  @IntegerProperty() declare readonly locations_count: number;
+  @IntegerProperty() declare readonly cards_count: number;
+  @IntegerProperty() declare readonly customers_count: number;
+  @IntegerProperty() declare readonly posters_count: number;
+  @TextProperty({ example: 'Europe/Berlin' }) declare readonly time_zone: string;
+  @TextProperty({ example: 'en' }) declare readonly locale: string;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
 
 /** What belongs to a store and is not deleted. */
 export type AccountCounts = {
@@ -76,7 +89,7 @@ export function accountJson(account: Account, counts: AccountCounts): AccountJso
 }
 
 /** Only what was named in the request. */
-export function accountSettings(input: z.infer<typeof updateAccountDto>): Partial<AccountSettings> {
+export function accountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
   const { name, store_name, time_zone, locale: tag } = input;
   return {
     ...(name !== undefined && { name }),
@@ -84,13 +97,4 @@ export function accountSettings(input: z.infer<typeof updateAccountDto>): Partia
     ...(time_zone !== undefined && { timeZone: time_zone }),
     ...(tag !== undefined && { locale: tag }),
   };
-}
-
-function known(spelling: (given: string) => string | undefined, fault: string) {
-  return text().transform((given, context) => {
-    const usual = spelling(given);
-    if (usual !== undefined) return usual;
-    context.addIssue({ code: 'custom', message: fault });
-    return z.NEVER;
-  });
 }

@@ -1,18 +1,11 @@
 import { Body, Controller, Get, Patch, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { readBody, readQuery } from '#http/body.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { Paged, pageQuery, Pages } from '#http/page.js';
+import { Paged, PageQuery, Pages } from '#http/page.js';
 import { UpdateAccount } from './account.commands.js';
-import {
-  accountAnswer,
-  accountSettings,
-  updateAccountDto,
-  type AccountJson,
-} from './account.dto.js';
+import { AccountJson, accountSettings, UpdateAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 
 @Controller('/api/v1/accounts')
@@ -27,18 +20,17 @@ export class AccountsController {
     id: 'listAccounts',
     tag: 'Stores',
     summary: 'The stores that the token reaches, by id',
-    query: pageQuery,
     status: 200,
-    answer: z.array(accountAnswer),
+    answer: [AccountJson],
     errors: [422],
   })
   list(
     @Authenticated() { userId }: Caller,
-    @Query() given: unknown,
+    @Query() query: PageQuery,
     @Paged() pages: Pages,
   ): Promise<AccountJson[]> {
     return pages.answer(
-      readQuery(pageQuery, given),
+      query,
       (range) => this.accounts.listFor(userId, range),
       ({ id }) => [id],
     );
@@ -51,7 +43,7 @@ export class AccountsController {
     summary: 'One store',
     path: ['account_id'],
     status: 200,
-    answer: accountAnswer,
+    answer: AccountJson,
     errors: [404],
   })
   show(@Context() { accountId }: CommandContext): Promise<AccountJson> {
@@ -64,17 +56,14 @@ export class AccountsController {
     tag: 'Stores',
     summary: 'Change what is named',
     path: ['account_id'],
-    body: updateAccountDto,
-    wrapper: 'account',
     status: 200,
-    answer: accountAnswer,
+    answer: AccountJson,
     errors: [404, 422],
   })
-  async update(@Context() context: CommandContext, @Body() body: unknown): Promise<AccountJson> {
-    const input = await readBody(updateAccountDto, body, {
-      wrapper: 'account',
-      bare: Object.keys(updateAccountDto.shape),
-    });
-    return this.commands.execute(new UpdateAccount(context, accountSettings(input)));
+  async update(
+    @Context() context: CommandContext,
+    @Body() body: UpdateAccountDto,
+  ): Promise<AccountJson> {
+    return this.commands.execute(new UpdateAccount(context, accountSettings(body)));
   }
 }

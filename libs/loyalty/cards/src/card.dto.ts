@@ -1,18 +1,25 @@
-import { z } from 'zod';
 import {
-  boolean,
-  clearable,
-  color,
-  integer,
-  number,
-  oneOf,
-  optional,
-  orDefault,
-  text,
-  time,
-  timestamp,
+  BooleanField,
+  ColorField,
+  Field,
+  IntegerField,
+  NumberField,
+  OneOfField,
+  TextField,
+  type FieldOptions,
 } from '#http/fields.js';
-import { pageQuery } from '#http/page.js';
+import { Dto, readElement } from '#http/fields.pipe.js';
+import { PageQuery } from '#http/page.js';
+import { readMatching, readTimeText, type Checked } from '#http/readers.js';
+import {
+  BooleanProperty,
+  IntegerProperty,
+  NumberProperty,
+  ObjectsProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
 import type { Card } from './card.js';
 import type { AuxiliaryField, CardAttributes } from './card.events.js';
 
@@ -31,122 +38,82 @@ export const STRIP_PRESETS = [
   'retail', 'books',
 ] as const;
 
-const auxiliaryFields = z
-  .unknown()
-  .transform((value, context): AuxiliaryField[] => {
-    if (!Array.isArray(value)) {
-      context.addIssue({ code: 'custom', message: 'must be a list of objects' });
-      return z.NEVER;
-    }
-    const element = z.object({ label: optional(text()), value: text() });
-    const filled = value.filter((given) => !isBlank(given));
-    if (filled.length > 2) {
-      context.addIssue({ code: 'custom', message: 'must have at most 2 elements' });
-      return z.NEVER;
-    }
-    return filled.flatMap((given: unknown, i) => {
-      const parsed = element.safeParse(given);
-      if (parsed.success) return [{ key: `aux_${i + 1}`, ...parsed.data }];
-      for (const issue of parsed.error.issues) {
-        const name = issue.path.length > 0 ? issue.path.join(' ') : 'element';
-        context.addIssue({ code: 'custom', message: `${i + 1}: ${name} ${issue.message}` });
-      }
-      return [];
-    });
-  })
-  .meta({
-    type: 'array',
-    maxItems: 2,
-    description: 'Replaces the list; wholly blank elements are dropped',
-    items: {
-      type: 'object',
-      required: ['value'],
-      properties: {
-        label: { type: ['string', 'null'], maxLength: 255 },
-        value: { type: 'string', minLength: 1, maxLength: 255 },
-      },
-    },
-  });
+const STRIP_TYPES = ['color', 'image', 'preset'] as const;
+const SCOPES = ['active', 'archived', 'all'] as const;
+const MOST_AUXILIARY_FIELDS = 2;
+const PRESET = /^[a-z0-9_-]{1,64}$/;
 
-function isBlank(element: unknown): boolean {
-  if (element === null) return true;
-  if (typeof element !== 'object' || Array.isArray(element)) return false;
-  const { label, value } = element as Record<string, unknown>;
-  return [label, value].every(
-    (part) => part === undefined || part === null || (typeof part === 'string' && !part.trim()),
-  );
+const STAMPS_REQUIRED = { min: 1, max: 21 };
+const INITIAL_STAMPS = { min: 0, max: 20 };
+const OPACITY = { min: 0, max: 100 };
+const LIMIT = { min: 1 };
+
+type StampIcon = (typeof STAMP_ICONS)[number];
+type StripType = (typeof STRIP_TYPES)[number];
+
+@Dto('AuxiliaryFieldInput')
+class AuxiliaryFieldDto {
+  @TextField({ optional: true }) declare readonly label: string | null;
+  @TextField() declare readonly value: string;
 }
 
-const icon = oneOf(STAMP_ICONS);
-const stampsRequired = integer({ min: 1, max: 21 });
-const initialStamps = integer({ min: 0, max: 20 });
-const stripType = oneOf(['color', 'image', 'preset']);
-const opacity = number({ min: 0, max: 100 });
-const preset = text({ max: 64 })
-  .refine((name) => /^[a-z0-9_-]{1,64}$/.test(name), 'must match [a-z0-9_-]{1,64}')
-  .meta({
-    type: 'string',
-    pattern: '^[a-z0-9_-]{1,64}$',
-    description: `Drawn: ${STRIP_PRESETS.join(', ')}; any other shows the colour`,
-  });
-const limit = integer({ min: 1 });
-const timeText = time().transform((date) => date.toISOString());
-const expiry = timeText.meta({ type: 'string', format: 'date-time' });
+@Dto('CardInput', {
+  wrapper: 'card',
+  example: { name: 'Coffee card', stamps_required: 10, stamp_icon: 'coffee' },
+})
+export class CreateCardDto {
+  @TextField() declare readonly name: string;
+  @ColorField({ default: '#6B4226' }) declare readonly card_color: string;
+  @ColorField({ default: '#FFFFFF' }) declare readonly text_color: string;
+  @OneOfField(STAMP_ICONS, { default: 'coffee' }) declare readonly stamp_icon: StampIcon;
+  @ColorField({ default: '#6B4226' }) declare readonly stamp_color: string;
+  @ColorField({ default: '#FFFFFF' }) declare readonly stamp_background_color: string;
+  @IntegerField({ ...STAMPS_REQUIRED, default: 10 }) declare readonly stamps_required: number;
+  @IntegerField({ ...INITIAL_STAMPS, default: 0 }) declare readonly initial_stamps: number;
+  @BooleanField({ default: true }) declare readonly show_member_field: boolean;
+  @BooleanField({ default: true }) declare readonly show_stamps_to_reward_field: boolean;
+  @AuxiliaryFieldsField({ default: [] }) declare readonly auxiliary_fields: AuxiliaryField[];
+  @OneOfField(STRIP_TYPES, { default: 'color' }) declare readonly strip_type: StripType;
+  @ColorField({ optional: true }) declare readonly strip_color: string | null;
+  @NumberField({ ...OPACITY, default: 100 }) declare readonly strip_opacity: number;
+  @PresetField({ optional: true }) declare readonly strip_preset: string | null;
+  @TextField({ optional: true }) declare readonly header_text: string | null;
+  @ExpiryField({ optional: true }) declare readonly expires_at: string | null;
+  @IntegerField({ ...LIMIT, optional: true })
+  declare readonly max_stamps_per_request: number | null;
+  @IntegerField({ ...LIMIT, optional: true }) declare readonly max_stamps_per_day: number | null;
+  @IntegerField({ ...LIMIT, optional: true })
+  declare readonly min_seconds_between_stamps: number | null;
+}
 
-export const createCardDto = z
-  .object({
-    name: text(),
-    card_color: orDefault(color(), '#6B4226'),
-    text_color: orDefault(color(), '#FFFFFF'),
-    stamp_icon: orDefault(icon, 'coffee'),
-    stamp_color: orDefault(color(), '#6B4226'),
-    stamp_background_color: orDefault(color(), '#FFFFFF'),
-    stamps_required: orDefault(stampsRequired, 10),
-    initial_stamps: orDefault(initialStamps, 0),
-    show_member_field: orDefault(boolean(), true),
-    show_stamps_to_reward_field: orDefault(boolean(), true),
-    auxiliary_fields: orDefault(auxiliaryFields, []),
-    strip_type: orDefault(stripType, 'color'),
-    strip_color: optional(color()),
-    strip_opacity: orDefault(opacity, 100),
-    strip_preset: optional(preset),
-    header_text: optional(text()),
-    expires_at: optional(expiry),
-    max_stamps_per_request: optional(limit),
-    max_stamps_per_day: optional(limit),
-    min_seconds_between_stamps: optional(limit),
-  })
-  .meta({
-    id: 'CardInput',
-    example: { name: 'Coffee card', stamps_required: 10, stamp_icon: 'coffee' },
-  });
-
-export const updateCardDto = z
-  .object({
-    name: text().optional(),
-    card_color: color().optional(),
-    text_color: color().optional(),
-    stamp_icon: icon.optional(),
-    stamp_color: color().optional(),
-    stamp_background_color: color().optional(),
-    stamps_required: stampsRequired.optional(),
-    initial_stamps: initialStamps.optional(),
-    show_member_field: boolean().optional(),
-    show_stamps_to_reward_field: boolean().optional(),
-    auxiliary_fields: auxiliaryFields.optional(),
-    strip_type: stripType.optional(),
-    strip_color: clearable(color()),
-    strip_opacity: opacity.optional(),
-    strip_preset: clearable(preset),
-    header_text: clearable(text()),
-    expires_at: clearable(expiry),
-    max_stamps_per_request: clearable(limit),
-    max_stamps_per_day: clearable(limit),
-    min_seconds_between_stamps: clearable(limit),
-  })
-  .meta({ id: 'CardChanges', example: { name: 'Coffee and cake', header_text: 'Corner Café' } });
-
-type Changes = z.infer<typeof updateCardDto>;
+@Dto('CardChanges', {
+  wrapper: 'card',
+  example: { name: 'Coffee and cake', header_text: 'Corner Café' },
+})
+export class UpdateCardDto {
+  @TextField({ omittable: true }) declare readonly name?: string;
+  @ColorField({ omittable: true }) declare readonly card_color?: string;
+  @ColorField({ omittable: true }) declare readonly text_color?: string;
+  @OneOfField(STAMP_ICONS, { omittable: true }) declare readonly stamp_icon?: StampIcon;
+  @ColorField({ omittable: true }) declare readonly stamp_color?: string;
+  @ColorField({ omittable: true }) declare readonly stamp_background_color?: string;
+  @IntegerField({ ...STAMPS_REQUIRED, omittable: true }) declare readonly stamps_required?: number;
+  @IntegerField({ ...INITIAL_STAMPS, omittable: true }) declare readonly initial_stamps?: number;
+  @BooleanField({ omittable: true }) declare readonly show_member_field?: boolean;
+  @BooleanField({ omittable: true }) declare readonly show_stamps_to_reward_field?: boolean;
+  @AuxiliaryFieldsField({ omittable: true }) declare readonly auxiliary_fields?: AuxiliaryField[];
+  @OneOfField(STRIP_TYPES, { omittable: true }) declare readonly strip_type?: StripType;
+  @ColorField({ clearable: true }) declare readonly strip_color?: string | null;
+  @NumberField({ ...OPACITY, omittable: true }) declare readonly strip_opacity?: number;
+  @PresetField({ clearable: true }) declare readonly strip_preset?: string | null;
+  @TextField({ clearable: true }) declare readonly header_text?: string | null;
+  @ExpiryField({ clearable: true }) declare readonly expires_at?: string | null;
+  @IntegerField({ ...LIMIT, clearable: true })
+  declare readonly max_stamps_per_request?: number | null;
+  @IntegerField({ ...LIMIT, clearable: true }) declare readonly max_stamps_per_day?: number | null;
+  @IntegerField({ ...LIMIT, clearable: true })
+  declare readonly min_seconds_between_stamps?: number | null;
+}
 
 /** The names of the wire on the left, ours on the right. */
 const ATTRIBUTES = {
@@ -170,75 +137,66 @@ const ATTRIBUTES = {
   max_stamps_per_request: 'maxStampsPerRequest',
   max_stamps_per_day: 'maxStampsPerDay',
   min_seconds_between_stamps: 'minSecondsBetweenStamps',
-} as const satisfies Record<keyof Changes, keyof CardAttributes>;
+} as const satisfies Record<keyof UpdateCardDto, keyof CardAttributes>;
 
 /** Only what was named in the request. */
-export function cardAttributes(input: z.infer<typeof createCardDto>): CardAttributes;
-export function cardAttributes(input: Changes): Partial<CardAttributes>;
-export function cardAttributes(input: Changes): Partial<CardAttributes> {
+export function cardAttributes(input: CreateCardDto): CardAttributes;
+export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes>;
+export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes> {
   return Object.fromEntries(
     Object.entries(ATTRIBUTES)
-      .map(([wire, ours]) => [ours, input[wire as keyof Changes]] as const)
+      .map(([wire, ours]) => [ours, input[wire as keyof UpdateCardDto]] as const)
       .filter(([, value]) => value !== undefined),
   );
 }
 
-export const cardListQuery = pageQuery.extend({
-  scope: z
-    .unknown()
-    .optional()
-    .transform((value): 'active' | 'archived' | 'all' =>
-      value === 'archived' || value === 'all' ? value : 'active',
-    )
-    .meta({
-      type: 'string',
-      enum: ['active', 'archived', 'all'],
-      description: 'Blank or anything else: active',
-    }),
-});
+@Dto('CardListQuery')
+export class CardListQuery extends PageQuery {
+  @Field(
+    readScope,
+    { type: 'string', enum: SCOPES, default: undefined },
+    { default: 'active', description: 'Blank or anything else: active' },
+  )
+  declare readonly scope: (typeof SCOPES)[number];
+}
 
-const nullableText = z.string().nullable();
-const hex = (example: string) => z.string().meta({ example });
-const nullableCount = z.int().nullable();
+@Dto('AuxiliaryField')
+class AuxiliaryFieldJson {
+  @TextProperty({ example: 'aux_1' }) declare readonly key: string;
+  @TextProperty({ nullable: true, example: 'Open' }) declare readonly label: string | null;
+  @TextProperty({ example: 'Mo to Sa' }) declare readonly value: string;
+}
 
-export const cardAnswer = z
-  .object({
-    id: z.int(),
-    name: z.string().meta({ example: 'Coffee card' }),
-    card_color: hex('#6B4226'),
-    text_color: hex('#FFFFFF'),
-    stamp_icon: z.string().meta({ enum: STAMP_ICONS }),
-    stamp_color: hex('#6B4226'),
-    stamp_background_color: hex('#FFFFFF'),
-    stamps_required: z.int().meta({ example: 10 }),
-    initial_stamps: z.int().meta({ example: 0 }),
-    show_member_field: z.boolean(),
-    show_stamps_to_reward_field: z.boolean(),
-    auxiliary_fields: z.array(
-      z.object({
-        key: z.string().meta({ example: 'aux_1' }),
-        label: nullableText.meta({ example: 'Open' }),
-        value: z.string().meta({ example: 'Mo to Sa' }),
-      }),
-    ),
-    strip_type: z.enum(['color', 'image', 'preset']),
-    strip_color: nullableText,
-    strip_opacity: z.number().meta({ example: 100 }),
-    strip_preset: nullableText,
-    header_text: nullableText,
-    expires_at: timestamp.nullable().meta({ example: null }),
-    archived_at: timestamp.nullable().meta({ example: null }),
-    rewards_count: z.int(),
-    customer_cards_count: z.int(),
-    max_stamps_per_request: nullableCount,
-    max_stamps_per_day: nullableCount,
-    min_seconds_between_stamps: nullableCount,
-    created_at: timestamp,
-    updated_at: timestamp,
-  })
-  .meta({ id: 'Card' });
-
-export type CardJson = z.infer<typeof cardAnswer>;
+@Dto('Card')
+export class CardJson {
+  @IntegerProperty() declare readonly id: number;
+  @TextProperty({ example: 'Coffee card' }) declare readonly name: string;
+  @TextProperty({ example: '#6B4226' }) declare readonly card_color: string;
+  @TextProperty({ example: '#FFFFFF' }) declare readonly text_color: string;
+  @OneOfProperty(STAMP_ICONS) declare readonly stamp_icon: string;
+  @TextProperty({ example: '#6B4226' }) declare readonly stamp_color: string;
+  @TextProperty({ example: '#FFFFFF' }) declare readonly stamp_background_color: string;
+  @IntegerProperty({ example: 10 }) declare readonly stamps_required: number;
+  @IntegerProperty({ example: 0 }) declare readonly initial_stamps: number;
+  @BooleanProperty() declare readonly show_member_field: boolean;
+  @BooleanProperty() declare readonly show_stamps_to_reward_field: boolean;
+  @ObjectsProperty(() => AuxiliaryFieldJson)
+  declare readonly auxiliary_fields: AuxiliaryFieldJson[];
+  @OneOfProperty(STRIP_TYPES) declare readonly strip_type: StripType;
+  @TextProperty({ nullable: true }) declare readonly strip_color: string | null;
+  @NumberProperty({ example: 100 }) declare readonly strip_opacity: number;
+  @TextProperty({ nullable: true }) declare readonly strip_preset: string | null;
+  @TextProperty({ nullable: true }) declare readonly header_text: string | null;
+  @TimestampProperty({ nullable: true, example: null }) declare readonly expires_at: string | null;
+  @TimestampProperty({ nullable: true, example: null }) declare readonly archived_at: string | null;
+  @IntegerProperty() declare readonly rewards_count: number;
+  @IntegerProperty() declare readonly customer_cards_count: number;
+  @IntegerProperty({ nullable: true }) declare readonly max_stamps_per_request: number | null;
+  @IntegerProperty({ nullable: true }) declare readonly max_stamps_per_day: number | null;
+  @IntegerProperty({ nullable: true }) declare readonly min_seconds_between_stamps: number | null;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
 
 export function cardJson(card: Card, counts: { rewards: number; customerCards: number }): CardJson {
   return {
@@ -269,4 +227,60 @@ export function cardJson(card: Card, counts: { rewards: number; customerCards: n
     created_at: card.createdAt,
     updated_at: card.updatedAt,
   };
+}
+
+function AuxiliaryFieldsField(options: FieldOptions): PropertyDecorator {
+  const schema = {
+    type: 'array',
+    maxItems: MOST_AUXILIARY_FIELDS,
+    items: {
+      type: 'object',
+      required: ['value'],
+      properties: {
+        label: { type: 'string', nullable: true, maxLength: 255 },
+        value: { type: 'string', minLength: 1, maxLength: 255 },
+      },
+    },
+  };
+  const description = 'Replaces the list; wholly blank elements are dropped';
+  return Field(readAuxiliaryFields, schema, { ...options, description });
+}
+
+function PresetField(options: FieldOptions): PropertyDecorator {
+  const description = `Drawn: ${STRIP_PRESETS.join(', ')}; any other shows the colour`;
+  const schema = { type: 'string', minLength: 1, maxLength: 64, pattern: PRESET.source };
+  return Field(readMatching(PRESET, 64), schema, { ...options, description });
+}
+
+function ExpiryField(options: FieldOptions): PropertyDecorator {
+  return Field(readTimeText, { type: 'string', format: 'date-time' }, options);
+}
+
+function readScope(value: unknown): Checked<(typeof SCOPES)[number]> {
+  return { value: SCOPES.find((scope) => scope === value) ?? 'active' };
+}
+
+function readAuxiliaryFields(given: unknown): Checked<AuxiliaryField[]> {
+  if (!Array.isArray(given)) return { faults: ['must be a list of objects'] };
+  const filled: unknown[] = given.filter((element) => !isBlank(element));
+  if (filled.length > MOST_AUXILIARY_FIELDS) {
+    return { faults: [`must have at most ${MOST_AUXILIARY_FIELDS} elements`] };
+  }
+  const value: AuxiliaryField[] = [];
+  const faults: string[] = [];
+  for (const [i, element] of filled.entries()) {
+    const checked = readElement(AuxiliaryFieldDto, element);
+    if ('faults' in checked) faults.push(...checked.faults.map((fault) => `${i + 1}: ${fault}`));
+    else value.push({ key: `aux_${i + 1}`, ...checked.value });
+  }
+  return faults.length > 0 ? { faults } : { value };
+}
+
+function isBlank(element: unknown): boolean {
+  if (element === null) return true;
+  if (typeof element !== 'object' || Array.isArray(element)) return false;
+  const { label, value } = element as Record<string, unknown>;
+  return [label, value].every(
+    (part) => part === undefined || part === null || (typeof part === 'string' && !part.trim()),
+  );
 }

@@ -1,21 +1,24 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { ArchiveCard, CreateCard, UnarchiveCard, UpdateCard } from './card.commands.js';
 import {
-  cardAnswer,
   cardAttributes,
-  cardListQuery,
-  createCardDto,
-  updateCardDto,
-  type CardJson,
+  CardJson,
+  CardListQuery,
+  CreateCardDto,
+  UpdateCardDto,
 } from './card.dto.js';
 import { CardsService } from './cards.service.js';
+
+const CARD = recordOf(CardsService, (cards, accountId, { id = '' }) =>
+  cards.find(accountId, pathId(id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/cards')
 export class CardsController {
@@ -30,17 +33,15 @@ export class CardsController {
     tag: 'Cards',
     summary: "A store's card templates, by id",
     path: ['account_id'],
-    query: cardListQuery,
     status: 200,
-    answer: z.array(cardAnswer),
+    answer: [CardJson],
     errors: [404, 422],
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() given: unknown,
+    @Query() { scope, ...page }: CardListQuery,
     @Paged() pages: Pages,
   ): Promise<CardJson[]> {
-    const { scope, ...page } = readQuery(cardListQuery, given);
     return pages.answer(
       page,
       (range) => this.cards.list(accountId, scope, range),
@@ -55,7 +56,7 @@ export class CardsController {
     summary: 'One card template',
     path: ['account_id', 'id'],
     status: 200,
-    answer: cardAnswer,
+    answer: CardJson,
     errors: [404],
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<CardJson> {
@@ -68,15 +69,12 @@ export class CardsController {
     tag: 'Cards',
     summary: 'Make a card template',
     path: ['account_id'],
-    body: createCardDto,
-    wrapper: 'card',
     status: 201,
-    answer: cardAnswer,
+    answer: CardJson,
     errors: [404, 422],
   })
-  async create(@Context() context: CommandContext, @Body() body: unknown): Promise<CardJson> {
-    const input = await readBody(createCardDto, body, { wrapper: 'card' });
-    return this.commands.execute(new CreateCard(context, cardAttributes(input)));
+  async create(@Context() context: CommandContext, @Body() body: CreateCardDto): Promise<CardJson> {
+    return this.commands.execute(new CreateCard(context, cardAttributes(body)));
   }
 
   @Patch(':id')
@@ -85,23 +83,17 @@ export class CardsController {
     tag: 'Cards',
     summary: 'Change what is named',
     path: ['account_id', 'id'],
-    body: updateCardDto,
-    wrapper: 'card',
     status: 200,
-    answer: cardAnswer,
+    answer: CardJson,
     errors: [404, 422],
+    record: CARD,
   })
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() body: unknown,
+    @Body() body: UpdateCardDto,
   ): Promise<CardJson> {
-    const id = pathId(path);
-    const input = await readBody(updateCardDto, body, {
-      wrapper: 'card',
-      record: () => this.cards.find(context.accountId, id),
-    });
-    return this.commands.execute(new UpdateCard(context, id, cardAttributes(input)));
+    return this.commands.execute(new UpdateCard(context, pathId(path), cardAttributes(body)));
   }
 
   @Post(':id/archive')
@@ -111,7 +103,7 @@ export class CardsController {
     summary: 'Hide a card from the list; those who hold it keep it',
     path: ['account_id', 'id'],
     status: 200,
-    answer: cardAnswer,
+    answer: CardJson,
     errors: [404],
   })
   async archive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
@@ -125,7 +117,7 @@ export class CardsController {
     summary: 'Take a card out of the archive',
     path: ['account_id', 'id'],
     status: 200,
-    answer: cardAnswer,
+    answer: CardJson,
     errors: [404],
   })
   async unarchive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {

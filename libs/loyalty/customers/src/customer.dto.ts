@@ -1,19 +1,25 @@
-import { z } from 'zod';
-import { InvalidFieldsError } from '#kernel/errors.js';
+import type { Metadata } from '#kernel/metadata.js';
 import {
-  boolean,
-  clearable,
-  integer,
-  metadata,
-  optional,
-  orDefault,
-  pastDate,
-  text,
-  textFault,
-  timestamp,
+  BooleanField,
+  Field,
+  IntegerField,
+  MetadataField,
+  PastDateField,
+  TextField,
+  type FieldOptions,
 } from '#http/fields.js';
-import { customerCardAnswer, customerCardDetailAnswer } from '#stamping/customer-card.dto.js';
-import type { CustomerCardJson } from '#stamping/customer-card.dto.js';
+import { Dto, FieldsRule, readElement } from '#http/fields.pipe.js';
+import { readInteger, readMatching, readTextAs, textFault, type Checked } from '#http/readers.js';
+import {
+  BooleanProperty,
+  IntegerProperty,
+  JsonProperty,
+  ObjectProperty,
+  ObjectsProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
+import { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
 import { isEmail, normalPhone } from './contact.js';
 import {
   digitsOf,
@@ -27,165 +33,162 @@ import type { PersonalFields } from './customer.events.js';
 /** UTC+14 */
 const FURTHEST_EAST_MS = 14 * 60 * 60_000;
 
-const email = text({ max: 254 })
-  .refine(isEmail, 'must be an e-mail address')
-  .meta({ type: 'string', format: 'email', maxLength: 254 });
+const SOURCE = /^[a-z0-9_-]{1,64}$/;
+const MOST_REFERENCES = 100;
 
-const phone = text({ max: 64 })
-  .transform((given, context) => {
-    const normal = normalPhone(given);
-    if (normal !== undefined) return normal;
-    context.addIssue({ code: 'custom', message: 'must be a phone number' });
-    return z.NEVER;
-  })
-  .meta({
+@Dto('ExternalReferenceInput')
+export class ExternalReferenceDto {
+  @Field(readMatching(SOURCE, 64), {
     type: 'string',
-    description: 'With + it becomes E.164, without it only its digits are kept',
-    example: '+4915112345678',
-  });
-
-const externalId = z
-  .unknown()
-  .transform((given, context): string => {
-    // Of a longer number the last digits are lost before anybody here sees it: it would be another's id.
-    if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
-      context.addIssue({ code: 'custom', message: 'must be a string when it is so long a number' });
-      return z.NEVER;
-    }
-    const id = typeof given === 'number' ? String(given) : given;
-    if (typeof id === 'string' && id.trim() !== '' && [...id.trim()].length <= 255) {
-      const fault = textFault(id);
-      if (!fault) return id.trim();
-    }
-    context.addIssue({ code: 'custom', message: 'must be a string or number, up to 255 long' });
-    return z.NEVER;
+    minLength: 1,
+    maxLength: 64,
+    pattern: SOURCE.source,
   })
-  .meta({ type: ['string', 'number'], maxLength: 255 });
+  declare readonly source: string;
+  @Field(readExternalId, { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: 255 })
+  declare readonly external_id: string;
+  @MetadataField({ default: {} }) declare readonly metadata: Metadata;
+}
 
-const externalReferences = z
-  .array(
-    z.object({
-      source: text({ max: 64 })
-        .refine((source) => /^[a-z0-9_-]{1,64}$/.test(source), 'must match [a-z0-9_-]{1,64}')
-        .meta({ type: 'string', pattern: '^[a-z0-9_-]{1,64}$' }),
-      external_id: externalId,
-      metadata: orDefault(metadata(), {}),
-    }),
-    'must be a list of objects',
-  )
-  .max(100, 'must have at most 100 elements');
+@Dto('CustomerInput', {
+  wrapper: 'customer',
+  bare: true,
+  example: {
+    first_name: 'Anna',
+    email: 'anna@example.com',
+    external_references: [{ source: 'till', external_id: 'A-17' }],
+  },
+})
+export class CreateCustomerDto {
+  @TextField() declare readonly first_name: string;
+  @TextField({ optional: true }) declare readonly last_name: string | null;
+  @EmailField({ optional: true }) declare readonly email: string | null;
+  @PhoneField({ optional: true }) declare readonly phone: string | null;
+  @BirthdayField({ optional: true }) declare readonly birthday: string | null;
+  @MetadataField({ default: {} }) declare readonly metadata: Metadata;
+  @ReferencesField({ default: [] }) declare readonly external_references: ExternalReferenceDto[];
+  @BooleanField({ default: false }) declare readonly marketing_consent: boolean;
+  @BooleanField({ default: false }) declare readonly sms_consent: boolean;
+}
 
-/** Nowhere is it a later day; whether it is that late in the store is judged where its zone is known. */
-const birthday = pastDate(() => new Date(Date.now() + FURTHEST_EAST_MS).toISOString().slice(0, 10));
+/** A customer, and beside it what is to be done for them at once. */
+@Dto('CustomerCreation', { wrapper: 'customer', bare: true, inside: CreateCustomerDto })
+export class CustomerCreationDto extends CreateCustomerDto {
+  @IntegerField({ min: 1, optional: true, example: 1 }) declare readonly card_id: number | null;
+  @BooleanField({ default: false }) declare readonly send_card_links: boolean;
+}
 
-export const createCustomerDto = z
-  .object({
-    first_name: text(),
-    last_name: optional(text()),
-    email: optional(email),
-    phone: optional(phone),
-    birthday: optional(birthday),
-    metadata: orDefault(metadata(), {}),
-    external_references: orDefault(externalReferences, []),
-    marketing_consent: orDefault(boolean(), false),
-    sms_consent: orDefault(boolean(), false),
-  })
-  .meta({
-    id: 'CustomerInput',
-    example: {
-      first_name: 'Anna',
-      email: 'anna@example.com',
-      external_references: [{ source: 'till', external_id: 'A-17' }],
-    },
-  });
-
-export const updateCustomerDto = z
-  .object({
-    first_name: text().optional(),
-    last_name: clearable(text()),
-    email: clearable(email),
-    phone: clearable(phone),
-    birthday: clearable(birthday),
-    metadata: metadata().optional(),
-    external_references: externalReferences.optional(),
-    marketing_consent: boolean().optional(),
-    sms_consent: boolean().optional(),
-  })
-  .meta({ id: 'CustomerChanges', example: { last_name: 'Berg', metadata: { milk: 'oat' } } });
-
-/** What stands beside the customer in the body of a creation. */
-export const enrolmentDto = z.object({
-  card_id: optional(integer({ min: 1 })).meta({ example: 1 }),
-  send_card_links: orDefault(boolean(), false),
-});
+@Dto('CustomerChanges', {
+  wrapper: 'customer',
+  bare: CreateCustomerDto,
+  example: { last_name: 'Berg', metadata: { milk: 'oat' } },
+})
+export class UpdateCustomerDto {
+  @TextField({ omittable: true }) declare readonly first_name?: string;
+  @TextField({ clearable: true }) declare readonly last_name?: string | null;
+  @EmailField({ clearable: true }) declare readonly email?: string | null;
+  @PhoneField({ clearable: true }) declare readonly phone?: string | null;
+  @BirthdayField({ clearable: true }) declare readonly birthday?: string | null;
+  @MetadataField({ omittable: true }) declare readonly metadata?: Metadata;
+  @ReferencesField({ omittable: true })
+  declare readonly external_references?: ExternalReferenceDto[];
+  @BooleanField({ omittable: true }) declare readonly marketing_consent?: boolean;
+  @BooleanField({ omittable: true }) declare readonly sms_consent?: boolean;
+}
 
 const PAGE_SIZE = { default: 20, max: 100 };
 
-export const customerListQuery = z.object({
-  search: optional(text()).describe(
-    'Inside names and e-mail, digits of a phone, or exactly a card code, uuid or external id',
-  ),
-  source: optional(text()).describe('Together with external_id: exactly that customer'),
-  external_id: optional(text()),
-  page: orDefault(integer({ min: 1, max: 1_000_000 }), 1),
-  items: orDefault(
-    integer().transform((items) => Math.min(PAGE_SIZE.max, Math.max(1, items))),
-    PAGE_SIZE.default,
-  ).meta({ type: 'integer', default: PAGE_SIZE.default, description: 'Clamped to 1..100' }),
-});
-
-const record = z.record(z.string(), z.unknown());
-
-const customerShape = {
-  id: z.int(),
-  account_id: z.int(),
-  first_name: z.string().meta({ example: 'Anna' }),
-  last_name: z.string().nullable(),
-  email: z.string().nullable().meta({ example: 'anna@example.com' }),
-  phone: z.string().nullable().meta({ example: '+4915112345678' }),
-  birthday: z.string().nullable().meta({ format: 'date', example: '1990-05-31' }),
-  stamp_count: z.int().meta({ example: 5 }).describe('Over all cards'),
-  metadata: record,
-  external_references: z.array(
-    z.object({
-      source: z.string().meta({ example: 'till' }),
-      external_id: z.string().meta({ example: 'A-17' }),
-      metadata: record,
-      created_at: timestamp,
-      updated_at: timestamp,
-    }),
-  ),
-  customer_cards: z.array(customerCardAnswer),
-  marketing_consent: z.boolean().meta({ example: false }),
-  sms_consent: z.boolean().meta({ example: false }),
-  created_at: timestamp,
-  updated_at: timestamp,
-};
-
-export const customerAnswer = z.object(customerShape).meta({ id: 'Customer' });
-
-export const createdCustomerAnswer = z
-  .object({
-    ...customerShape,
-    customer_card: customerCardDetailAnswer.optional().describe('With card_id only'),
+@Dto('CustomerListQuery')
+@FieldsRule<CustomerListQuery>(
+  ['source', 'external_id'],
+  'external_id',
+  ({ source, external_id }) => source === null || external_id !== null,
+  'is required together with source',
+)
+@FieldsRule<CustomerListQuery>(
+  ['source', 'external_id'],
+  'source',
+  ({ source, external_id }) => external_id === null || source !== null,
+  'is required together with external_id',
+)
+export class CustomerListQuery {
+  @TextField({
+    optional: true,
+    description:
+      'Inside names and e-mail, digits of a phone, or exactly a card code, uuid or external id',
   })
-  .meta({ id: 'CreatedCustomer' });
+  declare readonly search: string | null;
 
-export const customerListAnswer = z
-  .object({
-    customers: z.array(customerAnswer),
-    pagination: z.object({
-      count: z.int(),
-      items: z.int().meta({ example: 20 }),
-      page: z.int(),
-      pages: z.int(),
-    }),
+  @TextField({ optional: true, description: 'Together with external_id: exactly that customer' })
+  declare readonly source: string | null;
+
+  @TextField({ optional: true }) declare readonly external_id: string | null;
+
+  @IntegerField({ min: 1, max: 1_000_000, default: 1 }) declare readonly page: number;
+
+  @Field(
+    readItems,
+    { type: 'integer' },
+    { default: PAGE_SIZE.default, description: 'Clamped to 1..100' },
+  )
+  declare readonly items: number;
+}
+
+@Dto('ExternalReference')
+class ExternalReferenceJson {
+  @TextProperty({ example: 'till' }) declare readonly source: string;
+  @TextProperty({ example: 'A-17' }) declare readonly external_id: string;
+  @JsonProperty() declare readonly metadata: Metadata;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
+
+@Dto('Customer')
+export class CustomerJson {
+  @IntegerProperty() declare readonly id: number;
+  @IntegerProperty() declare readonly account_id: number;
+  @TextProperty({ example: 'Anna' }) declare readonly first_name: string;
+  @TextProperty({ nullable: true }) declare readonly last_name: string | null;
+  @TextProperty({ nullable: true, example: 'anna@example.com' })
+  declare readonly email: string | null;
+  @TextProperty({ nullable: true, example: '+4915112345678' })
+  declare readonly phone: string | null;
+  @TextProperty({ nullable: true, format: 'date', example: '1990-05-31' })
+  declare readonly birthday: string | null;
+  @IntegerProperty({ example: 5, description: 'Over all cards' })
+  declare readonly stamp_count: number;
+  @JsonProperty() declare readonly metadata: Metadata;
+  @ObjectsProperty(() => ExternalReferenceJson)
+  declare readonly external_references: ExternalReferenceJson[];
+  @ObjectsProperty(() => CustomerCardJson) declare readonly customer_cards: CustomerCardJson[];
+  @BooleanProperty({ example: false }) declare readonly marketing_consent: boolean;
+  @BooleanProperty({ example: false }) declare readonly sms_consent: boolean;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
+
+@Dto('CreatedCustomer')
+export class CreatedCustomerJson extends CustomerJson {
+  @ObjectProperty(() => CustomerCardDetailJson, {
+    optional: true,
+    description: 'With card_id only',
   })
-  .meta({ id: 'CustomerList' });
+  declare readonly customer_card?: CustomerCardDetailJson;
+}
 
-export type CustomerJson = z.infer<typeof customerAnswer>;
-export type CreatedCustomerJson = z.infer<typeof createdCustomerAnswer>;
-export type CustomerListJson = z.infer<typeof customerListAnswer>;
+@Dto('Pagination')
+class PaginationJson {
+  @IntegerProperty() declare readonly count: number;
+  @IntegerProperty({ example: 20 }) declare readonly items: number;
+  @IntegerProperty() declare readonly page: number;
+  @IntegerProperty() declare readonly pages: number;
+}
+
+@Dto('CustomerList')
+export class CustomerListJson {
+  @ObjectsProperty(() => CustomerJson) declare readonly customers: CustomerJson[];
+  @ObjectProperty(() => PaginationJson) declare readonly pagination: PaginationJson;
+}
 
 export function customerJson(customer: Customer, cards: CustomerCardJson[]): CustomerJson {
   return {
@@ -238,7 +241,7 @@ export type CustomerInput = Omit<PersonalFields, 'externalReferences'> & {
   smsConsent: boolean;
 };
 
-export function customerInput(input: z.infer<typeof createCustomerDto>): CustomerInput {
+export function customerInput(input: CreateCustomerDto): CustomerInput {
   return {
     firstName: input.first_name,
     lastName: input.last_name,
@@ -253,7 +256,7 @@ export function customerInput(input: z.infer<typeof createCustomerDto>): Custome
 }
 
 /** Only what was named in the request. */
-export function customerChanges(input: z.infer<typeof updateCustomerDto>): CustomerChanges {
+export function customerChanges(input: UpdateCustomerDto): CustomerChanges {
   const { first_name, last_name, email, phone, birthday, metadata } = input;
   const { external_references, marketing_consent, sms_consent } = input;
   return {
@@ -271,28 +274,75 @@ export function customerChanges(input: z.infer<typeof updateCustomerDto>): Custo
   };
 }
 
-function givenReference({
-  source,
-  external_id,
-  metadata,
-}: z.infer<typeof externalReferences>[number]): GivenReference {
+function givenReference({ source, external_id, metadata }: ExternalReferenceDto): GivenReference {
   return { source, externalId: external_id, metadata };
 }
 
-/** @throws InvalidFieldsError on the missing one when only one half of a reference is given */
-export function customerFilter(query: z.infer<typeof customerListQuery>): {
+export function customerFilter({ search, source, external_id }: CustomerListQuery): {
   search: string | null;
   reference: { source: string; externalId: string } | null;
 } {
-  const { search, source, external_id } = query;
-  if (source !== null && external_id === null) {
-    throw new InvalidFieldsError({ external_id: ['is required together with source'] });
-  }
-  if (source === null && external_id !== null) {
-    throw new InvalidFieldsError({ source: ['is required together with external_id'] });
-  }
   return {
     search,
     reference: source === null || external_id === null ? null : { source, externalId: external_id },
   };
+}
+
+function EmailField(options: FieldOptions): PropertyDecorator {
+  const read = readTextAs(
+    254,
+    (text) => (isEmail(text) ? text : undefined),
+    'must be an e-mail address',
+  );
+  return Field(read, { type: 'string', format: 'email', minLength: 1, maxLength: 254 }, options);
+}
+
+function PhoneField(options: FieldOptions): PropertyDecorator {
+  return Field(
+    readTextAs(64, normalPhone, 'must be a phone number'),
+    { type: 'string', example: '+4915112345678' },
+    { ...options, description: 'With + it becomes E.164, without it only its digits are kept' },
+  );
+}
+
+/** Nowhere is it a later day; whether it is that late in the store is judged where its zone is known. */
+function BirthdayField(options: FieldOptions): PropertyDecorator {
+  const today = () => new Date(Date.now() + FURTHEST_EAST_MS).toISOString().slice(0, 10);
+  return PastDateField(today, options);
+}
+
+function ReferencesField(options: FieldOptions): PropertyDecorator {
+  const schema = { type: () => ExternalReferenceDto, isArray: true, maxItems: MOST_REFERENCES };
+  return Field(readReferences, schema, options);
+}
+
+function readReferences(given: unknown): Checked<ExternalReferenceDto[]> {
+  if (!Array.isArray(given)) return { faults: ['must be a list of objects'] };
+  const value: ExternalReferenceDto[] = [];
+  const faults: string[] = [];
+  for (const [i, element] of given.entries()) {
+    const checked = readElement(ExternalReferenceDto, element);
+    if ('faults' in checked) faults.push(...checked.faults.map((fault) => `${i} ${fault}`));
+    else value.push(checked.value);
+  }
+  if (given.length > MOST_REFERENCES) faults.push(`must have at most ${MOST_REFERENCES} elements`);
+  return faults.length > 0 ? { faults } : { value };
+}
+
+function readExternalId(given: unknown): Checked<string> {
+  // Of a longer number the last digits are lost before anybody here sees it: it would be another's id.
+  if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
+    return { faults: ['must be a string when it is so long a number'] };
+  }
+  const id = typeof given === 'number' ? String(given) : given;
+  if (typeof id === 'string' && id.trim() !== '' && [...id.trim()].length <= 255) {
+    if (textFault(id) === undefined) return { value: id.trim() };
+  }
+  return { faults: ['must be a string or number, up to 255 long'] };
+}
+
+function readItems(given: unknown): Checked<number> {
+  const items = readInteger()(given);
+  if ('faults' in items) return items;
+  return { value: Math.min(PAGE_SIZE.max, Math.max(1, items.value)) };
 }

@@ -1,26 +1,27 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
 import {
-  createCustomerDto,
-  createdCustomerAnswer,
-  customerAnswer,
+  CreatedCustomerJson,
   customerChanges,
+  CustomerCreationDto,
   customerFilter,
   customerInput,
-  customerListAnswer,
-  customerListQuery,
-  enrolmentDto,
-  updateCustomerDto,
-  type CreatedCustomerJson,
-  type CustomerJson,
-  type CustomerListJson,
+  CustomerJson,
+  CustomerListJson,
+  CustomerListQuery,
+  UpdateCustomerDto,
 } from './customer.dto.js';
 import { CustomersService } from './customers.service.js';
+
+const CUSTOMER = recordOf(CustomersService, (customers, accountId, { id = '' }) =>
+  customers.find(accountId, pathId(id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/customers')
 export class CustomersController {
@@ -35,16 +36,14 @@ export class CustomersController {
     tag: 'Customers',
     summary: 'Search customers, newest first',
     path: ['account_id'],
-    query: customerListQuery,
     status: 200,
-    answer: customerListAnswer,
+    answer: CustomerListJson,
     errors: [404, 422],
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() given: unknown,
+    @Query() query: CustomerListQuery,
   ): Promise<CustomerListJson> {
-    const query = readQuery(customerListQuery, given);
     return this.customers.list(accountId, customerFilter(query), query);
   }
 
@@ -55,7 +54,7 @@ export class CustomersController {
     summary: 'One customer with their cards',
     path: ['account_id', 'id'],
     status: 200,
-    answer: customerAnswer,
+    answer: CustomerJson,
     errors: [404],
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<CustomerJson> {
@@ -68,23 +67,16 @@ export class CustomersController {
     tag: 'Customers',
     summary: 'Add a customer, with card_id enrolled on that card',
     path: ['account_id'],
-    body: createCustomerDto,
-    wrapper: 'customer',
-    beside: enrolmentDto,
     status: 201,
-    answer: createdCustomerAnswer,
+    answer: CreatedCustomerJson,
     errors: [404, 422],
   })
   async create(
     @Context() context: CommandContext,
-    @Body() body: unknown,
+    @Body() body: CustomerCreationDto,
   ): Promise<CreatedCustomerJson> {
-    const input = await readBody(createCustomerDto.extend(enrolmentDto.shape), body, {
-      wrapper: 'customer',
-      bare: Object.keys(createCustomerDto.shape),
-    });
     return this.commands.execute(
-      new CreateCustomer(context, customerInput(input), input.card_id, input.send_card_links),
+      new CreateCustomer(context, customerInput(body), body.card_id, body.send_card_links),
     );
   }
 
@@ -96,23 +88,16 @@ export class CustomersController {
     description:
       'Keys of metadata are merged and external_references added to what is there. Sends customer.updated, unless only external_references changed.',
     path: ['account_id', 'id'],
-    body: updateCustomerDto,
-    wrapper: 'customer',
     status: 200,
-    answer: customerAnswer,
+    answer: CustomerJson,
     errors: [404, 422],
+    record: CUSTOMER,
   })
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() body: unknown,
+    @Body() body: UpdateCustomerDto,
   ): Promise<CustomerJson> {
-    const id = pathId(path);
-    const input = await readBody(updateCustomerDto, body, {
-      wrapper: 'customer',
-      bare: Object.keys(createCustomerDto.shape),
-      record: () => this.customers.find(context.accountId, id),
-    });
-    return this.commands.execute(new UpdateCustomer(context, id, customerChanges(input)));
+    return this.commands.execute(new UpdateCustomer(context, pathId(path), customerChanges(body)));
   }
 }

@@ -1,34 +1,47 @@
-import { z } from 'zod';
-import { text, timestamp } from '#http/fields.js';
+import { TextField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
+import {
+  IntegerProperty,
+  NumberProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
 import type { Location } from './location.js';
 
-const name = text({ example: 'Old Town' });
-const address = text({ max: 500, example: 'Marktplatz 1, 20095 Hamburg, Germany' });
+const GEOCODE_STATUSES = ['pending', 'ok', 'not_found', 'failed'] as const;
 
-export const createLocationDto = z.object({ name, address }).meta({ id: 'LocationInput' });
+const NAME = { example: 'Old Town' };
+const ADDRESS = { max: 500, example: 'Marktplatz 1, 20095 Hamburg, Germany' };
 
-export const updateLocationDto = z
-  .object({ name: name.optional(), address: address.optional() })
-  .meta({ id: 'LocationChanges' });
+@Dto('LocationInput', { wrapper: 'location', bare: true })
+export class CreateLocationDto {
+  @TextField(NAME) declare readonly name: string;
+  @TextField(ADDRESS) declare readonly address: string;
+}
 
-export const locationAnswer = z
-  .object({
-    id: z.int(),
-    account_id: z.int(),
-    name: z.string().meta({ example: 'Old Town' }),
-    address: z.string().meta({ example: 'Marktplatz 1, 20095 Hamburg, Germany' }),
-    latitude: z.number().nullable().meta({ example: 53.5503 }),
-    longitude: z.number().nullable().meta({ example: 9.9929 }),
-    geocode_status: z
-      .enum(['pending', 'ok', 'not_found', 'failed'])
-      .meta({ example: 'ok' })
-      .describe('What looking the address up has come to; coordinates come with ok'),
-    created_at: timestamp,
-    updated_at: timestamp,
+@Dto('LocationChanges', { wrapper: 'location', bare: true })
+export class UpdateLocationDto {
+  @TextField({ ...NAME, omittable: true }) declare readonly name?: string;
+  @TextField({ ...ADDRESS, omittable: true }) declare readonly address?: string;
+}
+
+@Dto('Location')
+export class LocationJson {
+  @IntegerProperty() declare readonly id: number;
+  @IntegerProperty() declare readonly account_id: number;
+  @TextProperty(NAME) declare readonly name: string;
+  @TextProperty({ example: ADDRESS.example }) declare readonly address: string;
+  @NumberProperty({ nullable: true, example: 53.5503 }) declare readonly latitude: number | null;
+  @NumberProperty({ nullable: true, example: 9.9929 }) declare readonly longitude: number | null;
+  @OneOfProperty(GEOCODE_STATUSES, {
+    example: 'ok',
+    description: 'What looking the address up has come to; coordinates come with ok',
   })
-  .meta({ id: 'Location' });
-
-export type LocationJson = z.infer<typeof locationAnswer>;
+  declare readonly geocode_status: (typeof GEOCODE_STATUSES)[number];
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
 
 export function locationJson(location: Location): LocationJson {
   return {

@@ -1,19 +1,18 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { Paged, pageQuery, Pages } from '#http/page.js';
+import { Paged, PageQuery, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
-import {
-  createLocationDto,
-  locationAnswer,
-  updateLocationDto,
-  type LocationJson,
-} from './location.dto.js';
+import { CreateLocationDto, LocationJson, UpdateLocationDto } from './location.dto.js';
 import { LocationsService } from './locations.service.js';
+
+const LOCATION = recordOf(LocationsService, (locations, accountId, { id = '' }) =>
+  locations.find(accountId, pathId(id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/locations')
 export class LocationsController {
@@ -28,18 +27,17 @@ export class LocationsController {
     tag: 'Locations',
     summary: "A store's locations, by id",
     path: ['account_id'],
-    query: pageQuery,
     status: 200,
-    answer: z.array(locationAnswer),
+    answer: [LocationJson],
     errors: [404, 422],
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() given: unknown,
+    @Query() query: PageQuery,
     @Paged() pages: Pages,
   ): Promise<LocationJson[]> {
     return pages.answer(
-      readQuery(pageQuery, given),
+      query,
       (range) => this.locations.list(accountId, range),
       ({ id }) => [id],
     );
@@ -52,7 +50,7 @@ export class LocationsController {
     summary: 'One location',
     path: ['account_id', 'id'],
     status: 200,
-    answer: locationAnswer,
+    answer: LocationJson,
     errors: [404],
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<LocationJson> {
@@ -66,17 +64,14 @@ export class LocationsController {
     summary: 'Add a location',
     description: 'Its coordinates are looked up in the background: geocode_status is pending.',
     path: ['account_id'],
-    body: createLocationDto,
-    wrapper: 'location',
     status: 201,
-    answer: locationAnswer,
+    answer: LocationJson,
     errors: [404, 422],
   })
-  async create(@Context() context: CommandContext, @Body() body: unknown): Promise<LocationJson> {
-    const { name, address } = await readBody(createLocationDto, body, {
-      wrapper: 'location',
-      bare: Object.keys(createLocationDto.shape),
-    });
+  async create(
+    @Context() context: CommandContext,
+    @Body() { name, address }: CreateLocationDto,
+  ): Promise<LocationJson> {
     return this.commands.execute(new CreateLocation(context, { name, address }));
   }
 
@@ -87,28 +82,21 @@ export class LocationsController {
     summary: 'Change what is named',
     description: 'A changed address takes the coordinates away until it has been looked up.',
     path: ['account_id', 'id'],
-    body: updateLocationDto,
-    wrapper: 'location',
     status: 200,
-    answer: locationAnswer,
+    answer: LocationJson,
     errors: [404, 422],
+    record: LOCATION,
   })
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() body: unknown,
+    @Body() { name, address }: UpdateLocationDto,
   ): Promise<LocationJson> {
-    const id = pathId(path);
-    const { name, address } = await readBody(updateLocationDto, body, {
-      wrapper: 'location',
-      bare: Object.keys(updateLocationDto.shape),
-      record: () => this.locations.find(context.accountId, id),
-    });
     const changes = {
       ...(name !== undefined && { name }),
       ...(address !== undefined && { address }),
     };
-    return this.commands.execute(new UpdateLocation(context, id, changes));
+    return this.commands.execute(new UpdateLocation(context, pathId(path), changes));
   }
 
   @Delete(':id')

@@ -1,67 +1,71 @@
-import { z } from 'zod';
+import { BooleanField, ColorField, IntegerField, OneOfField, TextField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
 import {
-  boolean,
-  clearable,
-  color,
-  integer,
-  oneOf,
-  optional,
-  orDefault,
-  text,
-  timestamp,
-} from '#http/fields.js';
-import { rewardListQuery } from '#rewards/reward.dto.js';
+  BooleanProperty,
+  IntegerProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
 import { collectsEmail, collectsPhone, type NewPoster, type Poster } from './poster.js';
 import type { PosterAttributes } from './poster.events.js';
 
 const PAPER_SIZES = ['a4', 'a5', 'a6', 'letter'] as const;
 const COLLECTION_MODES = ['email_and_phone', 'email_only', 'phone_only'] as const;
+type PaperSize = (typeof PAPER_SIZES)[number];
+type CollectionMode = (typeof COLLECTION_MODES)[number];
 
-const title = text({ example: 'Collect stamps, get a coffee' });
-const paperSize = oneOf(PAPER_SIZES);
-const mode = oneOf(COLLECTION_MODES);
-const minimumAge = integer({ min: 1, max: 120 });
-
+const TITLE = { example: 'Collect stamps, get a coffee' };
+const AGE = { min: 1, max: 120, description: 'Years; only with require_birthday' };
 const FOLLOWS = 'The only contact collected is required, and no other can be';
-const NEEDS_BIRTHDAY = 'Years; only with require_birthday';
+const FOLLOWS_MODE = { description: `${FOLLOWS}; follows the mode when left out` };
 
-export const createPosterDto = z
-  .object({
-    card_id: integer({ min: 1 }),
-    title: optional(title).describe("Null: the card's name"),
-    paper_size: orDefault(paperSize, 'a4'),
-    primary_color: optional(color()).describe("Null: the card's card_color"),
-    text_color: optional(color()).describe("Null: the card's text_color"),
-    secondary_color: optional(color()).describe("Null: the card's stamp_background_color"),
-    active: orDefault(boolean(), true),
-    contact_collection_mode: orDefault(mode, 'email_and_phone'),
-    require_email: optional(boolean()).describe(`${FOLLOWS}. Null: with both contacts true`),
-    require_phone: optional(boolean()).describe(`${FOLLOWS}. Null: with both contacts false`),
-    require_birthday: orDefault(boolean(), false),
-    minimum_age: optional(minimumAge).describe(NEEDS_BIRTHDAY),
-  })
-  .meta({
-    id: 'PosterInput',
-    example: { card_id: 1, title: 'Collect stamps, get a coffee', paper_size: 'a4' },
-  });
+@Dto('PosterInput', {
+  wrapper: 'poster',
+  bare: true,
+  example: { card_id: 1, title: 'Collect stamps, get a coffee', paper_size: 'a4' },
+})
+export class CreatePosterDto {
+  @IntegerField({ min: 1 }) declare readonly card_id: number;
+  @TextField({ ...TITLE, optional: true, description: "Null: the card's name" })
+  declare readonly title: string | null;
+  @OneOfField(PAPER_SIZES, { default: 'a4' }) declare readonly paper_size: PaperSize;
+  @ColorField({ optional: true, description: "Null: the card's card_color" })
+  declare readonly primary_color: string | null;
+  @ColorField({ optional: true, description: "Null: the card's text_color" })
+  declare readonly text_color: string | null;
+  @ColorField({ optional: true, description: "Null: the card's stamp_background_color" })
+  declare readonly secondary_color: string | null;
+  @BooleanField({ default: true }) declare readonly active: boolean;
+  @OneOfField(COLLECTION_MODES, { default: 'email_and_phone' })
+  declare readonly contact_collection_mode: CollectionMode;
+  @BooleanField({ optional: true, description: `${FOLLOWS}. Null: with both contacts true` })
+  declare readonly require_email: boolean | null;
+  @BooleanField({ optional: true, description: `${FOLLOWS}. Null: with both contacts false` })
+  declare readonly require_phone: boolean | null;
+  @BooleanField({ default: false }) declare readonly require_birthday: boolean;
+  @IntegerField({ ...AGE, optional: true }) declare readonly minimum_age: number | null;
+}
 
-export const updatePosterDto = z
-  .object({
-    title: title.optional(),
-    paper_size: paperSize.optional(),
-    primary_color: color().optional(),
-    text_color: color().optional(),
-    secondary_color: color().optional(),
-    active: boolean().optional(),
-    contact_collection_mode: mode.optional(),
-    require_email: boolean().optional().describe(`${FOLLOWS}; follows the mode when left out`),
-    require_phone: boolean().optional().describe(`${FOLLOWS}; follows the mode when left out`),
-    require_birthday: boolean().optional(),
-    minimum_age: clearable(minimumAge).describe(NEEDS_BIRTHDAY),
-  })
-  .meta({ id: 'PosterChanges', example: { paper_size: 'a5', active: false } });
-
-type Changes = z.infer<typeof updatePosterDto>;
+@Dto('PosterChanges', {
+  wrapper: 'poster',
+  bare: CreatePosterDto,
+  example: { paper_size: 'a5', active: false },
+})
+export class UpdatePosterDto {
+  @TextField({ ...TITLE, omittable: true }) declare readonly title?: string;
+  @OneOfField(PAPER_SIZES, { omittable: true }) declare readonly paper_size?: PaperSize;
+  @ColorField({ omittable: true }) declare readonly primary_color?: string;
+  @ColorField({ omittable: true }) declare readonly text_color?: string;
+  @ColorField({ omittable: true }) declare readonly secondary_color?: string;
+  @BooleanField({ omittable: true }) declare readonly active?: boolean;
+  @OneOfField(COLLECTION_MODES, { omittable: true })
+  declare readonly contact_collection_mode?: CollectionMode;
+  @BooleanField({ ...FOLLOWS_MODE, omittable: true }) declare readonly require_email?: boolean;
+  @BooleanField({ ...FOLLOWS_MODE, omittable: true }) declare readonly require_phone?: boolean;
+  @BooleanField({ omittable: true }) declare readonly require_birthday?: boolean;
+  @IntegerField({ ...AGE, clearable: true }) declare readonly minimum_age?: number | null;
+}
 
 /** The names of the wire on the left, ours on the right. */
 const ATTRIBUTES = {
@@ -76,59 +80,56 @@ const ATTRIBUTES = {
   require_phone: 'requirePhone',
   require_birthday: 'requireBirthday',
   minimum_age: 'minimumAge',
-} as const satisfies Record<keyof Changes, keyof PosterAttributes>;
+} as const satisfies Record<keyof UpdatePosterDto, keyof PosterAttributes>;
 
 /** Only what was named in the request. */
-export function posterAttributes(input: z.infer<typeof createPosterDto>): NewPoster;
-export function posterAttributes(input: Changes): Partial<PosterAttributes>;
-export function posterAttributes(
-  input: Changes | z.infer<typeof createPosterDto>,
-): Partial<NewPoster> {
+export function posterAttributes(input: CreatePosterDto): NewPoster;
+export function posterAttributes(input: UpdatePosterDto): Partial<PosterAttributes>;
+export function posterAttributes(input: UpdatePosterDto | CreatePosterDto): Partial<NewPoster> {
   return Object.fromEntries(
     Object.entries(ATTRIBUTES)
-      .map(([wire, ours]) => [ours, input[wire as keyof Changes]] as const)
+      .map(([wire, ours]) => [ours, input[wire as keyof UpdatePosterDto]] as const)
       .filter(([, value]) => value !== undefined),
   );
 }
 
-/** The same filters and pages as rewards have. */
-export const posterListQuery = rewardListQuery;
-
-export const posterAnswer = z
-  .object({
-    id: z.int(),
-    account_id: z.int(),
-    card_id: z.int(),
-    title: z.string().meta({ example: 'Collect stamps, get a coffee' }),
-    paper_size: z.enum(PAPER_SIZES),
-    primary_color: z.string().meta({ example: '#6B4226' }),
-    text_color: z.string().meta({ example: '#FFFFFF' }),
-    secondary_color: z.string().meta({ example: '#FFFFFF' }),
-    active: z.boolean().describe('Whether the signup URL is live'),
-    contact_collection_mode: z.enum(COLLECTION_MODES),
-    collect_email: z.boolean(),
-    collect_phone: z.boolean(),
-    require_email: z
-      .boolean()
-      .describe('Where neither contact is required, one of them has to be given all the same'),
-    require_phone: z.boolean().meta({ example: false }),
-    require_birthday: z.boolean().meta({ example: false }),
-    minimum_age: z.int().nullable(),
-    signup_url: z.string().meta({ example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc' }),
-    qr_code_url: z
-      .string()
-      .describe('What the QR code says')
-      .meta({ example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc?src=qr' }),
-    display_url: z
-      .string()
-      .describe('The poster on screen')
-      .meta({ example: 'https://inkpad.example/posters/3kTMd9QwXzR7vB2nLc' }),
-    created_at: timestamp,
-    updated_at: timestamp,
+@Dto('Poster')
+export class PosterJson {
+  @IntegerProperty() declare readonly id: number;
+  @IntegerProperty() declare readonly account_id: number;
+  @IntegerProperty() declare readonly card_id: number;
+  @TextProperty(TITLE) declare readonly title: string;
+  @OneOfProperty(PAPER_SIZES) declare readonly paper_size: PaperSize;
+  @TextProperty({ example: '#6B4226' }) declare readonly primary_color: string;
+  @TextProperty({ example: '#FFFFFF' }) declare readonly text_color: string;
+  @TextProperty({ example: '#FFFFFF' }) declare readonly secondary_color: string;
+  @BooleanProperty({ description: 'Whether the signup URL is live' })
+  declare readonly active: boolean;
+  @OneOfProperty(COLLECTION_MODES) declare readonly contact_collection_mode: CollectionMode;
+  @BooleanProperty() declare readonly collect_email: boolean;
+  @BooleanProperty() declare readonly collect_phone: boolean;
+  @BooleanProperty({
+    description: 'Where neither contact is required, one of them has to be given all the same',
   })
-  .meta({ id: 'Poster' });
-
-export type PosterJson = z.infer<typeof posterAnswer>;
+  declare readonly require_email: boolean;
+  @BooleanProperty({ example: false }) declare readonly require_phone: boolean;
+  @BooleanProperty({ example: false }) declare readonly require_birthday: boolean;
+  @IntegerProperty({ nullable: true }) declare readonly minimum_age: number | null;
+  @TextProperty({ example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc' })
+  declare readonly signup_url: string;
+  @TextProperty({
+    description: 'What the QR code says',
+    example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc?src=qr',
+  })
+  declare readonly qr_code_url: string;
+  @TextProperty({
+    description: 'The poster on screen',
+    example: 'https://inkpad.example/posters/3kTMd9QwXzR7vB2nLc',
+  })
+  declare readonly display_url: string;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
 
 export function posterJson(poster: Poster, publicUrl: string): PosterJson {
   const signupUrl = `${publicUrl}/join/${poster.slug}`;

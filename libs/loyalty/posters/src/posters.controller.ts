@@ -1,21 +1,19 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
+import { RewardListQuery } from '#rewards/reward.dto.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from './poster.commands.js';
-import {
-  createPosterDto,
-  posterAnswer,
-  posterAttributes,
-  posterListQuery,
-  updatePosterDto,
-  type PosterJson,
-} from './poster.dto.js';
+import { CreatePosterDto, posterAttributes, PosterJson, UpdatePosterDto } from './poster.dto.js';
 import { PostersService } from './posters.service.js';
+
+const POSTER = recordOf(PostersService, (posters, accountId, { id = '' }) =>
+  posters.find(accountId, pathId(id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/posters')
 export class PostersController {
@@ -30,17 +28,16 @@ export class PostersController {
     tag: 'Posters',
     summary: "A store's posters, by id",
     path: ['account_id'],
-    query: posterListQuery,
     status: 200,
-    answer: z.array(posterAnswer),
+    answer: [PosterJson],
     errors: [404, 422],
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() given: unknown,
+    // The same filters and pages as rewards have.
+    @Query() { card_id: cardId, active, ...page }: RewardListQuery,
     @Paged() pages: Pages,
   ): Promise<PosterJson[]> {
-    const { card_id: cardId, active, ...page } = readQuery(posterListQuery, given);
     return pages.answer(
       page,
       (range) => this.posters.list(accountId, { cardId, active }, range),
@@ -55,7 +52,7 @@ export class PostersController {
     summary: 'One poster',
     path: ['account_id', 'id'],
     status: 200,
-    answer: posterAnswer,
+    answer: PosterJson,
     errors: [404],
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<PosterJson> {
@@ -69,18 +66,15 @@ export class PostersController {
     summary: 'Make a poster for a card',
     description: "The card's name and colours are copied: changing the card later leaves it alone.",
     path: ['account_id'],
-    body: createPosterDto,
-    wrapper: 'poster',
     status: 201,
-    answer: posterAnswer,
+    answer: PosterJson,
     errors: [404, 422],
   })
-  async create(@Context() context: CommandContext, @Body() body: unknown): Promise<PosterJson> {
-    const input = await readBody(createPosterDto, body, {
-      wrapper: 'poster',
-      bare: Object.keys(createPosterDto.shape),
-    });
-    return this.commands.execute(new CreatePoster(context, input.card_id, posterAttributes(input)));
+  async create(
+    @Context() context: CommandContext,
+    @Body() body: CreatePosterDto,
+  ): Promise<PosterJson> {
+    return this.commands.execute(new CreatePoster(context, body.card_id, posterAttributes(body)));
   }
 
   @Patch(':id')
@@ -91,24 +85,17 @@ export class PostersController {
     description:
       'The result is what has to be consistent. With a mode that collects one contact, that one is required and the other is not; asking for anything else is refused. Back with both, what was required stays so.',
     path: ['account_id', 'id'],
-    body: updatePosterDto,
-    wrapper: 'poster',
     status: 200,
-    answer: posterAnswer,
+    answer: PosterJson,
     errors: [404, 422],
+    record: POSTER,
   })
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() body: unknown,
+    @Body() body: UpdatePosterDto,
   ): Promise<PosterJson> {
-    const id = pathId(path);
-    const input = await readBody(updatePosterDto, body, {
-      wrapper: 'poster',
-      bare: Object.keys(createPosterDto.shape),
-      record: () => this.posters.find(context.accountId, id),
-    });
-    return this.commands.execute(new UpdatePoster(context, id, posterAttributes(input)));
+    return this.commands.execute(new UpdatePoster(context, pathId(path), posterAttributes(body)));
   }
 
   @Delete(':id')

@@ -1,66 +1,75 @@
-import { z } from 'zod';
-import { boolean, clearable, integer, optional, orDefault, text, timestamp } from '#http/fields.js';
-import { pageQuery } from '#http/page.js';
+import { BooleanField, Field, IntegerField, TextField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
+import { PageQuery } from '#http/page.js';
+import type { Checked } from '#http/readers.js';
+import {
+  BooleanProperty,
+  IntegerProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
 import type { Reward } from './reward.js';
 import type { RewardAttributes } from './reward.events.js';
 
-const description = text({ max: 2000 });
-const stampsRequired = integer({ min: 1 });
-const position = integer({ min: 0 });
+const DESCRIPTION = { max: 2000 };
 
-export const createRewardDto = z
-  .object({
-    card_id: integer({ min: 1 }),
-    name: text(),
-    stamps_required: stampsRequired,
-    description: optional(description),
-    /** Null: behind the card's last. */
-    position: optional(position),
-    active: orDefault(boolean(), true),
-  })
-  .meta({ id: 'RewardInput', example: { card_id: 1, name: 'Free coffee', stamps_required: 5 } });
+@Dto('RewardInput', {
+  wrapper: 'reward',
+  bare: true,
+  example: { card_id: 1, name: 'Free coffee', stamps_required: 5 },
+})
+export class CreateRewardDto {
+  @IntegerField({ min: 1 }) declare readonly card_id: number;
+  @TextField() declare readonly name: string;
+  @IntegerField({ min: 1 }) declare readonly stamps_required: number;
+  @TextField({ ...DESCRIPTION, optional: true }) declare readonly description: string | null;
+  /** Null: behind the card's last. */
+  @IntegerField({ min: 0, optional: true }) declare readonly position: number | null;
+  @BooleanField({ default: true }) declare readonly active: boolean;
+}
 
-export const updateRewardDto = z
-  .object({
-    name: text().optional(),
-    stamps_required: stampsRequired.optional(),
-    description: clearable(description),
-    position: position.optional(),
-    active: boolean().optional(),
-  })
-  .meta({ id: 'RewardChanges', example: { description: 'Any size' } });
+@Dto('RewardChanges', {
+  wrapper: 'reward',
+  bare: CreateRewardDto,
+  example: { description: 'Any size' },
+})
+export class UpdateRewardDto {
+  @TextField({ omittable: true }) declare readonly name?: string;
+  @IntegerField({ min: 1, omittable: true }) declare readonly stamps_required?: number;
+  @TextField({ ...DESCRIPTION, clearable: true }) declare readonly description?: string | null;
+  @IntegerField({ min: 0, omittable: true }) declare readonly position?: number;
+  @BooleanField({ omittable: true }) declare readonly active?: boolean;
+}
 
-export const rewardListQuery = pageQuery.extend({
-  card_id: optional(integer({ min: 1 })),
-  active: z
-    .unknown()
-    .optional()
-    .transform((value): boolean | null => {
-      if (value === undefined || value === null || String(value).trim() === '') return null;
-      return !['false', '0'].includes(String(value));
-    })
-    .meta({
-      type: 'string',
+@Dto('RewardListQuery')
+export class RewardListQuery extends PageQuery {
+  @IntegerField({ min: 1, optional: true }) declare readonly card_id: number | null;
+
+  @Field(
+    readActive,
+    { type: 'string', nullable: false, default: undefined },
+    {
+      optional: true,
       description: 'false or 0: only inactive; any other value: only active; blank: both',
-    }),
-});
+    },
+  )
+  declare readonly active: boolean | null;
+}
 
-export const rewardAnswer = z
-  .object({
-    id: z.int(),
-    account_id: z.int(),
-    card_id: z.int(),
-    name: z.string().meta({ example: 'Free coffee' }),
-    description: z.string().nullable().meta({ example: 'Any size' }),
-    stamps_required: z.int().meta({ example: 5 }),
-    position: z.int(),
-    active: z.boolean(),
-    created_at: timestamp,
-    updated_at: timestamp,
-  })
-  .meta({ id: 'Reward' });
-
-export type RewardJson = z.infer<typeof rewardAnswer>;
+@Dto('Reward')
+export class RewardJson {
+  @IntegerProperty() declare readonly id: number;
+  @IntegerProperty() declare readonly account_id: number;
+  @IntegerProperty() declare readonly card_id: number;
+  @TextProperty({ example: 'Free coffee' }) declare readonly name: string;
+  @TextProperty({ nullable: true, example: 'Any size' }) declare readonly description:
+    string | null;
+  @IntegerProperty({ example: 5 }) declare readonly stamps_required: number;
+  @IntegerProperty() declare readonly position: number;
+  @BooleanProperty() declare readonly active: boolean;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
 
 export function rewardJson(reward: Reward): RewardJson {
   return {
@@ -78,7 +87,7 @@ export function rewardJson(reward: Reward): RewardJson {
 }
 
 /** Only what was named in the request. */
-export function rewardChanges(input: z.infer<typeof updateRewardDto>): Partial<RewardAttributes> {
+export function rewardChanges(input: UpdateRewardDto): Partial<RewardAttributes> {
   const { name, stamps_required, description, position, active } = input;
   return {
     ...(name !== undefined && { name }),
@@ -87,4 +96,8 @@ export function rewardChanges(input: z.infer<typeof updateRewardDto>): Partial<R
     ...(position !== undefined && { position }),
     ...(active !== undefined && { active }),
   };
+}
+
+function readActive(value: unknown): Checked<boolean> {
+  return { value: !['false', '0'].includes(String(value)) };
 }

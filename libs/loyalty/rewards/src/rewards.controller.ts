@@ -1,21 +1,24 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
 import {
-  createRewardDto,
-  rewardAnswer,
+  CreateRewardDto,
   rewardChanges,
-  rewardListQuery,
-  updateRewardDto,
-  type RewardJson,
+  RewardJson,
+  RewardListQuery,
+  UpdateRewardDto,
 } from './reward.dto.js';
 import { RewardsService } from './rewards.service.js';
+
+const REWARD = recordOf(RewardsService, (rewards, accountId, { id = '' }) =>
+  rewards.find(accountId, pathId(id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/rewards')
 export class RewardsController {
@@ -30,17 +33,15 @@ export class RewardsController {
     tag: 'Rewards',
     summary: "A store's rewards, by card and position",
     path: ['account_id'],
-    query: rewardListQuery,
     status: 200,
-    answer: z.array(rewardAnswer),
+    answer: [RewardJson],
     errors: [404, 422],
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() given: unknown,
+    @Query() { card_id: cardId, active, ...page }: RewardListQuery,
     @Paged() pages: Pages,
   ): Promise<RewardJson[]> {
-    const { card_id: cardId, active, ...page } = readQuery(rewardListQuery, given);
     return pages.answer(
       page,
       (range) => this.rewards.list(accountId, { cardId, active }, range),
@@ -55,7 +56,7 @@ export class RewardsController {
     summary: 'One reward',
     path: ['account_id', 'id'],
     status: 200,
-    answer: rewardAnswer,
+    answer: RewardJson,
     errors: [404],
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<RewardJson> {
@@ -68,18 +69,15 @@ export class RewardsController {
     tag: 'Rewards',
     summary: 'Put a reward on a card',
     path: ['account_id'],
-    body: createRewardDto,
-    wrapper: 'reward',
     status: 201,
-    answer: rewardAnswer,
+    answer: RewardJson,
     errors: [404, 422],
   })
-  async create(@Context() context: CommandContext, @Body() body: unknown): Promise<RewardJson> {
-    const input = await readBody(createRewardDto, body, {
-      wrapper: 'reward',
-      bare: Object.keys(createRewardDto.shape),
-    });
-    const { card_id, name, description, stamps_required, position, active } = input;
+  async create(
+    @Context() context: CommandContext,
+    @Body() body: CreateRewardDto,
+  ): Promise<RewardJson> {
+    const { card_id, name, description, stamps_required, position, active } = body;
     return this.commands.execute(
       new CreateReward(context, card_id, {
         name,
@@ -97,24 +95,17 @@ export class RewardsController {
     tag: 'Rewards',
     summary: 'Change what is named',
     path: ['account_id', 'id'],
-    body: updateRewardDto,
-    wrapper: 'reward',
     status: 200,
-    answer: rewardAnswer,
+    answer: RewardJson,
     errors: [404, 422],
+    record: REWARD,
   })
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() body: unknown,
+    @Body() body: UpdateRewardDto,
   ): Promise<RewardJson> {
-    const id = pathId(path);
-    const input = await readBody(updateRewardDto, body, {
-      wrapper: 'reward',
-      bare: Object.keys(createRewardDto.shape),
-      record: () => this.rewards.find(context.accountId, id),
-    });
-    return this.commands.execute(new UpdateReward(context, id, rewardChanges(input)));
+    return this.commands.execute(new UpdateReward(context, pathId(path), rewardChanges(body)));
   }
 
   @Delete(':id')

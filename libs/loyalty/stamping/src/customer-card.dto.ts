@@ -1,14 +1,14 @@
-import { z } from 'zod';
+import { BooleanField, IntegerField, OneOfField, TextField, TimeField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
 import {
-  integer,
-  oneOf,
-  optional,
-  orDefault,
-  boolean,
-  text,
-  time,
-  timestamp,
-} from '#http/fields.js';
+  BooleanProperty,
+  IntegerProperty,
+  ObjectProperty,
+  ObjectsProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
 import {
   availableRewards,
   progressPercentage,
@@ -19,91 +19,93 @@ import {
 } from './customer-card.js';
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
 
-const actionDetails = {
-  skip_notifications: orDefault(boolean(), false),
-  location_id: optional(integer({ min: 1 })),
-  staff_ref: optional(text()),
-  external_ref: optional(text()),
-  occurred_at: optional(time()),
-  note: optional(text({ max: 500 })),
-  source: orDefault(oneOf(['api', 'pos']), 'api'),
-};
+@Dto('CustomerCardInput', { example: { card_id: 2 } })
+export class EnrolDto {
+  @IntegerField({ min: 1 }) declare readonly card_id: number;
+}
 
-export const enrolDto = z
-  .object({ card_id: integer({ min: 1 }) })
-  .meta({ id: 'CustomerCardInput', example: { card_id: 2 } });
+/** What a stamping or a redemption may say about itself. */
+class CardActionDto {
+  @BooleanField({ default: false }) declare readonly skip_notifications: boolean;
+  @IntegerField({ min: 1, optional: true }) declare readonly location_id: number | null;
+  @TextField({ optional: true }) declare readonly staff_ref: string | null;
+  @TextField({ optional: true }) declare readonly external_ref: string | null;
+  @TimeField({ optional: true }) declare readonly occurred_at: Date | null;
+  @TextField({ max: 500, optional: true }) declare readonly note: string | null;
+  @OneOfField(['api', 'pos'], { default: 'api' }) declare readonly source: 'api' | 'pos';
+}
 
-export const stampDto = z
-  .object({ stamps: integer({ min: 1, max: 100 }), ...actionDetails })
-  .meta({ id: 'StampInput', example: { stamps: 5, external_ref: 'receipt-1001' } });
+@Dto('StampInput', { example: { stamps: 5, external_ref: 'receipt-1001' } })
+export class StampDto extends CardActionDto {
+  @IntegerField({ min: 1, max: 100 }) declare readonly stamps: number;
+}
 
-export const redeemDto = z
-  .object({ reward_id: integer({ min: 1 }), ...actionDetails })
-  .meta({ id: 'RedeemInput', example: { reward_id: 1 } });
+@Dto('RedeemInput', { example: { reward_id: 1 } })
+export class RedeemDto extends CardActionDto {
+  @IntegerField({ min: 1 }) declare readonly reward_id: number;
+}
 
-const passUrl = (platform: string) =>
-  z.string().meta({
-    format: 'uri',
-    example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
-  });
+@Dto('CardActionQuery')
+export class CardActionQuery {
+  @BooleanField({ default: false, description: 'True: the same answer, and nothing is stored' })
+  declare readonly dry_run: boolean;
+}
 
-export const cardActionQuery = z.object({
-  dry_run: orDefault(boolean(), false).describe('True: the same answer, and nothing is stored'),
-});
+@Dto('CustomerCard')
+export class CustomerCardJson {
+  @IntegerProperty() declare readonly id: number;
+  @TextProperty({ format: 'uuid', example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01' })
+  declare readonly uuid: string;
+  @IntegerProperty() declare readonly card_id: number;
+  @TextProperty({ example: 'Coffee card' }) declare readonly card_name: string;
+  @OneOfProperty(['active', 'completed', 'expired'])
+  declare readonly status: 'active' | 'completed' | 'expired';
+  @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
+  @IntegerProperty({ example: 5 }) declare readonly stamps_remaining: number;
+  @IntegerProperty({ example: 50 }) declare readonly progress_percentage: number;
+  @BooleanProperty({ example: false }) declare readonly pass_installed: boolean;
+  @PassUrlProperty('apple') declare readonly apple_wallet_url: string;
+  @PassUrlProperty('google') declare readonly google_wallet_url: string;
+  @TimestampProperty() declare readonly issued_at: string;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+  @TextProperty({ example: 'K7QX2M9P', description: 'What the barcode holds' })
+  declare readonly code: string;
+}
 
-const listShape = {
-  id: z.int(),
-  uuid: z.string().meta({ format: 'uuid', example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01' }),
-  card_id: z.int(),
-  card_name: z.string().meta({ example: 'Coffee card' }),
-  status: z.enum(['active', 'completed', 'expired']),
-  stamps_count: z.int().meta({ example: 5 }),
-  stamps_remaining: z.int().meta({ example: 5 }),
-  progress_percentage: z.int().meta({ example: 50 }),
-  pass_installed: z.boolean().meta({ example: false }),
-  apple_wallet_url: passUrl('apple'),
-  google_wallet_url: passUrl('google'),
-  issued_at: timestamp,
-  created_at: timestamp,
-  updated_at: timestamp,
-  code: z.string().meta({ example: 'K7QX2M9P' }).describe('What the barcode holds'),
-};
+@Dto('AvailableReward')
+export class AvailableRewardJson {
+  @IntegerProperty() declare readonly id: number;
+  @TextProperty({ example: 'Free coffee' }) declare readonly name: string;
+  @TextProperty({ nullable: true, example: 'Any size' }) declare readonly description:
+    string | null;
+  @IntegerProperty({ example: 5 }) declare readonly stamps_required: number;
+}
 
-const rewardShape = z.object({
-  id: z.int(),
-  name: z.string().meta({ example: 'Free coffee' }),
-  description: z.string().nullable().meta({ example: 'Any size' }),
-  stamps_required: z.int().meta({ example: 5 }),
-});
+@Dto('CustomerCardDetail')
+export class CustomerCardDetailJson extends CustomerCardJson {
+  @IntegerProperty() declare readonly customer_id: number;
+  @IntegerProperty() declare readonly account_id: number;
+  @ObjectsProperty(() => AvailableRewardJson)
+  declare readonly available_rewards: AvailableRewardJson[];
+}
 
-export const customerCardAnswer = z.object(listShape).meta({ id: 'CustomerCard' });
+@Dto('RedemptionRecord')
+class RedemptionRecordJson {
+  @IntegerProperty() declare readonly id: number;
+  @IntegerProperty() declare readonly reward_id: number;
+  @TextProperty({ example: 'Free coffee' }) declare readonly reward_name: string;
+  @IntegerProperty({ example: 5 }) declare readonly stamps_spent: number;
+  @IntegerProperty({ example: 0, description: 'The balance left on the card' })
+  declare readonly stamps_remaining: number;
+  @TimestampProperty() declare readonly redeemed_at: string;
+}
 
-export const customerCardDetailAnswer = z
-  .object({
-    ...listShape,
-    customer_id: z.int(),
-    account_id: z.int(),
-    available_rewards: z.array(rewardShape),
-  })
-  .meta({ id: 'CustomerCardDetail' });
-
-export const redemptionAnswer = z
-  .object({
-    success: z.literal(true),
-    redemption: z.object({
-      id: z.int(),
-      reward_id: z.int(),
-      reward_name: z.string().meta({ example: 'Free coffee' }),
-      stamps_spent: z.int().meta({ example: 5 }),
-      stamps_remaining: z.int().meta({ example: 0 }).describe('The balance left on the card'),
-      redeemed_at: timestamp,
-    }),
-  })
-  .meta({ id: 'Redemption' });
-
-export type CustomerCardJson = z.infer<typeof customerCardAnswer>;
-export type CustomerCardDetailJson = z.infer<typeof customerCardDetailAnswer>;
-export type RedemptionJson = z.infer<typeof redemptionAnswer>;
+@Dto('Redemption')
+export class RedemptionJson {
+  @BooleanProperty({ only: true }) declare readonly success: true;
+  @ObjectProperty(() => RedemptionRecordJson) declare readonly redemption: RedemptionRecordJson;
+}
 
 /** What a customer card's answer depends on besides the card itself. */
 export type RenderContext = { template: Template; now: Date; publicUrl: string };
@@ -164,10 +166,8 @@ export function redemptionJson(
   };
 }
 
-type ActionDetailsInput = Omit<z.infer<typeof stampDto>, 'stamps'>;
-
 export function actionDetailsOf(
-  input: ActionDetailsInput,
+  input: CardActionDto,
 ): ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined } {
   return {
     locationId: input.location_id,
@@ -178,4 +178,11 @@ export function actionDetailsOf(
     source: input.source,
     occurredAt: input.occurred_at ?? undefined,
   };
+}
+
+function PassUrlProperty(platform: string): PropertyDecorator {
+  return TextProperty({
+    format: 'uri',
+    example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
+  });
 }

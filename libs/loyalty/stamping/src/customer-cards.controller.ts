@@ -1,29 +1,33 @@
 import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { Paged, pageQuery, Pages } from '#http/page.js';
+import { Paged, PageQuery, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {
   actionDetailsOf,
-  customerCardAnswer,
-  customerCardDetailAnswer,
-  cardActionQuery,
-  enrolDto,
-  redeemDto,
-  redemptionAnswer,
-  stampDto,
-  type CustomerCardDetailJson,
-  type CustomerCardJson,
-  type RedemptionJson,
+  CardActionQuery,
+  CustomerCardDetailJson,
+  CustomerCardJson,
+  EnrolDto,
+  RedeemDto,
+  RedemptionJson,
+  StampDto,
 } from './customer-card.dto.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 
 type Path = { customer_id: string; id: string };
+
+const CUSTOMER = recordOf(CustomerCardsService, (cards, accountId, { customer_id = '' }) =>
+  cards.refuseUnknownCustomer(accountId, pathId(customer_id)),
+);
+const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
+  cards.find(accountId, idsOf(path as Path)),
+);
 
 @Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards')
 export class CustomerCardsController {
@@ -38,21 +42,21 @@ export class CustomerCardsController {
     tag: 'Customer cards',
     summary: "A customer's cards, by id",
     path: ['account_id', 'customer_id'],
-    query: pageQuery,
     status: 200,
-    answer: z.array(customerCardAnswer),
+    answer: [CustomerCardJson],
     errors: [404, 422],
+    record: CUSTOMER,
   })
   async list(
     @Context() { accountId }: CommandContext,
     @Param('customer_id') path: string,
-    @Query() given: unknown,
+    @Query() query: PageQuery,
     @Paged() pages: Pages,
   ): Promise<CustomerCardJson[]> {
     const customerId = pathId(path);
     await this.customerCards.refuseUnknownCustomer(accountId, customerId);
     return pages.answer(
-      readQuery(pageQuery, given),
+      query,
       (range) => this.customerCards.list(customerId, range),
       ({ id }) => [id],
     );
@@ -65,7 +69,7 @@ export class CustomerCardsController {
     summary: 'One customer card with the rewards within reach',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: customerCardDetailAnswer,
+    answer: CustomerCardDetailJson,
     errors: [404],
   })
   show(
@@ -83,21 +87,17 @@ export class CustomerCardsController {
     description:
       'Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for what they reach. A customer has at most one card of each template.',
     path: ['account_id', 'customer_id'],
-    body: enrolDto,
     status: 201,
-    answer: customerCardDetailAnswer,
+    answer: CustomerCardDetailJson,
     errors: [404, 422],
+    record: CUSTOMER,
   })
   async enrol(
     @Context() context: CommandContext,
     @Param('customer_id') path: string,
-    @Body() body: unknown,
+    @Body() { card_id }: EnrolDto,
   ): Promise<CustomerCardDetailJson> {
-    const customerId = pathId(path);
-    const { card_id } = await readBody(enrolDto, body, {
-      record: () => this.customerCards.refuseUnknownCustomer(context.accountId, customerId),
-    });
-    return this.commands.execute(new EnrolCustomer(context, customerId, card_id));
+    return this.commands.execute(new EnrolCustomer(context, pathId(path), card_id));
   }
 
   @Post(':id/stamp')
@@ -108,28 +108,23 @@ export class CustomerCardsController {
     description:
       'Sends stamp.earned, and reward.unlocked for each reward that comes within reach. The same external_ref again repeats the first answer and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
-    query: cardActionQuery,
-    body: stampDto,
     status: 200,
-    answer: customerCardDetailAnswer,
+    answer: CustomerCardDetailJson,
     errors: [404, 422],
+    record: CUSTOMER_CARD,
   })
   async stamp(
     @Context() context: CommandContext,
     @Param() path: Path,
-    @Query() query: unknown,
-    @Body() body: unknown,
+    @Query() { dry_run: dryRun }: CardActionQuery,
+    @Body() body: StampDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CustomerCardDetailJson> {
-    const ids = idsOf(path);
-    const record = () => this.customerCards.find(context.accountId, ids);
-    const { dry_run: dryRun } = await readBody(cardActionQuery, query, { record });
     if (dryRun) reply.header('x-dry-run', 'true');
-    const input = await readBody(stampDto, body, { record });
     return this.commands.execute(
-      new StampCustomerCard({ ...context, dryRun }, ids, {
-        ...actionDetailsOf(input),
-        stamps: input.stamps,
+      new StampCustomerCard({ ...context, dryRun }, idsOf(path), {
+        ...actionDetailsOf(body),
+        stamps: body.stamps,
       }),
     );
   }
@@ -141,28 +136,23 @@ export class CustomerCardsController {
     summary: 'Hand over a reward and take its stamps off',
     description: 'Sends reward.redeemed. The same external_ref again repeats the first answer.',
     path: ['account_id', 'customer_id', 'id'],
-    query: cardActionQuery,
-    body: redeemDto,
     status: 200,
-    answer: redemptionAnswer,
+    answer: RedemptionJson,
     errors: [404, 422],
+    record: CUSTOMER_CARD,
   })
   async redeem(
     @Context() context: CommandContext,
     @Param() path: Path,
-    @Query() query: unknown,
-    @Body() body: unknown,
+    @Query() { dry_run: dryRun }: CardActionQuery,
+    @Body() body: RedeemDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
-    const ids = idsOf(path);
-    const record = () => this.customerCards.find(context.accountId, ids);
-    const { dry_run: dryRun } = await readBody(cardActionQuery, query, { record });
     if (dryRun) reply.header('x-dry-run', 'true');
-    const input = await readBody(redeemDto, body, { record });
     return this.commands.execute(
-      new RedeemReward({ ...context, dryRun }, ids, {
-        ...actionDetailsOf(input),
-        rewardId: input.reward_id,
+      new RedeemReward({ ...context, dryRun }, idsOf(path), {
+        ...actionDetailsOf(body),
+        rewardId: body.reward_id,
       }),
     );
   }

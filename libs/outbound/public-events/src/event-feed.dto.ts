@@ -1,30 +1,50 @@
-import { z } from 'zod';
-import { integer, oneOf, optional, text, timestamp } from '#http/fields.js';
-import { PUBLIC_EVENTS } from './public-event.js';
+import { IntegerField, OneOfField, TextField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
+import {
+  IntegerProperty,
+  JsonProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
+import { PUBLIC_EVENTS, type PublicEventType } from './public-event.js';
 
 const MOST_ENVELOPES = 250;
 
-export const feedQuery = z.object({
-  after: optional(text({ max: 64 })).describe(
-    'The id of the last envelope seen; without it, from the oldest that is kept',
-  ),
-  type: optional(oneOf(PUBLIC_EVENTS)),
-  limit: optional(integer({ min: 1, max: MOST_ENVELOPES })).describe('100 where nothing is said'),
-});
-
-export const envelopeAnswer = z
-  .object({
-    id: z.string().meta({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }),
-    type: z.enum(PUBLIC_EVENTS),
-    timestamp,
-    account_id: z.int(),
-    data: z.record(z.string(), z.unknown()).meta({ example: { id: 1, first_name: 'Anna' } }),
-    previous_attributes: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .meta({ example: { first_name: 'Ann' } })
-      .describe('On customer.updated only'),
+@Dto('EventListQuery')
+export class FeedQuery {
+  @TextField({
+    max: 64,
+    optional: true,
+    description: 'The id of the last envelope seen; without it, from the oldest that is kept',
   })
-  .meta({ id: 'Envelope' });
+  declare readonly after: string | null;
 
-export type EnvelopeJson = z.infer<typeof envelopeAnswer>;
+  @OneOfField(PUBLIC_EVENTS, { optional: true }) declare readonly type: PublicEventType | null;
+
+  @IntegerField({
+    min: 1,
+    max: MOST_ENVELOPES,
+    optional: true,
+    description: '100 where nothing is said',
+  })
+  declare readonly limit: number | null;
+}
+
+@Dto('Envelope')
+export class EnvelopeJson {
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly id: string;
+  @OneOfProperty(PUBLIC_EVENTS) declare readonly type: PublicEventType;
+  @TimestampProperty() declare readonly timestamp: string;
+  @IntegerProperty() declare readonly account_id: number;
+  @JsonProperty({ example: { id: 1, first_name: 'Anna' } }) declare readonly data: Record<
+    string,
+    unknown
+  >;
+  @JsonProperty({
+    optional: true,
+    example: { first_name: 'Ann' },
+    description: 'On customer.updated only',
+  })
+  declare readonly previous_attributes?: Record<string, unknown>;
+}

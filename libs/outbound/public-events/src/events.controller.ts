@@ -1,16 +1,14 @@
 import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { Config } from '#kernel/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { CONFIG } from '#database/database.module.js';
-import { readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { addLink, nextLink } from '#http/page.js';
 import { EventFeed } from './event-feed.service.js';
-import { envelopeAnswer, feedQuery, type EnvelopeJson } from './event-feed.dto.js';
+import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 
 const SHOWN = 100;
 
@@ -29,18 +27,16 @@ export class EventsController {
     description:
       'The same envelopes as webhooks carry, whether or not there is a subscription. Go on with the id of the last one as after.',
     path: ['account_id'],
-    query: feedQuery,
     status: 200,
-    answer: z.array(envelopeAnswer),
+    answer: [EnvelopeJson],
     errors: [404, 422],
   })
   async list(
     @Context() { accountId }: CommandContext,
-    @Query() given: unknown,
+    @Query() { after, type, limit }: FeedQuery,
     @Req() { url }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<EnvelopeJson[]> {
-    const { after, type, limit } = readQuery(feedQuery, given);
     const page = await this.feed.catchUp(accountId, {
       after,
       types: type === null ? null : [type],

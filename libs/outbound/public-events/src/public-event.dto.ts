@@ -1,135 +1,168 @@
-import { z } from 'zod';
-import { timestamp } from '#http/fields.js';
+import type { Type } from '@nestjs/common';
 import type { PublishedWebhook } from '#http/endpoint.js';
-import { customerCardAnswer, customerCardDetailAnswer } from '#stamping/customer-card.dto.js';
-import { customerAnswer } from '#customers/customer.dto.js';
-import { type PublicEventType } from './public-event.js';
+import { Dto } from '#http/fields.pipe.js';
+import {
+  BooleanProperty,
+  IntegerProperty,
+  JsonProperty,
+  ObjectProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
+import {
+  AvailableRewardJson,
+  CustomerCardDetailJson,
+  CustomerCardJson,
+} from '#stamping/customer-card.dto.js';
+import { CustomerJson } from '#customers/customer.dto.js';
+import type { PublicEventType } from './public-event.js';
 
 /** What public-events.ts renders (contract section 10), for the OpenAPI document and for tests. */
 
-const { first_name, last_name, email, phone, birthday, metadata } = customerAnswer.shape;
-const { marketing_consent, sms_consent } = customerAnswer.shape;
-const { card_name, stamps_count, stamps_remaining } = customerCardAnswer.shape;
-const nullableRef = z.string().nullable();
+@Dto('EventCustomer')
+class CustomerName {
+  @IntegerProperty() declare readonly id: number;
+  @TextProperty({ example: 'Anna' }) declare readonly first_name: string;
+  @TextProperty({ nullable: true }) declare readonly last_name: string | null;
+  @TextProperty({ nullable: true, example: 'anna@example.com' })
+  declare readonly email: string | null;
+  @TextProperty({ nullable: true, example: '+4915112345678' })
+  declare readonly phone: string | null;
+}
 
-const customerName = z
-  .object({ id: z.int(), first_name, last_name, email, phone })
-  .meta({ id: 'EventCustomer' });
+@Dto('CustomerCreatedData')
+class CustomerCreatedData extends CustomerJson {
+  @OneOfProperty(['poster', 'app', 'import', 'api']) declare readonly source: string;
+}
 
-const whose = { customer_id: z.int(), customer_card_id: z.int(), card_id: z.int(), card_name };
+@Dto('CustomerCardCreatedData')
+class CustomerCardCreatedData extends CustomerCardDetailJson {
+  @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
+}
 
-const customerCreated = customerAnswer
-  .extend({ source: z.enum(['poster', 'app', 'import', 'api']) })
-  .meta({ id: 'CustomerCreatedData' });
+class OfCustomerCard {
+  @IntegerProperty() declare readonly customer_id: number;
+  @IntegerProperty() declare readonly customer_card_id: number;
+  @IntegerProperty() declare readonly card_id: number;
+  @TextProperty({ example: 'Coffee card' }) declare readonly card_name: string;
+  @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
+}
 
-const customerCardCreated = customerCardDetailAnswer
-  .extend({ customer: customerName })
-  .meta({ id: 'CustomerCardCreatedData' });
+class StampingData extends OfCustomerCard {
+  @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
+  @IntegerProperty({ example: 5 }) declare readonly stamps_remaining: number;
+  @OneOfProperty(['app_scan', 'api', 'pos', 'welcome_bonus', 'adjustment'])
+  declare readonly source: string;
+  @TimestampProperty() declare readonly occurred_at: string;
+  @IntegerProperty({ nullable: true }) declare readonly location_id: number | null;
+  @TextProperty({ nullable: true }) declare readonly staff_ref: string | null;
+  @TextProperty({ nullable: true }) declare readonly external_ref: string | null;
+  @ObjectProperty(() => CustomerCardJson) declare readonly customer_card: CustomerCardJson;
+}
 
-const stamping = {
-  ...whose,
-  stamps_count,
-  stamps_remaining,
-  source: z.enum(['app_scan', 'api', 'pos', 'welcome_bonus', 'adjustment']),
-  occurred_at: timestamp,
-  location_id: z.int().nullable(),
-  staff_ref: nullableRef,
-  external_ref: nullableRef,
-  customer: customerName,
-  customer_card: customerCardAnswer,
-};
+@Dto('StampEarnedData')
+class StampEarnedData extends StampingData {
+  @IntegerProperty({ minimum: 1, description: 'How many were added' })
+  declare readonly stamps: number;
+}
 
-const stampEarned = z
-  .object({ ...stamping, stamps: z.int().min(1).describe('How many were added') })
-  .meta({ id: 'StampEarnedData' });
+@Dto('StampRemovedData')
+class StampRemovedData extends StampingData {
+  @IntegerProperty({ minimum: 1, description: 'How many were taken off' })
+  declare readonly stamps: number;
+}
 
-const stampRemoved = z
-  .object({ ...stamping, stamps: z.int().min(1).describe('How many were taken off') })
-  .meta({ id: 'StampRemovedData' });
+@Dto('RewardUnlockedData')
+class RewardUnlockedData extends OfCustomerCard {
+  @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
+  @ObjectProperty(() => AvailableRewardJson) declare readonly reward: AvailableRewardJson;
+}
 
-const rewardUnlocked = z
-  .object({
-    ...whose,
-    stamps_count,
-    reward: customerCardDetailAnswer.shape.available_rewards.element,
-    customer: customerName,
-  })
-  .meta({ id: 'RewardUnlockedData' });
+@Dto('RewardRedeemedData')
+class RewardRedeemedData extends OfCustomerCard {
+  @IntegerProperty({ description: 'The redemption' }) declare readonly id: number;
+  @IntegerProperty() declare readonly reward_id: number;
+  @TextProperty({ example: 'Free coffee' }) declare readonly reward_name: string;
+  @IntegerProperty() declare readonly stamps_spent: number;
+  @IntegerProperty({ description: 'The balance left on the card' })
+  declare readonly stamps_remaining: number;
+  @TimestampProperty() declare readonly redeemed_at: string;
+}
 
-const rewardRedeemed = z
-  .object({
-    id: z.int().describe('The redemption'),
-    reward_id: z.int(),
-    reward_name: z.string().meta({ example: 'Free coffee' }),
-    stamps_spent: z.int(),
-    stamps_remaining: z.int().describe('The balance left on the card'),
-    redeemed_at: timestamp,
-    ...whose,
-    customer: customerName,
-  })
-  .meta({ id: 'RewardRedeemedData' });
+@Dto('WebhookTestData')
+class WebhookTestData {
+  @IntegerProperty() declare readonly subscription_id: number;
+  @TextProperty({ example: 'A test of this webhook subscription' })
+  declare readonly message: string;
+}
 
-const test = z
-  .object({
-    subscription_id: z.int(),
-    message: z.string().meta({ example: 'A test of this webhook subscription' }),
-  })
-  .meta({ id: 'WebhookTestData' });
+@Dto('PreviousAttributes', { example: { last_name: null } })
+class PreviousAttributes {
+  @TextProperty({ optional: true, example: 'Anna' }) declare readonly first_name?: string;
+  @TextProperty({ optional: true, nullable: true }) declare readonly last_name?: string | null;
+  @TextProperty({ optional: true, nullable: true, example: 'anna@example.com' })
+  declare readonly email?: string | null;
+  @TextProperty({ optional: true, nullable: true, example: '+4915112345678' })
+  declare readonly phone?: string | null;
+  @TextProperty({ optional: true, nullable: true, format: 'date', example: '1990-05-31' })
+  declare readonly birthday?: string | null;
+  @JsonProperty({ optional: true }) declare readonly metadata?: object;
+  @BooleanProperty({ optional: true, example: false }) declare readonly marketing_consent?: boolean;
+  @BooleanProperty({ optional: true, example: false }) declare readonly sms_consent?: boolean;
+}
 
-const previousAttributes = z
-  .object({
-    first_name,
-    last_name,
-    email,
-    phone,
-    birthday,
-    metadata,
-    marketing_consent,
-    sms_consent,
-  })
-  .partial()
-  .meta({ example: { last_name: null } })
-  .describe('The old values of what changed');
-
-function announced(
+function published(
   type: PublicEventType | 'webhook.test',
   summary: string,
-  data: z.ZodObject,
-  more: z.ZodRawShape = {},
+  data: Type,
+  previous = false,
 ): PublishedWebhook {
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  const envelope = z
-    .object({
-      id: z
-        .string()
-        .meta({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' })
-        .describe('The same at every attempt, so that duplicates can be dropped'),
-      type: z.literal(type),
-      timestamp: timestamp.describe('When the event was recorded'),
-      account_id: z.int(),
-      data,
-      ...more,
+
+  class Envelope {
+    @TextProperty({
+      example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
+      description: 'The same at every attempt, so that duplicates can be dropped',
     })
-    .meta({ id: `${name}Event` });
+    declare readonly id: string;
+    @OneOfProperty([type]) declare readonly type: string;
+    @TimestampProperty({ description: 'When the event was recorded' })
+    declare readonly timestamp: string;
+    @IntegerProperty() declare readonly account_id: number;
+    @ObjectProperty(() => data) declare readonly data: object;
+  }
+
+  class EnvelopeWithPrevious extends Envelope {
+    @ObjectProperty(() => PreviousAttributes, { description: 'The old values of what changed' })
+    declare readonly previous_attributes: PreviousAttributes;
+  }
+
+  const envelope = previous ? EnvelopeWithPrevious : Envelope;
+  Dto(`${name}Event`)(envelope);
   return { type, summary, envelope, data };
 }
 
 export const publicEvents = [
-  announced('customer.created', 'A customer joined the programme', customerCreated),
-  announced(
+  published('customer.created', 'A customer joined the programme', CustomerCreatedData),
+  published(
     'customer.updated',
     'A customer’s name, contact, birthday, metadata or consent changed',
-    customerAnswer,
-    { previous_attributes: previousAttributes },
+    CustomerJson,
+    true,
   ),
-  announced('customer_card.created', 'A customer was issued a card', customerCardCreated),
-  announced('stamp.earned', 'Stamps were added', stampEarned),
-  announced('stamp.removed', 'Stamps were taken off by an adjustment', stampRemoved),
-  announced('reward.unlocked', 'A customer now has enough stamps for a reward', rewardUnlocked),
-  announced(
+  published('customer_card.created', 'A customer was issued a card', CustomerCardCreatedData),
+  published('stamp.earned', 'Stamps were added', StampEarnedData),
+  published('stamp.removed', 'Stamps were taken off by an adjustment', StampRemovedData),
+  published('reward.unlocked', 'A customer now has enough stamps for a reward', RewardUnlockedData),
+  published(
     'reward.redeemed',
     'A customer redeemed a reward and its stamps were deducted',
-    rewardRedeemed,
+    RewardRedeemedData,
   ),
-  announced('webhook.test', 'Sent only by the operation that tests a subscription', test),
+  published(
+    'webhook.test',
+    'Sent only by the operation that tests a subscription',
+    WebhookTestData,
+  ),
 ];

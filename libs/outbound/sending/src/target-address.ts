@@ -10,6 +10,12 @@ export const PUBLIC_ONLY: TargetRules = {
   webhookAllowedCidrs: [],
 };
 
+/** What no setting allows is refused by these as well. */
+export const LEAST_STRICT: TargetRules = {
+  webhookAllowInsecureTargets: true,
+  webhookAllowedCidrs: ['0.0.0.0/0', '::/0'].map((range) => ipaddr.parseCIDR(range)),
+};
+
 /** Nothing but the public unicast space: registries of IANA, and transition forms that hide an IPv4. */
 const BLOCKED_V4 = [
   '0.0.0.0/8',

@@ -1,24 +1,27 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { WebhookDeliveriesService } from './webhook-deliveries.service.js';
 import {
   DELIVERIES_SHOWN,
-  deliveryAnswer,
-  deliveryDetailAnswer,
-  deliveryListQuery,
-  replayAnswer,
-  replayDto,
-  type DeliveryDetailJson,
-  type DeliveryJson,
-  type ReplayJson,
+  DeliveryDetailJson,
+  DeliveryJson,
+  DeliveryListQuery,
+  ReplayDto,
+  ReplayJson,
 } from './webhook-delivery.dto.js';
 
 const TAG = 'Webhook deliveries';
+
+const SUBSCRIPTION = recordOf(
+  WebhookDeliveriesService,
+  (deliveries, accountId, { subscription_id = '' }) =>
+    deliveries.exists(accountId, pathId(subscription_id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions/:subscription_id')
 export class WebhookDeliveriesController {
@@ -30,20 +33,19 @@ export class WebhookDeliveriesController {
     tag: TAG,
     summary: 'What was and is to be sent to a subscription, newest first',
     path: ['account_id', 'subscription_id'],
-    query: deliveryListQuery,
     status: 200,
-    answer: z.array(deliveryAnswer),
+    answer: [DeliveryJson],
     errors: [404, 422],
+    record: SUBSCRIPTION,
   })
   async list(
     @Context() { accountId }: CommandContext,
     @Param('subscription_id') subscriptionId: string,
-    @Query() given: unknown,
+    @Query() { limit, cursor, ...filter }: DeliveryListQuery,
     @Paged() pages: Pages,
   ): Promise<DeliveryJson[]> {
     const id = pathId(subscriptionId);
     await this.deliveries.exists(accountId, id);
-    const { limit, cursor, ...filter } = readQuery(deliveryListQuery, given);
     return pages.answer(
       { limit: limit ?? DELIVERIES_SHOWN, cursor },
       (range) => this.deliveries.list(id, filter, range),
@@ -58,7 +60,7 @@ export class WebhookDeliveriesController {
     summary: 'One delivery with every attempt',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
-    answer: deliveryDetailAnswer,
+    answer: DeliveryDetailJson,
     errors: [404],
   })
   show(
@@ -78,7 +80,7 @@ export class WebhookDeliveriesController {
       'With the same webhook-id and bytes. The attempt appears among those of the delivery as soon as it is over.',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
-    answer: deliveryDetailAnswer,
+    answer: DeliveryDetailJson,
     errors: [404, 422],
   })
   redeliver(
@@ -97,20 +99,16 @@ export class WebhookDeliveriesController {
     description:
       'Also those that happened while the subscription was disabled or before it was made, for as long as they are kept. They keep their ids, so that receivers can drop what they have already.',
     path: ['account_id', 'subscription_id'],
-    body: replayDto,
     status: 200,
-    answer: replayAnswer,
+    answer: ReplayJson,
     errors: [404, 422],
+    record: SUBSCRIPTION,
   })
   async replay(
     @Context() { accountId }: CommandContext,
     @Param('subscription_id') path: string,
-    @Body() body: unknown,
+    @Body() body: ReplayDto,
   ): Promise<ReplayJson> {
-    const id = pathId(path);
-    const input = await readBody(replayDto, body, {
-      record: () => this.deliveries.exists(accountId, id),
-    });
-    return this.deliveries.replay(accountId, id, input);
+    return this.deliveries.replay(accountId, pathId(path), body);
   }
 }

@@ -1,97 +1,101 @@
-import { z } from 'zod';
-import { oneOf, optional, time, timestamp } from '#http/fields.js';
-import { pageQuery } from '#http/page.js';
+import { Field, OneOfField, TimeField } from '#http/fields.js';
+import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { PageQuery } from '#http/page.js';
+import type { Checked } from '#http/readers.js';
+import {
+  IntegerProperty,
+  ObjectsProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-event.js';
 
 const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
-const eventId = z.string().meta({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' });
+const KINDS = ['scheduled', 'manual'] as const;
+type Status = (typeof STATUSES)[number];
 
 /** How many deliveries one page shows where nothing is said. */
 export const DELIVERIES_SHOWN = 100;
 
-export const deliveryListQuery = pageQuery.extend({
-  status: optional(oneOf(STATUSES)),
-  type: optional(oneOf(PUBLIC_EVENTS)),
-  from: optional(time()).describe('Made then or later'),
-  to: optional(time()).describe('Made before'),
-});
+@Dto('WebhookDeliveryListQuery')
+export class DeliveryListQuery extends PageQuery {
+  @OneOfField(STATUSES, { optional: true }) declare readonly status: Status | null;
+  @OneOfField(PUBLIC_EVENTS, { optional: true }) declare readonly type: PublicEventType | null;
+  @TimeField({ optional: true, description: 'Made then or later' })
+  declare readonly from: Date | null;
+  @TimeField({ optional: true, description: 'Made before' }) declare readonly to: Date | null;
+}
 
-export type DeliveryFilter = Omit<z.infer<typeof deliveryListQuery>, 'limit' | 'cursor'>;
+export type DeliveryFilter = Omit<DeliveryListQuery, 'limit' | 'cursor'>;
 
-const types = z
-  .unknown()
-  .transform((value, context): PublicEventType[] => {
-    const known = (name: unknown) => PUBLIC_EVENTS.some((event) => event === name);
-    if (Array.isArray(value) && value.length > 0 && value.every(known)) {
-      return [...new Set(value as PublicEventType[])];
-    }
-    context.addIssue({
-      code: 'custom',
-      message: `must be a list of ${PUBLIC_EVENTS.join(', ')}`,
-    });
-    return z.NEVER;
+@Dto('WebhookReplay')
+@FieldsRule<ReplayDto>(
+  ['from', 'to', 'types'],
+  'to',
+  ({ from, to }) => to === null || from < to,
+  'must be after from',
+)
+export class ReplayDto {
+  @TimeField({ example: '2026-03-01T00:00:00Z', description: 'Events recorded then or later' })
+  declare readonly from: Date;
+
+  @TimeField({ optional: true, description: 'and before; without it, until now' })
+  declare readonly to: Date | null;
+
+  @Field(
+    readTypes,
+    { type: 'array', minItems: 1, items: { type: 'string', enum: PUBLIC_EVENTS } },
+    { optional: true, description: 'Only these of what the subscription gets' },
+  )
+  declare readonly types: PublicEventType[] | null;
+}
+
+@Dto('WebhookReplayed')
+export class ReplayJson {
+  @IntegerProperty({ description: 'Events of that time that will be sent' })
+  declare readonly matched: number;
+}
+
+@Dto('WebhookDelivery')
+export class DeliveryJson {
+  @IntegerProperty() declare readonly id: number;
+  @TextProperty({
+    example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
+    description: 'The webhook-id, the same at every attempt',
   })
-  .meta({ type: 'array', minItems: 1, items: { type: 'string', enum: PUBLIC_EVENTS } });
+  declare readonly event_id: string;
+  @OneOfProperty(PUBLIC_EVENTS) declare readonly type: PublicEventType;
+  @OneOfProperty(STATUSES) declare readonly status: Status;
+  @IntegerProperty() declare readonly attempts_count: number;
+  @TimestampProperty({ nullable: true, description: 'While it is pending' })
+  declare readonly next_attempt_at: string | null;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty({ nullable: true, example: null })
+  declare readonly delivered_at: string | null;
+}
 
-export const replayDto = z
-  .object({
-    from: time()
-      .meta({ type: 'string', format: 'date-time', example: '2026-03-01T00:00:00Z' })
-      .describe('Events recorded then or later'),
-    to: optional(time()).describe('and before; without it, until now'),
-    types: optional(types).describe('Only these of what the subscription gets'),
+@Dto('WebhookAttempt')
+class AttemptJson {
+  @IntegerProperty() declare readonly attempt: number;
+  @OneOfProperty(KINDS) declare readonly kind: (typeof KINDS)[number];
+  @TimestampProperty() declare readonly at: string;
+  @IntegerProperty({
+    nullable: true,
+    example: 503,
+    description: 'The HTTP status that was answered',
   })
-  .refine(({ from, to }) => to === null || from < to, {
-    path: ['to'],
-    error: 'must be after from',
-    when: ({ issues }) => issues.length === 0,
-  })
-  .meta({ id: 'WebhookReplay' });
+  declare readonly status: number | null;
+  @IntegerProperty({ example: 87 }) declare readonly duration_ms: number;
+  @TextProperty({ nullable: true }) declare readonly error: string | null;
+  @TextProperty({ nullable: true, description: 'The first KiB of the answer' })
+  declare readonly response_excerpt: string | null;
+}
 
-export const replayAnswer = z
-  .object({ matched: z.int().describe('Events of that time that will be sent') })
-  .meta({ id: 'WebhookReplayed' });
-
-export type ReplayJson = z.infer<typeof replayAnswer>;
-
-const nullableText = z.string().nullable();
-
-const deliveryShape = {
-  id: z.int(),
-  event_id: eventId.describe('The webhook-id, the same at every attempt'),
-  type: z.enum(PUBLIC_EVENTS),
-  status: z.enum(STATUSES),
-  attempts_count: z.int(),
-  next_attempt_at: timestamp.nullable().describe('While it is pending'),
-  created_at: timestamp,
-  delivered_at: timestamp.nullable().meta({ example: null }),
-};
-
-export const deliveryAnswer = z.object(deliveryShape).meta({ id: 'WebhookDelivery' });
-
-export const deliveryDetailAnswer = z
-  .object({
-    ...deliveryShape,
-    attempts: z.array(
-      z.object({
-        attempt: z.int(),
-        kind: z.enum(['scheduled', 'manual']),
-        at: timestamp,
-        status: z
-          .int()
-          .nullable()
-          .meta({ example: 503 })
-          .describe('The HTTP status that was answered'),
-        duration_ms: z.int().meta({ example: 87 }),
-        error: nullableText,
-        response_excerpt: nullableText.describe('The first KiB of the answer'),
-      }),
-    ),
-  })
-  .meta({ id: 'WebhookDeliveryDetail' });
-
-export type DeliveryJson = z.infer<typeof deliveryAnswer>;
-export type DeliveryDetailJson = z.infer<typeof deliveryDetailAnswer>;
+@Dto('WebhookDeliveryDetail')
+export class DeliveryDetailJson extends DeliveryJson {
+  @ObjectsProperty(() => AttemptJson) declare readonly attempts: AttemptJson[];
+}
 
 /** One record of the view `webhook_deliveries`, as a query with these columns returns it. */
 export type DeliveryRow = {
@@ -147,4 +151,12 @@ export function deliveryDetailJson(
       response_excerpt: excerpt,
     })),
   };
+}
+
+function readTypes(given: unknown): Checked<PublicEventType[]> {
+  const known = (name: unknown) => PUBLIC_EVENTS.some((event) => event === name);
+  if (Array.isArray(given) && given.length > 0 && given.every(known)) {
+    return { value: [...new Set(given as PublicEventType[])] };
+  }
+  return { faults: [`must be a list of ${PUBLIC_EVENTS.join(', ')}`] };
 }

@@ -4,7 +4,13 @@ import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { Config } from '#kernel/config.js';
-import { messageOf, NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import {
+  InvalidFieldsError,
+  messageOf,
+  NotFoundError,
+  RejectedError,
+  UnavailableError,
+} from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
@@ -16,7 +22,12 @@ import { formatPosition } from '#event-store/position.js';
 import { DeliveryPlans } from './delivery-plans.service.js';
 import { bodyOf, TEST_EVENT, testEnvelope } from '#public-events/public-events.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
-import { isBlockedAddress, literalAddress, NOT_PUBLIC } from '#sending/target-address.js';
+import {
+  isBlockedAddress,
+  literalAddress,
+  NOT_PUBLIC,
+  targetUrlFault,
+} from '#sending/target-address.js';
 import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
 import { giveUpBefore } from './webhook-delivery.js';
 import {
@@ -75,7 +86,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     context,
     attributes,
   }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
-    await refuseUnreachable(attributes.targetUrl, this.names, this.config);
+    await refuseTarget(attributes.targetUrl, this.names, this.config);
     // Taken before the insert, because the sealed secret names the subscription that it belongs to.
     const id = await nextId(this.source, 'webhook_subscriptions_id');
     const secret = signingSecret(randomBytes(SECRET_BYTES));
@@ -131,7 +142,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     const { targetUrl, enabled } = changes;
     if (targetUrl !== undefined) {
       await this.table.find(context.accountId, id);
-      await refuseUnreachable(targetUrl, this.names, this.config);
+      await refuseTarget(targetUrl, this.names, this.config);
     }
     const activeFrom = enabled === true ? formatPosition(await this.events.head()) : null;
     const now = new Date();
@@ -310,12 +321,13 @@ export const webhookSubscriptionHandlers = [
   DeleteWebhookSubscriptionHandler,
 ];
 
-/** A name that leads nowhere but into our own network (contract section 9). */
-async function refuseUnreachable(
-  targetUrl: string,
-  names: NameLookup,
-  config: Config,
-): Promise<void> {
+/**
+ * What the settings forbid, and a name that leads nowhere but into our own network (contract section 9).
+ * @throws InvalidFieldsError, RejectedError
+ */
+async function refuseTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {
+  const fault = targetUrlFault(targetUrl, config);
+  if (fault !== undefined) throw new InvalidFieldsError({ target_url: [fault] });
   const { hostname } = new URL(targetUrl);
   if (literalAddress(hostname) !== undefined) return;
   const found = await names.addressesWithin(hostname, NAME_LOOKUP_MS);

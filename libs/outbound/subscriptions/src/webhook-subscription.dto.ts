@@ -1,126 +1,187 @@
-import { z } from 'zod';
 import {
-  boolean,
-  clearable,
-  integer,
-  oneOf,
-  optional,
-  orDefault,
-  text,
-  timestamp,
+  BooleanField,
+  Field,
+  IntegerField,
+  OneOfField,
+  TextField,
+  type FieldOptions,
 } from '#http/fields.js';
-import { pageQuery } from '#http/page.js';
-import { targetUrlFault, type TargetRules } from '#sending/target-address.js';
+import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { PageQuery } from '#http/page.js';
+import { readText, type Checked } from '#http/readers.js';
+import {
+  BooleanProperty,
+  IntegerProperty,
+  OneOfProperty,
+  TextProperty,
+  TextsProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
+import { PUBLIC_EVENTS, type PayloadFormat } from '#public-events/public-event.js';
+import { LEAST_STRICT, targetUrlFault } from '#sending/target-address.js';
 import {
   EVERY_EVENT,
   onlyEvent,
+  type DisabledReason,
   type SubscriptionAttributes,
   type SubscriptionChanges,
   type WebhookSubscription,
 } from './webhook-subscription.js';
-import { PUBLIC_EVENTS } from '#public-events/public-event.js';
 
 const SUBSCRIBABLE = [...PUBLIC_EVENTS, EVERY_EVENT] as const;
 const FORMATS = ['envelope', 'flat'] as const;
+const DISABLED_REASONS = ['disabled_by_user', 'failing', 'blocked_address'] as const;
+const MAX_URL_LENGTH = 2048;
+const WEEK_SECONDS = 7 * 24 * 60 * 60;
 
-const events = z
-  .unknown()
-  .transform((value, context): string[] => {
-    const fault = eventsFault(value);
-    if (fault === undefined) return [...new Set(value as string[])];
-    context.addIssue({ code: 'custom', message: fault });
-    return z.NEVER;
-  })
-  .meta({
-    type: 'array',
-    minItems: 1,
-    items: { type: 'string', enum: SUBSCRIBABLE },
+const THE_SAME = { description: 'The same as events with one entry' };
+
+/** Two ways of naming them on the wire; null where one was not used. */
+type Chosen = { events: string[] | null; event: string | null };
+
+@Dto('WebhookSubscriptionInput', {
+  example: {
+    events: ['stamp.earned', 'reward.redeemed'],
+    target_url: 'https://receiver.example/webhooks',
+    description: 'Till',
+  },
+})
+@FieldsRule<CreateWebhookSubscriptionDto>(
+  ['events', 'event'],
+  'events',
+  ({ events, event }) => events !== null || event !== null,
+  'is required (or event)',
+)
+@FieldsRule<CreateWebhookSubscriptionDto>(
+  ['events', 'event'],
+  'event',
+  ({ events, event }) => events === null || event === null || isOnly(event, events),
+  'must be the same as events',
+)
+@FieldsRule<CreateWebhookSubscriptionDto>(
+  ['events', 'event', 'payload_format'],
+  'payload_format',
+  (input) => input.payload_format !== 'flat' || isFlattable(input),
+  'flat needs exactly one named event',
+)
+export class CreateWebhookSubscriptionDto {
+  @EventsField({
+    optional: true,
     description: 'Either this or event is required; * stands alone and means every event',
-  });
+  })
+  declare readonly events: string[] | null;
 
-function eventsFault(value: unknown): string | undefined {
-  if (!Array.isArray(value)) return 'must be a list of event names';
-  if (value.length === 0) return 'must name at least one event';
-  const unknown = value.some((name) => !SUBSCRIBABLE.some((known) => known === name));
-  if (unknown) return `must each be one of ${SUBSCRIBABLE.join(', ')}`;
-  if (new Set(value).size > 1 && value.includes(EVERY_EVENT)) {
-    return `must hold ${EVERY_EVENT} alone or named events only`;
-  }
-  return undefined;
+  @OneOfField(SUBSCRIBABLE, { ...THE_SAME, optional: true }) declare readonly event: string | null;
+  @TargetUrlField() declare readonly target_url: string;
+  @TextField({ optional: true }) declare readonly description: string | null;
+  @OneOfField(FORMATS, { default: 'envelope' }) declare readonly payload_format: PayloadFormat;
+  @BooleanField({ default: true }) declare readonly enabled: boolean;
 }
 
-function targetUrl(rules: TargetRules) {
-  return text({ max: 2048, format: 'uri' })
-    .superRefine((url, context) => {
-      const fault = targetUrlFault(url, rules);
-      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
-    })
-    .describe('Publicly reachable https URL');
+/** What is not named stays. A null `event` names none: it is how several events are shown. */
+@Dto('WebhookSubscriptionChanges', { example: { description: 'Till', enabled: true } })
+@FieldsRule<UpdateWebhookSubscriptionDto>(
+  ['events', 'event'],
+  'event',
+  ({ events, event }) => !events || !event || isOnly(event, events),
+  'must be the same as events',
+)
+export class UpdateWebhookSubscriptionDto {
+  @EventsField({ omittable: true, description: 'Replaces the list' })
+  declare readonly events?: string[];
+
+  @OneOfField(SUBSCRIBABLE, { ...THE_SAME, clearable: true })
+  declare readonly event?: string | null;
+
+  @TargetUrlField({ omittable: true }) declare readonly target_url?: string;
+  @TextField({ clearable: true }) declare readonly description?: string | null;
+  @OneOfField(FORMATS, { omittable: true }) declare readonly payload_format?: PayloadFormat;
+
+  @BooleanField({ omittable: true, description: 'false pauses, true resumes' })
+  declare readonly enabled?: boolean;
 }
 
-const sameEvents = {
-  path: ['event'],
-  error: 'must be the same as events',
-  when: isSound('events', 'event'),
-};
-
-export function createWebhookSubscriptionDto(rules: TargetRules) {
-  return z
-    .object({
-      events: optional(events),
-      event: optional(oneOf(SUBSCRIBABLE)).describe('The same as events with one entry'),
-      target_url: targetUrl(rules),
-      description: optional(text()),
-      payload_format: orDefault(oneOf(FORMATS), 'envelope'),
-      enabled: orDefault(boolean(), true),
-    })
-    .refine((input) => input.events !== null || input.event !== null, {
-      path: ['events'],
-      error: 'is required (or event)',
-      when: isSound('events', 'event'),
-    })
-    .refine(
-      (input) => input.events === null || input.event === null || isOnly(input.event, input.events),
-      sameEvents,
-    )
-    .refine((input) => input.payload_format !== 'flat' || isFlattable(input), {
-      path: ['payload_format'],
-      error: 'flat needs exactly one named event',
-      when: isSound('events', 'event', 'payload_format'),
-    })
-    .meta({
-      id: 'WebhookSubscriptionInput',
-      example: {
-        events: ['stamp.earned', 'reward.redeemed'],
-        target_url: 'https://receiver.example/webhooks',
-        description: 'Till',
-      },
-    });
+@Dto('SecretRotation', { example: { grace_seconds: 3600 } })
+export class RotateSecretDto {
+  @IntegerField({
+    min: 0,
+    max: WEEK_SECONDS,
+    default: 0,
+    description: 'For so long the old secret signs beside the new one',
+  })
+  declare readonly grace_seconds: number;
 }
 
-/**
- * What is not named stays. A null `event` names none: it is how several events are answered.
- */
-export function updateWebhookSubscriptionDto(rules: TargetRules) {
-  return z
-    .object({
-      events: events.optional().describe('Replaces the list'),
-      event: clearable(oneOf(SUBSCRIBABLE)).describe('The same as events with one entry'),
-      target_url: targetUrl(rules).optional(),
-      description: clearable(text()),
-      payload_format: oneOf(FORMATS).optional(),
-      enabled: boolean().optional().describe('false pauses, true resumes'),
-    })
-    .refine(
-      ({ events: several, event }) => !several || !event || isOnly(event, several),
-      sameEvents,
-    )
-    .meta({ id: 'WebhookSubscriptionChanges', example: { description: 'Till', enabled: true } });
+@Dto('WebhookSubscriptionListQuery')
+export class WebhookSubscriptionListQuery extends PageQuery {
+  @TextField({ optional: true, description: 'Only subscriptions that list this event, or *' })
+  declare readonly event: string | null;
 }
 
-type UpdateInput = z.infer<ReturnType<typeof updateWebhookSubscriptionDto>>;
+@Dto('WebhookSubscription')
+export class WebhookSubscriptionJson {
+  @IntegerProperty() declare readonly id: number;
+  @IntegerProperty() declare readonly account_id: number;
+  @TextsProperty({ enum: SUBSCRIBABLE }, { example: ['stamp.earned', 'reward.redeemed'] })
+  declare readonly events: string[];
+  @TextProperty({ nullable: true, description: 'The event, where there is exactly one' })
+  declare readonly event: string | null;
+  @TextProperty({ format: 'uri', example: 'https://receiver.example/webhooks' })
+  declare readonly target_url: string;
+  @TextProperty({ nullable: true, example: 'Till' }) declare readonly description: string | null;
+  @OneOfProperty(FORMATS) declare readonly payload_format: PayloadFormat;
+  @BooleanProperty() declare readonly enabled: boolean;
+  @TimestampProperty({ nullable: true, example: null }) declare readonly disabled_at: string | null;
+  @OneOfProperty(DISABLED_REASONS, { nullable: true, example: null })
+  declare readonly disabled_reason: DisabledReason | null;
+  @TimestampProperty({ nullable: true }) declare readonly last_delivery_at: string | null;
+  @IntegerProperty({ nullable: true, example: 204 })
+  declare readonly last_delivery_status: number | null;
+  @TextProperty({ nullable: true }) declare readonly last_delivery_error: string | null;
+  @TimestampProperty() declare readonly created_at: string;
+  @TimestampProperty() declare readonly updated_at: string;
+}
 
-export function subscriptionChanges(input: UpdateInput): SubscriptionChanges {
+@Dto('WebhookSubscriptionWithSecret')
+export class WebhookSubscriptionSecretJson extends WebhookSubscriptionJson {
+  @TextProperty({
+    example: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
+    description: 'Signs the deliveries, as Standard Webhooks says',
+  })
+  declare readonly secret: string;
+}
+
+@Dto('WebhookTest')
+export class WebhookTestJson {
+  @BooleanProperty({ description: 'The URL answered 2xx' }) declare readonly delivered: boolean;
+  @IntegerProperty({
+    nullable: true,
+    example: 204,
+    description: 'The HTTP status that it answered',
+  })
+  declare readonly status: number | null;
+  @TextProperty({
+    example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
+    description: 'The webhook-id of the test event',
+  })
+  declare readonly event_id: string;
+  @TextProperty({ nullable: true, description: 'Why delivery failed' })
+  declare readonly error: string | null;
+}
+
+export function subscriptionAttributes(
+  input: CreateWebhookSubscriptionDto,
+): SubscriptionAttributes {
+  return {
+    events: eventsOf(input),
+    targetUrl: input.target_url,
+    description: input.description,
+    payloadFormat: input.payload_format,
+    enabled: input.enabled,
+  };
+}
+
+export function subscriptionChanges(input: UpdateWebhookSubscriptionDto): SubscriptionChanges {
   const several = input.events ?? (input.event ? [input.event] : undefined);
   const { target_url, description, payload_format, enabled } = input;
   return {
@@ -131,111 +192,6 @@ export function subscriptionChanges(input: UpdateInput): SubscriptionChanges {
     ...(enabled !== undefined && { enabled }),
   };
 }
-
-const WEEK_SECONDS = 7 * 24 * 60 * 60;
-
-export const rotateSecretDto = z
-  .object({
-    grace_seconds: orDefault(integer({ min: 0, max: WEEK_SECONDS }), 0).describe(
-      'For so long the old secret signs beside the new one',
-    ),
-  })
-  .meta({ id: 'SecretRotation', example: { grace_seconds: 3600 } });
-
-type CreateInput = z.infer<ReturnType<typeof createWebhookSubscriptionDto>>;
-
-export function subscriptionAttributes(input: CreateInput): SubscriptionAttributes {
-  return {
-    events: eventsOf(input),
-    targetUrl: input.target_url,
-    description: input.description,
-    payloadFormat: input.payload_format,
-    enabled: input.enabled,
-  };
-}
-
-/** Two ways of naming them on the wire; null where one was not used. */
-type Chosen = { events: string[] | null; event: string | null };
-
-function eventsOf({ events: several, event }: Chosen): string[] {
-  return several ?? (event === null ? [] : [event]);
-}
-
-function isOnly(event: string, several: string[]): boolean {
-  return several.length === 1 && several[0] === event;
-}
-
-function isFlattable(input: Chosen): boolean {
-  const chosen = eventsOf(input);
-  return chosen.length === 0 || onlyEvent(chosen) !== null;
-}
-
-/** Faults of other fields must not hide this one: all come together (contract section 1). */
-function isSound(...fields: string[]) {
-  return ({ issues }: { issues: { path?: PropertyKey[] | undefined }[] }) =>
-    !issues.some(({ path }) => fields.includes(String(path?.[0])));
-}
-
-export const webhookSubscriptionListQuery = pageQuery.extend({
-  event: optional(text()).meta({
-    type: 'string',
-    description: 'Only subscriptions that list this event, or *',
-  }),
-});
-
-const nullableText = z.string().nullable();
-
-export const webhookSubscriptionAnswer = z
-  .object({
-    id: z.int(),
-    account_id: z.int(),
-    events: z
-      .array(z.string().meta({ enum: SUBSCRIBABLE }))
-      .meta({ example: ['stamp.earned', 'reward.redeemed'] }),
-    event: nullableText.describe('The event, where there is exactly one'),
-    target_url: z.string().meta({ format: 'uri', example: 'https://receiver.example/webhooks' }),
-    description: nullableText.meta({ example: 'Till' }),
-    payload_format: z.enum(FORMATS),
-    enabled: z.boolean(),
-    disabled_at: timestamp.nullable().meta({ example: null }),
-    disabled_reason: z
-      .enum(['disabled_by_user', 'failing', 'blocked_address'])
-      .nullable()
-      .meta({ example: null }),
-    last_delivery_at: timestamp.nullable(),
-    last_delivery_status: z.int().nullable().meta({ example: 204 }),
-    last_delivery_error: nullableText,
-    created_at: timestamp,
-    updated_at: timestamp,
-  })
-  .meta({ id: 'WebhookSubscription' });
-
-export type WebhookSubscriptionJson = z.infer<typeof webhookSubscriptionAnswer>;
-
-export const webhookSubscriptionSecretAnswer = webhookSubscriptionAnswer
-  .extend({
-    secret: z
-      .string()
-      .meta({ example: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD' })
-      .describe('Signs the deliveries, as Standard Webhooks says'),
-  })
-  .meta({ id: 'WebhookSubscriptionWithSecret' });
-
-export const webhookTestAnswer = z
-  .object({
-    delivered: z.boolean().describe('The URL answered 2xx'),
-    status: z.int().nullable().meta({ example: 204 }).describe('The HTTP status that it answered'),
-    event_id: z
-      .string()
-      .meta({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' })
-      .describe('The webhook-id of the test event'),
-    error: nullableText.describe('Why delivery failed'),
-  })
-  .meta({ id: 'WebhookTest' });
-
-export type WebhookTestJson = z.infer<typeof webhookTestAnswer>;
-
-export type WebhookSubscriptionSecretJson = z.infer<typeof webhookSubscriptionSecretAnswer>;
 
 export function webhookSubscriptionJson(
   subscription: WebhookSubscription,
@@ -277,4 +233,51 @@ export function webhookTestJson(
 
 function timeJson(time: Date | null): string | null {
   return time === null ? null : time.toISOString();
+}
+
+/** Where it may lead depends on the settings too: that is a rule of the commands. */
+function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
+  const schema = { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' };
+  const description = 'Publicly reachable https URL';
+  return Field(readTargetUrl, schema, { ...options, description });
+}
+
+function readTargetUrl(given: unknown): Checked<string> {
+  const url = readText(MAX_URL_LENGTH)(given);
+  const fault = 'faults' in url ? undefined : targetUrlFault(url.value, LEAST_STRICT);
+  return fault === undefined ? url : { faults: [fault] };
+}
+
+function EventsField(options: FieldOptions): PropertyDecorator {
+  const items = { type: 'string', enum: SUBSCRIBABLE };
+  return Field(readEvents, { type: 'array', minItems: 1, items }, options);
+}
+
+function readEvents(given: unknown): Checked<string[]> {
+  const fault = eventsFault(given);
+  return fault === undefined ? { value: [...new Set(given as string[])] } : { faults: [fault] };
+}
+
+function eventsFault(value: unknown): string | undefined {
+  if (!Array.isArray(value)) return 'must be a list of event names';
+  if (value.length === 0) return 'must name at least one event';
+  const unknown = value.some((name) => !SUBSCRIBABLE.some((known) => known === name));
+  if (unknown) return `must each be one of ${SUBSCRIBABLE.join(', ')}`;
+  if (new Set(value).size > 1 && value.includes(EVERY_EVENT)) {
+    return `must hold ${EVERY_EVENT} alone or named events only`;
+  }
+  return undefined;
+}
+
+function eventsOf({ events: several, event }: Chosen): string[] {
+  return several ?? (event === null ? [] : [event]);
+}
+
+function isOnly(event: string, several: string[]): boolean {
+  return several.length === 1 && several[0] === event;
+}
+
+function isFlattable(input: Chosen): boolean {
+  const chosen = eventsOf(input);
+  return chosen.length === 0 || onlyEvent(chosen) !== null;
 }

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { RejectedError } from '#kernel/errors.js';
+import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
+import { readBody } from '#http/fields.pipe.js';
 import {
-  createWebhookSubscriptionDto,
+  CreateWebhookSubscriptionDto,
   subscriptionAttributes,
 } from './webhook-subscription.dto.js';
-import { PUBLIC_ONLY } from '#sending/target-address.js';
+import { PUBLIC_ONLY, targetUrlFault } from '#sending/target-address.js';
 import {
   changeSubscription,
   onlyEvent,
@@ -14,13 +15,18 @@ import {
 } from './webhook-subscription.js';
 import { openSecret, sealSecret, signingSecret } from '#sending/webhook-secret.js';
 
-const dto = createWebhookSubscriptionDto(PUBLIC_ONLY);
 const URL_OF_OURS = 'https://example.com/hooks';
 
 function read(body: object) {
-  const parsed = dto.safeParse({ target_url: URL_OF_OURS, ...body });
-  if (parsed.success) return subscriptionAttributes(parsed.data);
-  return [...new Set(parsed.error.issues.map((issue) => String(issue.path[0])))];
+  try {
+    const input = readBody(CreateWebhookSubscriptionDto, { target_url: URL_OF_OURS, ...body });
+    // The rule that the commands add, since it depends on the settings.
+    if (targetUrlFault(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
+    return subscriptionAttributes(input);
+  } catch (error) {
+    if (error instanceof InvalidFieldsError) return Object.keys(error.errors);
+    throw error;
+  }
 }
 
 describe('the body of a new subscription', () => {

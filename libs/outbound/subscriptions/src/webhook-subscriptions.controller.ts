@@ -1,15 +1,12 @@
-import { Body, Controller, Delete, Get, Inject, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { z } from 'zod';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { Config } from '#kernel/config.js';
-import { CONFIG } from '#database/database.module.js';
-import { pathId, readBody, readQuery } from '#http/body.js';
 import { Context } from '#http/caller.js';
 import { PublishesWebhooks, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { publicEvents } from '#public-events/public-event.dto.js';
-import { PUBLIC_ONLY } from '#sending/target-address.js';
 import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
@@ -18,35 +15,30 @@ import {
   UpdateWebhookSubscription,
 } from './webhook-subscription.commands.js';
 import {
-  createWebhookSubscriptionDto,
-  rotateSecretDto,
+  CreateWebhookSubscriptionDto,
+  RotateSecretDto,
   subscriptionAttributes,
   subscriptionChanges,
-  updateWebhookSubscriptionDto,
-  webhookSubscriptionAnswer,
-  webhookSubscriptionListQuery,
-  webhookSubscriptionSecretAnswer,
-  webhookTestAnswer,
-  type WebhookSubscriptionJson,
-  type WebhookSubscriptionSecretJson,
-  type WebhookTestJson,
+  UpdateWebhookSubscriptionDto,
+  WebhookSubscriptionJson,
+  WebhookSubscriptionListQuery,
+  WebhookSubscriptionSecretJson,
+  WebhookTestJson,
 } from './webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
+
+const SUBSCRIPTION = recordOf(
+  WebhookSubscriptionsService,
+  (subscriptions, accountId, { id = '' }) => subscriptions.find(accountId, pathId(id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
 @PublishesWebhooks(publicEvents)
 export class WebhookSubscriptionsController {
-  private readonly createDto: ReturnType<typeof createWebhookSubscriptionDto>;
-  private readonly updateDto: ReturnType<typeof updateWebhookSubscriptionDto>;
-
   constructor(
     private readonly commands: CommandBus,
     private readonly subscriptions: WebhookSubscriptionsService,
-    @Inject(CONFIG) config: Config,
-  ) {
-    this.createDto = createWebhookSubscriptionDto(config);
-    this.updateDto = updateWebhookSubscriptionDto(config);
-  }
+  ) {}
 
   @Get()
   @Endpoint({
@@ -54,17 +46,15 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: "A store's webhook subscriptions, oldest first, without their secrets",
     path: ['account_id'],
-    query: webhookSubscriptionListQuery,
     status: 200,
-    answer: z.array(webhookSubscriptionAnswer),
+    answer: [WebhookSubscriptionJson],
     errors: [404, 422],
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() given: unknown,
+    @Query() { event, ...page }: WebhookSubscriptionListQuery,
     @Paged() pages: Pages,
   ): Promise<WebhookSubscriptionJson[]> {
-    const { event, ...page } = readQuery(webhookSubscriptionListQuery, given);
     return pages.answer(
       page,
       (range) => this.subscriptions.list(accountId, event, range),
@@ -79,7 +69,7 @@ export class WebhookSubscriptionsController {
     summary: 'One webhook subscription, with its secret and how the last delivery went',
     path: ['account_id', 'id'],
     status: 200,
-    answer: webhookSubscriptionSecretAnswer,
+    answer: WebhookSubscriptionSecretJson,
     errors: [404],
   })
   show(
@@ -95,18 +85,16 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Have events sent to a URL, from now on',
     path: ['account_id'],
-    body: createWebhookSubscriptionDto(PUBLIC_ONLY),
     status: 201,
-    answer: webhookSubscriptionSecretAnswer,
+    answer: WebhookSubscriptionSecretJson,
     errors: [404, 422],
   })
   async create(
     @Context() context: CommandContext,
-    @Body() body: unknown,
+    @Body() body: CreateWebhookSubscriptionDto,
   ): Promise<WebhookSubscriptionSecretJson> {
-    const input = await readBody(this.createDto, body);
     return this.commands.execute(
-      new CreateWebhookSubscription(context, subscriptionAttributes(input)),
+      new CreateWebhookSubscription(context, subscriptionAttributes(body)),
     );
   }
 
@@ -116,22 +104,18 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Change what is named; enabled pauses and resumes',
     path: ['account_id', 'id'],
-    body: updateWebhookSubscriptionDto(PUBLIC_ONLY),
     status: 200,
-    answer: webhookSubscriptionAnswer,
+    answer: WebhookSubscriptionJson,
     errors: [404, 422],
+    record: SUBSCRIPTION,
   })
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() body: unknown,
+    @Body() body: UpdateWebhookSubscriptionDto,
   ): Promise<WebhookSubscriptionJson> {
-    const id = pathId(path);
-    const input = await readBody(this.updateDto, body, {
-      record: () => this.subscriptions.find(context.accountId, id),
-    });
     return this.commands.execute(
-      new UpdateWebhookSubscription(context, id, subscriptionChanges(input)),
+      new UpdateWebhookSubscription(context, pathId(path), subscriptionChanges(body)),
     );
   }
 
@@ -143,7 +127,7 @@ export class WebhookSubscriptionsController {
     description: 'Sent once, also while disabled. It counts for nothing.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: webhookTestAnswer,
+    answer: WebhookTestJson,
     errors: [404],
   })
   test(@Context() context: CommandContext, @Param('id') id: string): Promise<WebhookTestJson> {
@@ -156,21 +140,17 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Replace the signing secret at once',
     path: ['account_id', 'id'],
-    body: rotateSecretDto,
     status: 200,
-    answer: webhookSubscriptionSecretAnswer,
+    answer: WebhookSubscriptionSecretJson,
     errors: [404, 422],
+    record: SUBSCRIPTION,
   })
   async rotateSecret(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() body: unknown,
+    @Body() { grace_seconds }: RotateSecretDto,
   ): Promise<WebhookSubscriptionSecretJson> {
-    const id = pathId(path);
-    const { grace_seconds } = await readBody(rotateSecretDto, body, {
-      record: () => this.subscriptions.find(context.accountId, id),
-    });
-    return this.commands.execute(new RotateWebhookSecret(context, id, grace_seconds));
+    return this.commands.execute(new RotateWebhookSecret(context, pathId(path), grace_seconds));
   }
 
   @Delete(':id')

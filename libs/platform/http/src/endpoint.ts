@@ -1,6 +1,6 @@
-import { applyDecorators, HttpCode } from '@nestjs/common';
-import { ApiOperation } from '@nestjs/swagger';
-import { z } from 'zod';
+import { applyDecorators, HttpCode, SetMetadata, UseInterceptors, type Type } from '@nestjs/common';
+import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
+import { RECORD, RecordInterceptor, type RecordLookup } from './record.interceptor.js';
 
 /** What the operations are sorted by in the docs, in this order. */
 export const TAGS = {
@@ -24,16 +24,13 @@ export type EndpointSpec = {
   description?: string;
   /** Path ids, each an integer. */
   path?: string[];
-  query?: z.ZodObject;
-  body?: z.ZodObject;
-  /** The name of the object that the body's fields are wrapped in. */
-  wrapper?: string;
-  /** Fields that stand beside the wrapper. */
-  beside?: z.ZodObject;
   status: 200 | 201 | 204;
-  answer?: z.ZodType;
+  /** A DTO class; in brackets: a list of these. */
+  answer?: Type | [Type];
   /** Those that follow from the method, the token and the limits are added by themselves. */
   errors?: (404 | 422)[];
+  /** The record of the path: that it is not there is said before any fault of the fields. */
+  record?: RecordLookup;
   /** No token needed. */
   open?: boolean;
 };
@@ -42,8 +39,8 @@ export type EndpointSpec = {
 export type PublishedWebhook = {
   type: string;
   summary: string;
-  envelope: z.ZodObject;
-  data: z.ZodObject;
+  envelope: Type;
+  data: Type;
 };
 
 /** What was declared so far, by operationId and by type. The OpenAPI document is made of it. */
@@ -52,14 +49,27 @@ export const publishedWebhooks = new Map<string, PublishedWebhook>();
 
 /** One declaration of an operation: what Nest answers with and what the OpenAPI document says. */
 export function Endpoint(spec: EndpointSpec): MethodDecorator {
-  if (endpoints.has(spec.id)) throw new Error(`two operations are called ${spec.id}`);
-  endpoints.set(spec.id, spec);
-  return applyDecorators(HttpCode(spec.status), ApiOperation({ operationId: spec.id }));
+  const { id, tag, summary, description, path = [], status, answer, record } = spec;
+  if (endpoints.has(id)) throw new Error(`two operations are called ${id}`);
+  endpoints.set(id, spec);
+  const [type] = [answer].flat();
+  return applyDecorators(
+    HttpCode(status),
+    ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
+    ...path.map((name) => ApiParam({ name, type: 'integer', format: 'int64', example: 1 })),
+    ApiResponse({
+      status,
+      description: type ? 'Done' : 'Done, with no body',
+      ...(type && { type, isArray: Array.isArray(answer) }),
+    }),
+    ...(record ? [SetMetadata(RECORD, record), UseInterceptors(RecordInterceptor)] : []),
+  );
 }
 
 /** The events that a controller's subscribers are sent, for the OpenAPI document's webhooks. */
 export function PublishesWebhooks(specs: PublishedWebhook[]): ClassDecorator {
-  return () => {
+  return (controller) => {
     for (const spec of specs) publishedWebhooks.set(spec.type, spec);
+    ApiExtraModels(...specs.flatMap(({ envelope, data }) => [envelope, data]))(controller);
   };
 }

@@ -1,5 +1,14 @@
-import { z } from 'zod';
-import { timestamp } from './fields.js';
+import type { FieldErrors } from '#kernel/errors.js';
+import { Dto } from './fields.pipe.js';
+import {
+  FieldErrorsProperty,
+  IntegerProperty,
+  ObjectProperty,
+  OneOfProperty,
+  TextProperty,
+  TextsProperty,
+  TimestampProperty,
+} from './response-fields.js';
 
 /** Published: codes may be added, never removed. */
 export const ERROR_CODES = [
@@ -30,40 +39,51 @@ export const ERROR_PAGE = '/docs/errors';
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-const fields = {
-  error: z.string().describe('What went wrong, for people'),
-  code: z.enum(ERROR_CODES).describe('The same for programs'),
-  errors: z
-    .record(z.string(), z.array(z.string()))
-    .optional()
-    .describe('On 422: messages by field; base is a fault of the whole record'),
-  resolution: z.string().optional().describe('How to put it right'),
-  documentation_url: z.string().meta({ format: 'uri' }),
-  request_id: z.string(),
-  versioning: z
-    .object({
-      current: z.string(),
-      supported: z.array(z.string()),
-      deprecated: z.array(z.string()),
-      policy_url: z.string().meta({ format: 'uri' }),
-      signalling: z.string(),
-      deprecation_date: timestamp.optional(),
-      sunset_date: timestamp.optional(),
-    })
-    .optional()
-    .describe('On 410 of the status: which versions there are instead'),
-};
+@Dto('Versioning')
+class VersioningBody {
+  @TextProperty() declare readonly current: string;
+  @TextsProperty() declare readonly supported: string[];
+  @TextsProperty() declare readonly deprecated: string[];
+  @TextProperty({ format: 'uri' }) declare readonly policy_url: string;
+  @TextProperty() declare readonly signalling: string;
+  @TimestampProperty({ optional: true }) declare readonly deprecation_date?: string;
+  @TimestampProperty({ optional: true }) declare readonly sunset_date?: string;
+}
 
-export const errorAnswer = z.object(fields).meta({ id: 'Error' });
+/** Sections 1 and 2.4. */
+@Dto('Error')
+export class ErrorBody {
+  @TextProperty({ description: 'What went wrong, for people' })
+  declare readonly error: string;
+
+  @OneOfProperty(ERROR_CODES, { description: 'The same for programs' })
+  declare readonly code: string;
+
+  @FieldErrorsProperty({
+    optional: true,
+    description: 'On 422: messages by field; base is a fault of the whole record',
+  })
+  declare readonly errors?: FieldErrors;
+
+  @TextProperty({ optional: true, description: 'How to put it right' })
+  declare readonly resolution?: string;
+
+  @TextProperty({ format: 'uri' }) declare readonly documentation_url: string;
+  @TextProperty() declare readonly request_id: string;
+
+  @ObjectProperty(() => VersioningBody, {
+    optional: true,
+    description: 'On 410 of the status: which versions there are instead',
+  })
+  declare readonly versioning?: VersioningBody;
+}
 
 /** RFC 9457, for whoever prefers application/problem+json. */
-export const problemAnswer = z
-  .object({
-    ...fields,
-    type: z.string().meta({ format: 'uri-reference' }),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    instance: z.string().meta({ format: 'uri-reference' }),
-  })
-  .meta({ id: 'Problem' });
+@Dto('Problem')
+export class ProblemBody extends ErrorBody {
+  @TextProperty({ format: 'uri-reference' }) declare readonly type: string;
+  @TextProperty() declare readonly title: string;
+  @IntegerProperty() declare readonly status: number;
+  @TextProperty() declare readonly detail: string;
+  @TextProperty({ format: 'uri-reference' }) declare readonly instance: string;
+}

@@ -1,275 +1,186 @@
-import { z } from 'zod';
-import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
+import { applyDecorators } from '@nestjs/common';
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { ValidateBy } from 'class-validator';
+import {
+  readBoolean,
+  readColor,
+  readInteger,
+  readMetadata,
+  readNumber,
+  readOneOf,
+  readPastDate,
+  readText,
+  readTime,
+  type Checked,
+  type Read,
+} from './readers.js';
 
 /**
- * Field types of the contract's section 1. Each reads what clients really send (integer strings, 0 and
- * 1 for booleans, untrimmed text), words its own errors and carries its own piece of the OpenAPI
- * document, so that a DTO says everything once.
+ * Fields of requests (contract section 1). Each decorator sets the check, what the value becomes and the
+ * piece of the OpenAPI document at once, so that a field is said once.
  */
 
-type Checked<T> = { value: T } | { fault: string };
+/** What is said about a field for people. */
+type Words = { description?: string; example?: unknown };
 
-function field<T>(check: (value: unknown) => Checked<T>, schema: Record<string, unknown>) {
-  return z
-    .unknown()
-    .transform((value, context): T => {
-      const checked = check(value);
-      if ('value' in checked) return checked.value;
-      context.addIssue({ code: 'custom', message: checked.fault });
-      return z.NEVER;
-    })
-    .meta(schema);
-}
+/**
+ * Without any of these the field is required.
+ * - `optional`: null, a missing key and a blank string all mean null
+ * - `default`: null and a missing key mean this value
+ * - `clearable`: in a PATCH; null and a blank string clear, a missing key leaves the field alone
+ * - `omittable`: in a PATCH; a missing key leaves the field alone
+ */
+type Presence = {
+  optional?: true;
+  default?: unknown;
+  clearable?: true;
+  omittable?: true;
+};
 
-/** In a POST null means the default (contract section 1), and so does leaving it out. */
-export function orDefault<T>(schema: z.ZodType<T>, value: T) {
-  return z
-    .unknown()
-    .transform((given, context): T => {
-      if (given === undefined || given === null) return value;
-      const parsed = schema.safeParse(given);
-      if (parsed.success) return parsed.data;
-      for (const issue of parsed.error.issues) {
-        context.addIssue({ code: 'custom', message: issue.message });
-      }
-      return z.NEVER;
-    })
-    .optional()
-    .transform((given): T => given ?? value)
-    .meta({ ...schema.meta(), default: value });
-}
+export type FieldOptions = Words & Presence;
 
-/** Null, a missing key and a blank string all mean that there is none. */
-export function optional<T>(schema: z.ZodType<T>) {
-  return orDefault<T | null>(nullOr(schema), null);
-}
+/** A part of an OpenAPI schema, in the words of @nestjs/swagger: `nullable` and `example`. */
+type Schema = Record<string, unknown>;
 
-/** In a PATCH: null clears, a missing key leaves the field alone. */
-export function clearable<T>(schema: z.ZodType<T>) {
-  return nullOr(schema).optional();
-}
+/** What a field decorator leaves with class-validator: `fieldsOf` finds it there. */
+export type FieldContext = { read: ReadField };
 
-/** Null and blank are null; anything else is what the schema says. */
-function nullOr<T>(schema: z.ZodType<T>) {
-  return field(
-    (value): Checked<T | null> => {
-      if (value === null || (typeof value === 'string' && value.trim() === '')) {
-        return { value: null };
-      }
-      const parsed = schema.safeParse(value);
-      return parsed.success
-        ? { value: parsed.data }
-        : { fault: parsed.error.issues.map((issue) => issue.message).join(', ') };
-    },
-    nullable(schema.meta() ?? {}),
+/** Undefined: the field is left out. */
+type ReadField = (value: unknown) => Checked<unknown> | undefined;
+
+/** A field of a kind of its own. @param schema what it is on the wire */
+export function Field(
+  read: Read<unknown>,
+  schema: Schema,
+  options: FieldOptions = {},
+): PropertyDecorator {
+  const readField = withPresence(read, options);
+  const context: FieldContext = { read: readField };
+  return applyDecorators(
+    ValidateBy(
+      {
+        name: 'field',
+        validator: {
+          validate: (value) => faultsOf(readField(value)).length === 0,
+          defaultMessage: (given) => faultsOf(readField(given?.value)).join(', '),
+        },
+      },
+      { context },
+    ),
+    ApiProperty(propertyOf(schema, options)),
   );
 }
 
 /** Trimmed, not blank. Lengths count code points. */
-export function text({ max = 255, ...schema }: { max?: number; [key: string]: unknown } = {}) {
-  return field(
-    (value) => {
-      if (value === undefined || value === null) return { fault: 'is required' };
-      if (typeof value !== 'string') return { fault: 'must be a string' };
-      const trimmed = value.trim();
-      if (trimmed === '') return { fault: 'must not be blank' };
-      const fault = textFault(value);
-      if (fault) return { fault };
-      if ([...trimmed].length > max) return { fault: `must have at most ${max} characters` };
-      return { value: trimmed };
-    },
-    { type: 'string', minLength: 1, maxLength: max, ...schema },
-  );
-}
-
-/** What no text may hold, because neither JSON columns nor other systems can keep it. */
-export function textFault(value: string): string | undefined {
-  if (value.includes('\0')) return 'must not contain a NUL character';
-  return value.isWellFormed() ? undefined : 'must be valid Unicode text';
+export function TextField({
+  max = 255,
+  format,
+  ...options
+}: FieldOptions & { max?: number; format?: string } = {}): PropertyDecorator {
+  const schema = { type: 'string', minLength: 1, maxLength: max, ...(format && { format }) };
+  return Field(readText(max), schema, options);
 }
 
 /** Integers and integer strings. */
-export function integer({
-  min = Number.MIN_SAFE_INTEGER,
-  max = Number.MAX_SAFE_INTEGER,
-}: { min?: number; max?: number } = {}) {
-  const range: { minimum?: number; maximum?: number } = {};
-  if (min !== Number.MIN_SAFE_INTEGER) range.minimum = min;
-  if (max !== Number.MAX_SAFE_INTEGER) range.maximum = max;
-  return field(
-    (value) => {
-      if (value === undefined || value === null || value === '') return { fault: 'is required' };
-      const number = integerOf(value);
-      if (number === undefined) return { fault: 'must be an integer' };
-      if (number < min) return { fault: `must be at least ${min}` };
-      if (number > max) return { fault: `must be at most ${max}` };
-      return { value: number };
-    },
-    { type: 'integer', ...range },
-  );
+export function IntegerField({
+  min,
+  max,
+  ...options
+}: FieldOptions & { min?: number; max?: number } = {}): PropertyDecorator {
+  const schema = {
+    type: 'integer',
+    ...(min !== undefined && { minimum: min }),
+    ...(max !== undefined && { maximum: max }),
+  };
+  return Field(readInteger(min, max), schema, options);
 }
 
-function integerOf(value: unknown): number | undefined {
-  if (typeof value === 'number') return Number.isInteger(value) ? value : undefined;
-  if (typeof value !== 'string' || !/^\s*[+-]?\d{1,20}\s*$/.test(value)) return undefined;
-  return Number(value);
-}
-
-export function number({ min, max }: { min: number; max: number }) {
-  return field(
-    (value) => {
-      if (value === undefined || value === null || value === '') return { fault: 'is required' };
-      const parsed =
-        typeof value === 'string' && /^\s*[+-]?\d{1,20}(\.\d{1,20})?\s*$/.test(value)
-          ? Number(value)
-          : value;
-      if (typeof parsed !== 'number' || !Number.isFinite(parsed)) {
-        return { fault: 'must be a number' };
-      }
-      if (parsed < min || parsed > max) return { fault: `must be between ${min} and ${max}` };
-      return { value: parsed };
-    },
-    { type: 'number', minimum: min, maximum: max },
-  );
+export function NumberField({
+  min,
+  max,
+  ...options
+}: FieldOptions & { min: number; max: number }): PropertyDecorator {
+  return Field(readNumber(min, max), { type: 'number', minimum: min, maximum: max }, options);
 }
 
 /** true, false, 1, 0 and the strings of the same. */
-export function boolean() {
-  return field(
-    (value) => {
-      if (value === undefined || value === null) return { fault: 'is required' };
-      if (value === true || value === 1 || value === '1' || value === 'true') {
-        return { value: true };
-      }
-      if (value === false || value === 0 || value === '0' || value === 'false') {
-        return { value: false };
-      }
-      return { fault: 'must be true or false' };
-    },
-    { type: 'boolean' },
-  );
+export function BooleanField(options: FieldOptions = {}): PropertyDecorator {
+  return Field(readBoolean, { type: 'boolean' }, options);
 }
 
-export function oneOf<const T extends string>(values: readonly T[]) {
-  return field(
-    (value) => {
-      if (value === undefined || value === null || value === '') return { fault: 'is required' };
-      const known = values.find((candidate) => candidate === value);
-      return known === undefined
-        ? { fault: `must be one of ${values.join(', ')}` }
-        : { value: known };
-    },
-    { type: 'string', enum: values },
-  );
+export function OneOfField(
+  values: readonly string[],
+  options: FieldOptions = {},
+): PropertyDecorator {
+  return Field(readOneOf(values), { type: 'string', enum: values }, options);
 }
 
-/** `#RGB` or `#RRGGBB`; given on as upper-case `#RRGGBB`. */
-export function color() {
-  return field(
-    (value) => {
-      if (value === undefined || value === null) return { fault: 'is required' };
-      if (typeof value !== 'string') return { fault: 'must be a string' };
-      const digits = /^\s*#([0-9a-f]{3}|[0-9a-f]{6})\s*$/i.exec(value)?.[1];
-      if (digits === undefined) return { fault: 'must be a colour such as #6B4226' };
-      const long = digits.length === 3 ? digits.replaceAll(/./g, '$&$&') : digits;
-      return { value: `#${long.toUpperCase()}` };
-    },
-    { type: 'string', pattern: '^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$', example: '#6B4226' },
-  );
+/** `#RGB` or `#RRGGBB`; becomes upper-case `#RRGGBB`. */
+export function ColorField(options: FieldOptions = {}): PropertyDecorator {
+  const pattern = '^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$';
+  return Field(readColor, { type: 'string', pattern }, { example: '#6B4226', ...options });
 }
 
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
-
-/** ISO 8601; without an offset it is UTC. */
-export function time() {
-  return field(
-    (value) => {
-      if (value === undefined || value === null) return { fault: 'is required' };
-      const fault = 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z';
-      if (typeof value !== 'string' || !ISO_TIME.test(value.trim())) return { fault };
-      const given = value.trim().replace(' ', 'T');
-      const zoned = /T.*(Z|[+-]\d{2}:?\d{2})$/i.test(given) || !given.includes('T');
-      const parsed = new Date(zoned ? given : `${given}Z`);
-      if (Number.isNaN(parsed.getTime()) || !isRealDay(given)) return { fault };
-      // An offset may move it out of the years that are written with four digits.
-      const year = parsed.getUTCFullYear();
-      return year < 1 || year > 9999
-        ? { fault: 'must be in the years 1 to 9999' }
-        : { value: parsed };
-    },
-    { type: 'string', format: 'date-time' },
-  );
+/** ISO 8601, without an offset UTC; becomes a Date. */
+export function TimeField(options: FieldOptions = {}): PropertyDecorator {
+  return Field(readTime, { type: 'string', format: 'date-time' }, options);
 }
 
 /** YYYY-MM-DD, a day that exists, not after `today`. */
-export function pastDate(today: () => string) {
-  return field(
-    (value) => {
-      if (value === undefined || value === null) return { fault: 'is required' };
-      if (typeof value !== 'string') return { fault: 'must be a string' };
-      const day = value.trim();
-      if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || !isRealDay(day)) {
-        return { fault: 'must be a real date such as 1990-05-31' };
-      }
-      return day > today() ? { fault: 'must not be in the future' } : { value: day };
-    },
-    { type: 'string', format: 'date' },
-  );
+export function PastDateField(today: () => string, options: FieldOptions = {}): PropertyDecorator {
+  return Field(readPastDate(today), { type: 'string', format: 'date' }, options);
 }
 
-/** JavaScript rolls 31 February over into March; we do not. */
-function isRealDay(iso: string): boolean {
-  const day = iso.slice(0, 10);
-  const parsed = new Date(`${day}T00:00:00Z`);
-  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
+/** A JSON object for other systems' own use: at most 50 keys and 16 KiB. */
+export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
+  const schema = {
+    type: 'object',
+    additionalProperties: true,
+    description: 'Merged key by key, a null removes its key; at most 50 keys and 16 KiB',
+  };
+  return Field(readMetadata, schema, options);
 }
 
-const METADATA_DEPTH = 16;
-
-/**
- * A JSON object for other systems' own use: at most 50 keys and 16 KiB. A null removes its key, so that
- * it does not count; what a merge comes to is judged where it is merged.
- */
-export function metadata() {
-  return field(
-    (value): Checked<Metadata> => {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-        return { fault: 'must be an object' };
-      }
-      const fault =
-        jsonFault(value, METADATA_DEPTH) ?? metadataFault(mergeMetadata({}, value as Metadata));
-      return fault ? { fault } : { value: { ...value } };
-    },
-    {
-      type: 'object',
-      additionalProperties: true,
-      description: 'Merged key by key, a null removes its key; at most 50 keys and 16 KiB',
-    },
-  );
-}
-
-function jsonFault(value: unknown, depth: number): string | undefined {
-  if (typeof value === 'string') return textFault(value);
-  // 1e400 comes out of a parser as Infinity, and would go back into JSON as null.
-  if (typeof value === 'number' && !Number.isFinite(value))
-    return 'must not hold so large a number';
-  if (typeof value !== 'object' || value === null) return undefined;
-  if (depth === 0) return `must not be nested deeper than ${METADATA_DEPTH} levels`;
-  for (const [key, inner] of Object.entries(value)) {
-    const fault = textFault(key) ?? jsonFault(inner, depth - 1);
-    if (fault) return fault;
+function withPresence(read: Read<unknown>, options: FieldOptions): ReadField {
+  const { optional, clearable, omittable } = options;
+  if (optional) return (value) => (isBlank(value) ? { value: null } : joined(read(value)));
+  if (clearable) {
+    return (value) => {
+      if (value === undefined) return undefined;
+      return isBlank(value) ? { value: null } : joined(read(value));
+    };
   }
-  return undefined;
+  if (omittable) return (value) => (value === undefined ? undefined : read(value));
+  if ('default' in options) {
+    const { default: value } = options;
+    return (given) => (given === undefined || given === null ? { value } : read(given));
+  }
+  return read;
 }
 
-function nullable(schema: Record<string, unknown>): Record<string, unknown> {
-  const nulled = { ...schema };
-  if (typeof schema['type'] === 'string') nulled['type'] = [schema['type'], 'null'];
-  if (Array.isArray(schema['enum'])) nulled['enum'] = [...schema['enum'], null];
-  return nulled;
+function isBlank(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  return typeof value === 'string' && value.trim() === '';
 }
 
-/** A time in an answer: ISO 8601, UTC, milliseconds, `Z`. */
-export const timestamp = z
-  .string()
-  .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' });
+/** One message for a field that may be null, however much is wrong in it. */
+function joined(checked: Checked<unknown>): Checked<unknown> {
+  return 'faults' in checked ? { faults: [checked.faults.join(', ')] } : checked;
+}
+
+function faultsOf(checked: Checked<unknown> | undefined): string[] {
+  return checked && 'faults' in checked ? checked.faults : [];
+}
+
+function propertyOf(schema: Schema, options: FieldOptions): ApiPropertyOptions {
+  const { optional, clearable, omittable, default: value, ...words } = options;
+  const isRequired = !optional && !clearable && !omittable && !('default' in options);
+  return {
+    required: isRequired,
+    ...((optional || clearable) && { nullable: true }),
+    ...(optional && { default: null }),
+    ...('default' in options && { default: value }),
+    ...schema,
+    ...words,
+  } as ApiPropertyOptions;
+}

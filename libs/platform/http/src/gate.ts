@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { NotFoundError, RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
-import { pathId } from './body.js';
 import type { Authenticator, Caller, GatedRequest } from './caller.js';
 import type { HttpMetrics } from './http-metrics.js';
-import { routeOf } from './path.js';
+import { pathId, routeOf } from './path.js';
 import { addressKey, RateLimit, WINDOW_SECONDS, type Counts, type Usage } from './rate-limit.js';
 import { isRetired, retirementHeaders, versioningJson, VersionSunsetError } from './versioning.js';
 

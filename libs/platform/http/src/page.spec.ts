@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { decodeCursor, encodeCursor, nextLink, pageQuery, Pages, type Range } from './page.js';
+import { readQuery } from './fields.pipe.js';
+import { decodeCursor, encodeCursor, nextLink, PageQuery, Pages, type Range } from './page.js';
 
 const KEY = Buffer.alloc(32, 1);
 const LIST = '/api/v1/accounts/7/cards';
@@ -47,7 +48,8 @@ describe('pages', () => {
     numbers.filter((n) => n > (after?.[0] ?? 0)).slice(0, limit ?? undefined);
   const ask = async (url: string) => {
     const links: string[] = [];
-    const query = pageQuery.parse(
+    const query = readQuery(
+      PageQuery,
       Object.fromEntries(new URL(url, 'https://cards.example').searchParams),
     );
     const pages = new Pages(KEY, 'https://cards.example', url, (link) => links.push(link));

@@ -6,27 +6,34 @@ import {
   type PipeTransform,
 } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import type { Config } from '#kernel/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { deriveKey, open, seal } from '#kernel/sealing.js';
 import { CONFIG } from '#database/database.module.js';
-import { integer, optional, text } from './fields.js';
+import { IntegerField, TextField } from './fields.js';
+import { Dto } from './fields.pipe.js';
 
 const MOST = 250;
 const SEALED_EMPTY_BYTES = 28;
 
 /** What every list that is an array takes beside its filters (contract section 1). */
-export const pageQuery = z.object({
-  limit: optional(integer({ min: 1, max: MOST })).describe(
-    'At most so many elements, and while there are more a Link to the next ones',
-  ),
-  cursor: optional(text({ max: 1024 })).describe(
-    'Goes on behind the elements before, as a Link says; without limit to the end',
-  ),
-});
+@Dto('PageQuery')
+export class PageQuery {
+  @IntegerField({
+    min: 1,
+    max: MOST,
+    optional: true,
+    description: 'At most so many elements, and while there are more a Link to the next ones',
+  })
+  declare readonly limit: number | null;
 
-type PageQuery = z.infer<typeof pageQuery>;
+  @TextField({
+    max: 1024,
+    optional: true,
+    description: 'Goes on behind the elements before, as a Link says; without limit to the end',
+  })
+  declare readonly cursor: string | null;
+}
 
 /**
  * What an element is sorted by, its id last. A cursor holds these values and not the element, so that

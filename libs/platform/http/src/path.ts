@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { NotFoundError } from '#kernel/errors.js';
 
 /**
  * The pattern of the route that will answer (`/api/v1/accounts/:account_id`), else the path asked for.
@@ -51,4 +52,11 @@ export function decodable(target: string): string {
   } catch {
     return target.replace(path, () => path.replaceAll('%', '%25'));
   }
+}
+
+/** A path id: anything that cannot be the id of a record is a record that does not exist. */
+export function pathId(value: string): number {
+  const id = /^\d{1,19}$/.test(value) ? Number(value) : NaN;
+  if (!Number.isSafeInteger(id)) throw new NotFoundError('Record');
+  return id;
 }

@@ -1,42 +1,51 @@
 import { Controller, Get, Inject } from '@nestjs/common';
-import { z } from 'zod';
 import type { Config } from '#kernel/config.js';
 import { CONFIG } from '#database/database.module.js';
 import { Endpoint } from './endpoint.js';
-import { timestamp } from './fields.js';
+import { Dto } from './fields.pipe.js';
 import { API } from './gate.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
+import {
+  IntegerProperty,
+  ObjectProperty,
+  OneOfProperty,
+  TextProperty,
+  TextsProperty,
+  TimestampProperty,
+} from './response-fields.js';
 import { SIGNALLING, VERSION_POLICY, versioningJson } from './versioning.js';
 
 const AUTHENTICATION = 'Send Authorization: Bearer <API_TOKEN> with every request but this one.';
 
-const address = (path: string) =>
-  z.string().meta({ format: 'uri', example: `https://inkpad.example${path}` });
+@Dto('StatusRateLimit')
+class RateLimitJson {
+  @IntegerProperty({ example: 300 }) declare readonly limit: number;
+  @IntegerProperty({ example: WINDOW_SECONDS }) declare readonly window_seconds: number;
+  @OneOfProperty(['api_token']) declare readonly scope: 'api_token';
+}
 
-const status = z
-  .object({
-    status: z.literal('ok'),
-    api_version: z.literal('v1'),
-    authentication: z.string().meta({ example: AUTHENTICATION }),
-    documentation_url: address('/docs'),
-    developer_portal_url: address('/docs'),
-    openapi_url: address('/openapi.json'),
-    rate_limit: z.object({
-      limit: z.int().meta({ example: 300 }),
-      window_seconds: z.int().meta({ example: WINDOW_SECONDS }),
-      scope: z.literal('api_token'),
-    }),
-    versioning: z.object({
-      current: z.literal('v1'),
-      supported: z.array(z.string()).meta({ example: ['v1'] }),
-      deprecated: z.array(z.string()).meta({ example: [] }),
-      policy_url: address(VERSION_POLICY),
-      signalling: z.string().meta({ example: SIGNALLING }),
-      deprecation_date: timestamp.optional(),
-      sunset_date: timestamp.optional(),
-    }),
-  })
-  .meta({ id: 'Status' });
+@Dto('StatusVersioning')
+class StatusVersioningJson {
+  @OneOfProperty(['v1']) declare readonly current: 'v1';
+  @TextsProperty({}, { example: ['v1'] }) declare readonly supported: string[];
+  @TextsProperty({}, { example: [] }) declare readonly deprecated: string[];
+  @AddressProperty(VERSION_POLICY) declare readonly policy_url: string;
+  @TextProperty({ example: SIGNALLING }) declare readonly signalling: string;
+  @TimestampProperty({ optional: true }) declare readonly deprecation_date?: string;
+  @TimestampProperty({ optional: true }) declare readonly sunset_date?: string;
+}
+
+@Dto('Status')
+class StatusJson {
+  @OneOfProperty(['ok']) declare readonly status: 'ok';
+  @OneOfProperty(['v1']) declare readonly api_version: 'v1';
+  @TextProperty({ example: AUTHENTICATION }) declare readonly authentication: string;
+  @AddressProperty('/docs') declare readonly documentation_url: string;
+  @AddressProperty('/docs') declare readonly developer_portal_url: string;
+  @AddressProperty('/openapi.json') declare readonly openapi_url: string;
+  @ObjectProperty(() => RateLimitJson) declare readonly rate_limit: RateLimitJson;
+  @ObjectProperty(() => StatusVersioningJson) declare readonly versioning: StatusVersioningJson;
+}
 
 @Controller(`${API}/status`)
 export class StatusController {
@@ -48,10 +57,10 @@ export class StatusController {
     tag: 'Status',
     summary: 'Is the API up, and which limit and version are in force',
     status: 200,
-    answer: status,
+    answer: StatusJson,
     open: true,
   })
-  show(): z.infer<typeof status> {
+  show(): StatusJson {
     const { publicUrl, rateLimitPerMinute } = this.config;
     return {
       status: 'ok',
@@ -68,4 +77,8 @@ export class StatusController {
       versioning: versioningJson(this.config, new Date()),
     };
   }
+}
+
+function AddressProperty(path: string): PropertyDecorator {
+  return TextProperty({ format: 'uri', example: `https://inkpad.example${path}` });
 }

@@ -1,11 +1,29 @@
 import { STATUS_CODES } from 'node:http';
-import { z } from 'zod';
-import type { PublishedWebhook, EndpointSpec } from '#http/endpoint.js';
+import type { EndpointSpec, PublishedWebhook } from '#http/endpoint.js';
 import { curlSample, typescriptSample } from './code-samples.js';
-import { errorAnswer, problemAnswer, type ErrorCode } from '#http/error.dto.js';
-import type { JsonSchema, JsonSchemas } from './json-schema.js';
+import type { ErrorCode } from '#http/error.dto.js';
+import { published, Schemas, type JsonSchema } from './schemas.js';
 
 type OpenApiObject = Record<string, unknown>;
+
+type Content = Record<string, { schema: JsonSchema }>;
+
+type Parameter = {
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema: JsonSchema;
+  example?: unknown;
+};
+
+/** What of an operation as @nestjs/swagger made it is read here. */
+export type FoundOperation = {
+  operationId?: string;
+  parameters?: Parameter[];
+  requestBody?: { content: Content };
+  responses?: Record<string, { description?: string; content?: Content }>;
+};
 
 type Refusal = {
   name: string;
@@ -182,7 +200,7 @@ export const PARAMETERS = {
 };
 
 /** The refusals that operations share, by name. */
-export function refusalResponses(schemas: JsonSchemas): Record<string, OpenApiObject> {
+export function refusalResponses(): Record<string, OpenApiObject> {
   return Object.fromEntries(
     Object.entries(REFUSALS).map(([status, refusal]) => {
       const { name, code, description, error, errors, resolution, headers = [] } = refusal;
@@ -208,9 +226,9 @@ export function refusalResponses(schemas: JsonSchemas): Record<string, OpenApiOb
           description,
           headers: headerRefs([...EVERYWHERE, ...headers]),
           content: {
-            'application/json': { schema: schemas.of(errorAnswer, 'output'), example },
+            'application/json': { schema: Schemas.ref('Error'), example },
             'application/problem+json': {
-              schema: schemas.of(problemAnswer, 'output'),
+              schema: Schemas.ref('Problem'),
               example: problem,
             },
           },
@@ -220,18 +238,53 @@ export function refusalResponses(schemas: JsonSchemas): Record<string, OpenApiOb
   );
 }
 
-/** @throws Error that names the field for which there is no example */
+/** An operation as @nestjs/swagger describes it, and what it cannot say: samples, headers, refusals. */
 export function operationObject(
   spec: EndpointSpec,
   route: { method: string; path: string },
-  schemas: JsonSchemas,
+  found: FoundOperation,
+  schemas: Schemas,
 ): OpenApiObject {
   const method = route.method.toUpperCase();
   const writes = method !== 'GET';
-  const body = spec.body && bodySchema(spec.body, spec, schemas);
-  const answer = spec.answer && schemas.of(spec.answer, 'output');
-  const isList = !writes && spec.answer instanceof z.ZodArray;
-  const query = queryParameters(spec.query, schemas);
+  const parameters = (found.parameters ?? []).map(parameterObject);
+  const query = parameters.filter((one) => one.in === 'query');
+  const body = bodyOf(found, schemas);
+  const example = body && schemas.example(body, 'input');
+  return {
+    operationId: spec.id,
+    tags: [spec.tag],
+    summary: spec.summary,
+    description: describe(spec, { ...route, method }, query, example),
+    ...(spec.open && { security: [] }),
+    parameters: [
+      ...pathParameters(spec, parameters),
+      ...query,
+      ...(writes ? [parameterRef('IdempotencyKey')] : []),
+      parameterRef('RequestId'),
+    ],
+    ...(body && {
+      requestBody: {
+        required: Array.isArray(schemas.resolve(body)['required']),
+        content: { 'application/json': { schema: body, example } },
+      },
+    }),
+    responses: responsesOf(spec, found, schemas, {
+      writes,
+      isDryRun: query.some(({ name }) => name === 'dry_run'),
+    }),
+  };
+}
+
+function responsesOf(
+  spec: EndpointSpec,
+  found: FoundOperation,
+  schemas: Schemas,
+  { writes, isDryRun }: { writes: boolean; isDryRun: boolean },
+): OpenApiObject {
+  const done = found.responses?.[spec.status];
+  const answer = done?.content?.['application/json']?.schema;
+  const isList = !writes && Array.isArray(spec.answer);
   const statuses = [
     ...(spec.open ? [] : [401]),
     ...(spec.errors ?? []),
@@ -242,77 +295,68 @@ export function operationObject(
     500,
     503,
   ];
-  const requestExample = spec.body && bodyExample(spec.body, spec, schemas);
-  const pathIds = Object.fromEntries((spec.path ?? []).map((name) => [name, 1]));
+  const headers = [
+    ...EVERYWHERE,
+    ...(writes ? ['Idempotent-Replayed'] : []),
+    ...(isDryRun ? ['X-Dry-Run'] : []),
+  ];
+  return Object.fromEntries([
+    [
+      spec.status,
+      {
+        description: done?.description,
+        headers: headerRefs(headers),
+        ...(answer && {
+          content: {
+            'application/json': { schema: answer, example: schemas.example(answer, 'output') },
+          },
+        }),
+      },
+    ],
+    ...statuses.map((status) => [
+      status,
+      { $ref: `#/components/responses/${REFUSALS[status]?.name}` },
+    ]),
+  ]) as OpenApiObject;
+}
+
+/** In the order of the path. */
+function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): Parameter[] {
+  return path.flatMap(
+    (name) => parameters.find((one) => one.in === 'path' && one.name === name) ?? [],
+  );
+}
+
+function describe(
+  spec: EndpointSpec,
+  { method, path }: { method: string; path: string },
+  query: Parameter[],
+  body: unknown,
+): string {
+  const ids = Object.fromEntries((spec.path ?? []).map((name) => [name, 1]));
   const sample = {
     id: spec.id,
     method,
-    url: route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(pathIds[name])),
-    path: pathIds,
+    url: path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(ids[name])),
+    path: ids,
     query: Object.fromEntries(
       query.flatMap(({ name, example }) => (example === undefined ? [] : [[name, example]])),
     ) as Record<string, unknown>,
-    body: requestExample,
+    body,
     open: spec.open === true,
-    answers: answer !== undefined,
+    answers: spec.answer !== undefined,
   };
-  return {
-    operationId: spec.id,
-    tags: [spec.tag],
-    summary: spec.summary,
-    description: [
-      ...(spec.description === undefined ? [] : [spec.description]),
-      SAMPLES_BEGIN,
-      '```sh',
-      curlSample(sample),
-      '```',
-      '',
-      '```typescript',
-      typescriptSample(sample),
-      '```',
-    ].join('\n'),
-    ...(spec.open && { security: [] }),
-    parameters: [
-      ...(spec.path ?? []).map((name) => ({
-        name,
-        in: 'path',
-        required: true,
-        schema: { type: 'integer', format: 'int64' },
-        example: pathIds[name],
-      })),
-      ...query,
-      ...(writes ? [parameterRef('IdempotencyKey')] : []),
-      parameterRef('RequestId'),
-    ],
-    ...(body && {
-      requestBody: {
-        required: Array.isArray(body['required']) || spec.wrapper !== undefined,
-        content: { 'application/json': { schema: body, example: requestExample } },
-      },
-    }),
-    responses: Object.fromEntries([
-      [
-        spec.status,
-        {
-          description: answer ? 'Done' : 'Done, with no body',
-          headers: headerRefs([
-            ...EVERYWHERE,
-            ...(writes ? ['Idempotent-Replayed'] : []),
-            ...(query.some(({ name }) => name === 'dry_run') ? ['X-Dry-Run'] : []),
-          ]),
-          ...(answer && {
-            content: {
-              'application/json': { schema: answer, example: schemas.example(answer, 'output') },
-            },
-          }),
-        },
-      ],
-      ...statuses.map((status) => [
-        status,
-        { $ref: `#/components/responses/${REFUSALS[status]?.name}` },
-      ]),
-    ]) as OpenApiObject,
-  };
+  return [
+    ...(spec.description === undefined ? [] : [spec.description]),
+    SAMPLES_BEGIN,
+    '```sh',
+    curlSample(sample),
+    '```',
+    '',
+    '```typescript',
+    typescriptSample(sample),
+    '```',
+  ].join('\n');
 }
 
 /** Between what an operation does and how it is called. */
@@ -324,12 +368,12 @@ export function withoutSamples(description: string): string {
 }
 
 export function webhookObject(
-  { type, summary, envelope, data }: PublishedWebhook,
-  schemas: JsonSchemas,
+  { type, summary, ...shapes }: PublishedWebhook,
+  schemas: Schemas,
 ): OpenApiObject {
-  const whole = schemas.of(envelope, 'output');
-  const bare = schemas.of(data, 'output');
-  const example = schemas.example(whole, 'output') as { data: unknown };
+  const envelope = Schemas.refTo(shapes.envelope);
+  const data = Schemas.refTo(shapes.data);
+  const example = schemas.example(envelope, 'output') as { data: unknown };
   const wire = (name: string, description: string, value: unknown) => ({
     name,
     in: 'header',
@@ -366,7 +410,7 @@ export function webhookObject(
         required: true,
         content: {
           'application/json': {
-            schema: { anyOf: [whole, bare] },
+            schema: { anyOf: [envelope, data] },
             examples: {
               envelope: { summary: 'payload_format envelope', value: example },
               flat: { summary: 'payload_format flat', value: example.data },
@@ -383,45 +427,24 @@ export function webhookObject(
   };
 }
 
-function bodySchema(body: z.ZodObject, spec: EndpointSpec, schemas: JsonSchemas): JsonSchema {
-  const { wrapper, beside } = spec;
-  const fields = schemas.of(body, 'input');
-  if (wrapper === undefined) return fields;
-  const outer = beside ? schemas.of(beside, 'input') : {};
+function bodyOf({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema | undefined {
+  const ref = requestBody?.content['application/json']?.schema['$ref'];
+  return typeof ref === 'string' ? schemas.body(ref.split('/').at(-1) ?? '') : undefined;
+}
+
+/** A field of a query says the same as one of a body; where it stands belongs to the parameter. */
+function parameterObject(given: Parameter): Parameter {
+  const { name, in: place, required, description, example, schema } = given;
+  const { examples, ...rest } = published(schema);
+  const shown = example ?? (Array.isArray(examples) ? (examples[0] as unknown) : undefined);
   return {
-    type: 'object',
-    required: [wrapper],
-    properties: { [wrapper]: fields, ...(outer['properties'] as object | undefined) },
+    name,
+    in: place,
+    required: required ?? false,
+    ...(description !== undefined && { description }),
+    schema: rest,
+    ...(shown !== undefined && { example: shown }),
   };
-}
-
-function bodyExample(body: z.ZodObject, spec: EndpointSpec, schemas: JsonSchemas): unknown {
-  return schemas.example(bodySchema(body, spec, schemas), 'input');
-}
-
-type Parameter = {
-  name: string;
-  in: 'query';
-  required: false;
-  description?: string;
-  schema: JsonSchema;
-  example?: unknown;
-};
-
-function queryParameters(query: z.ZodObject | undefined, schemas: JsonSchemas): Parameter[] {
-  if (!query) return [];
-  const { properties } = schemas.of(query, 'input');
-  return Object.entries(properties as Record<string, JsonSchema>).map(([name, given]) => {
-    const { description, examples, ...schema } = given;
-    return {
-      name,
-      in: 'query',
-      required: false,
-      ...(typeof description === 'string' && { description }),
-      schema,
-      ...(Array.isArray(examples) && { example: examples[0] as unknown }),
-    };
-  });
 }
 
 function headerRefs(names: string[]): OpenApiObject {

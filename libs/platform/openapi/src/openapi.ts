@@ -3,14 +3,16 @@ import { createRequire } from 'node:module';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
-import { publishedWebhooks, endpoints, TAGS } from '#http/endpoint.js';
-import { JsonSchemas } from './json-schema.js';
+import { endpoints, publishedWebhooks, TAGS } from '#http/endpoint.js';
+import { ErrorBody, ProblemBody } from '#http/error.dto.js';
+import { innerDtos, reachable, Schemas } from './schemas.js';
 import {
   HEADERS,
   operationObject,
   PARAMETERS,
   refusalResponses,
   webhookObject,
+  type FoundOperation,
 } from './openapi-operation.js';
 
 const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request but the status needs
@@ -24,8 +26,6 @@ The examples take the service's address and a token from two variables of the sh
 export type OpenApiDocument = Record<string, unknown> & {
   paths: Record<string, Record<string, Record<string, unknown>>>;
 };
-
-type OperationObject = { operationId?: string };
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -62,24 +62,27 @@ const POLICY =
  * @throws Error that names an operation without a declaration or an example
  */
 export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
-  const found = SwaggerModule.createDocument(app, new DocumentBuilder().build(), {
-    autoTagControllers: false,
-  });
-  const schemas = new JsonSchemas();
-  const responses = refusalResponses(schemas);
+  const found = SwaggerModule.createDocument(
+    app,
+    new DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
+    { autoTagControllers: false, extraModels: [ErrorBody, ProblemBody, ...innerDtos()] },
+  );
+  const schemas = new Schemas(found.components?.schemas ?? {});
   const tags = new Set<string>();
   const paths = mapValues(found.paths, (operations, path) =>
-    mapValues(operations as Record<string, OperationObject>, ({ operationId = '' }, method) => {
-      const spec = endpoints.get(operationId);
+    mapValues(operations as Record<string, FoundOperation>, (operation, method) => {
+      const spec = endpoints.get(operation.operationId ?? '');
       if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
       tags.add(spec.tag);
-      return within(`${method} ${path}`, () => operationObject(spec, { method, path }, schemas));
+      return within(`${method} ${path}`, () =>
+        operationObject(spec, { method, path }, operation, schemas),
+      );
     }),
   );
   const webhooks = mapValues(Object.fromEntries(publishedWebhooks), (spec, type) =>
     within(type, () => webhookObject(spec, schemas)),
   );
-  const inOrder = Object.entries(schemas.components).sort(([a], [b]) => (a < b ? -1 : 1));
+  const responses = refusalResponses();
   return {
     openapi: '3.1.0',
     info: {
@@ -99,7 +102,7 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'An API token of a user' },
       },
-      schemas: Object.fromEntries(inOrder),
+      schemas: reachable(schemas.components, paths, webhooks, responses),
       responses,
       headers: HEADERS,
       parameters: PARAMETERS,

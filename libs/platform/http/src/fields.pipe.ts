@@ -1,0 +1,174 @@
+import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
+import { ApiSchema } from '@nestjs/swagger';
+import { getMetadataStorage } from 'class-validator';
+import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import type { FieldContext } from './fields.js';
+import type { Checked } from './readers.js';
+
+/** What the fields of a DTO must be together. */
+type Rule = {
+  /** Asked only when none of these is at fault. */
+  of: readonly string[];
+  /** The one that the fault is told of. */
+  field: string;
+  holds: (input: never) => boolean;
+  message: string;
+};
+
+type DtoOptions = {
+  /** Write bodies are wrapped in an object of this name (contract section 1). */
+  wrapper?: string;
+  /** One field of this class is enough to accept the body without its wrapper; true: of this one. */
+  bare?: Type | true;
+  /** The class with the fields that stand inside the wrapper; the others stand beside it. */
+  inside?: Type;
+  /** A whole body; where there is none it is put together from the examples of the fields. */
+  example?: object;
+};
+
+const rules = new WeakMap<object, Rule[]>();
+const dtos = new WeakMap<object, DtoOptions>();
+const compiled = new WeakMap<object, CompiledFields>();
+
+/** What was declared so far, by the name of its schema: for the OpenAPI document. */
+export const dtosByName = new Map<string, DtoOptions & { dto: object }>();
+
+/** A class of fields, of a request or a response. @param name of its schema in the OpenAPI document */
+export function Dto(name: string, options: DtoOptions = {}): ClassDecorator {
+  return (dto) => {
+    if (dtosByName.has(name)) throw new Error(`two DTO classes are called ${name}`);
+    dtosByName.set(name, { ...options, dto });
+    dtos.set(dto, options);
+    ApiSchema({ name })(dto);
+  };
+}
+
+/** A rule over several fields. They are checked in the order in which they stand over the class. */
+export function FieldsRule<T>(
+  of: readonly (keyof T & string)[],
+  field: keyof T & string,
+  holds: (input: T) => boolean,
+  message: string,
+): ClassDecorator {
+  return (dto) => {
+    // The lowest decorator of a class is applied first.
+    rules.set(dto, [{ of, field, holds, message }, ...(rules.get(dto) ?? [])]);
+  };
+}
+
+/** Checks every body and query that a controller takes as a DTO class. */
+@Injectable()
+export class FieldsPipe implements PipeTransform {
+  transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
+    if (metatype === undefined || metatype === Object) return value;
+    if (type === 'body') return readBody(metatype, value);
+    if (type === 'query') return readQuery(metatype, value);
+    return value;
+  }
+}
+
+/** @throws InvalidFieldsError with every fault of every field, keyed by field */
+export function readBody<T extends object>(dto: Type<T>, body: unknown): T {
+  const given = body === undefined ? {} : body;
+  if (!isObject(given)) throw new InvalidFieldsError({ base: ['The body must be a JSON object'] });
+  return readFields(dto, unwrapped(given, dto));
+}
+
+/** Query parameters: checked like fields, an array (`?a=1&a=2`) counts as its last value. */
+export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
+  const single = Object.entries(isObject(query) ? query : {}).map(([key, value]) => [
+    key,
+    Array.isArray(value) ? value.at(-1) : value,
+  ]);
+  return readFields(dto, Object.fromEntries(single) as Record<string, unknown>);
+}
+
+/** For an element of a list: the name of each faulty field stands in front of its messages. */
+export function readElement<T extends object>(dto: Type<T>, element: unknown): Checked<T> {
+  if (!isObject(element)) return { faults: ['must be an object'] };
+  const { value, errors } = fieldsOf(dto).read(element);
+  if (!errors) return { value: value as T };
+  const faults = Object.entries(errors).flatMap(([name, messages]) =>
+    messages.map((message) => `${name} ${message}`),
+  );
+  return { faults };
+}
+
+/** @throws InvalidFieldsError with every fault of every field, keyed by field */
+export function readFields<T extends object>(dto: Type<T>, given: Record<string, unknown>): T {
+  const { value, errors } = fieldsOf(dto).read(given);
+  if (errors) throw new InvalidFieldsError(errors);
+  return value as T;
+}
+
+function fieldsOf(dto: Type): CompiledFields {
+  let fields = compiled.get(dto);
+  if (!fields) compiled.set(dto, (fields = new CompiledFields(dto)));
+  return fields;
+}
+
+/**
+ * What class-validator knows of a class, looked up once: its own `validate` searches all registered classes
+ * at each call, which costs more than all the checks of a stamp.
+ */
+class CompiledFields {
+  private readonly fields: { name: string; read: FieldContext['read'] }[];
+  private readonly rules: Rule[];
+
+  constructor(dto: Type) {
+    this.fields = getMetadataStorage()
+      .getTargetValidationMetadatas(dto, '', false, false)
+      .map(({ propertyName, context }) => {
+        if (!isFieldContext(context)) {
+          throw new Error(`${dto.name}.${propertyName} has a decorator that is none of fields.ts`);
+        }
+        return { name: propertyName, read: context.read };
+      });
+    this.rules = rules.get(dto) ?? [];
+  }
+
+  get names(): string[] {
+    return this.fields.map(({ name }) => name);
+  }
+
+  /** `value` is complete only where there are no errors. */
+  read(given: Record<string, unknown>): { value: object; errors?: FieldErrors } {
+    const value: Record<string, unknown> = {};
+    let errors: FieldErrors | undefined;
+    for (const { name, read } of this.fields) {
+      const checked = read(Object.hasOwn(given, name) ? given[name] : undefined);
+      if (checked === undefined) continue;
+      if ('faults' in checked) (errors ??= {})[name] = checked.faults;
+      else value[name] = checked.value;
+    }
+    for (const { of, field, holds, message } of this.rules) {
+      const known = errors;
+      if (known && of.some((name) => Object.hasOwn(known, name))) continue;
+      if (!holds(value as never)) ((errors ??= {})[field] ??= []).push(message);
+    }
+    return errors ? { value, errors } : { value };
+  }
+}
+
+function isFieldContext(context: unknown): context is FieldContext {
+  return typeof context === 'object' && context !== null && 'read' in context;
+}
+
+function unwrapped(given: Record<string, unknown>, dto: Type): Record<string, unknown> {
+  const { wrapper, bare, inside } = dtos.get(dto) ?? {};
+  if (wrapper === undefined) return given;
+  if (Object.hasOwn(given, wrapper)) {
+    const inner = given[wrapper];
+    if (isObject(inner)) return { ...given, ...inner };
+    throw new InvalidFieldsError({ [wrapper]: ['must be an object'] });
+  }
+  const named = bare === true ? (inside ?? dto) : bare;
+  if (named && fieldsOf(named).names.some((name) => Object.hasOwn(given, name))) return given;
+  throw new InvalidFieldsError({
+    [wrapper]: ['is required: wrap the fields in an object of this name'],
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

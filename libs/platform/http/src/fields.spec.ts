@@ -1,0 +1,238 @@
+import { describe, expect, it } from '@jest/globals';
+import { validateSync } from 'class-validator';
+import { InvalidFieldsError } from '#kernel/errors.js';
+import {
+  BooleanField,
+  ColorField,
+  IntegerField,
+  MetadataField,
+  NumberField,
+  OneOfField,
+  PastDateField,
+  TextField,
+  TimeField,
+} from './fields.js';
+import { Dto, FieldsPipe, FieldsRule, readBody, readElement, readQuery } from './fields.pipe.js';
+
+class Kinds {
+  @TextField({ max: 5, optional: true }) declare readonly text: string | null;
+  @IntegerField({ min: 1, max: 9, optional: true }) declare readonly integer: number | null;
+  @NumberField({ min: 0, max: 1, optional: true }) declare readonly number: number | null;
+  @BooleanField({ optional: true }) declare readonly boolean: boolean | null;
+  @OneOfField(['a', 'b'], { optional: true }) declare readonly choice: string | null;
+  @ColorField({ optional: true }) declare readonly color: string | null;
+  @TimeField({ optional: true }) declare readonly time: Date | null;
+  @PastDateField(() => '2026-03-01', { optional: true }) declare readonly day: string | null;
+  @MetadataField({ optional: true }) declare readonly metadata: object | null;
+}
+
+const faultsOf = (read: () => unknown): unknown => {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof InvalidFieldsError) return error.errors;
+    throw error;
+  }
+};
+
+describe('a field', () => {
+  it.each([
+    ['text', ' ab ', 'ab'],
+    ['text', '☕☕☕☕☕', '☕☕☕☕☕'],
+    ['integer', '+7', 7],
+    ['integer', 7, 7],
+    ['number', ' 0.5 ', 0.5],
+    ['boolean', 0, false],
+    ['boolean', 'true', true],
+    ['choice', 'b', 'b'],
+    ['color', ' #abc ', '#AABBCC'],
+    ['time', '2026-03-01 12:00', new Date('2026-03-01T12:00:00Z')],
+    ['time', '2026-03-01T12:00:00+0200', new Date('2026-03-01T10:00:00Z')],
+    ['day', '2026-03-01', '2026-03-01'],
+    ['metadata', { a: { b: [1] } }, { a: { b: [1] } }],
+  ])('%s takes %j', (name, given, value) => {
+    expect(readBody(Kinds, { [name]: given })).toMatchObject({ [name]: value });
+  });
+
+  it.each([
+    ['text', 3, 'must be a string'],
+    ['text', 'abcdef', 'must have at most 5 characters'],
+    ['text', 'a\0', 'must not contain a NUL character'],
+    ['text', '\ud800', 'must be valid Unicode text'],
+    ['integer', 1.5, 'must be an integer'],
+    ['integer', 'seven', 'must be an integer'],
+    ['integer', 0, 'must be at least 1'],
+    ['integer', '10', 'must be at most 9'],
+    ['number', true, 'must be a number'],
+    ['number', 1.1, 'must be between 0 and 1'],
+    ['boolean', 'yes', 'must be true or false'],
+    ['choice', 'c', 'must be one of a, b'],
+    ['color', 'red', 'must be a colour such as #6B4226'],
+    ['time', '2026-02-30', 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z'],
+    ['time', '0001-01-01T00:00:00+01:00', 'must be in the years 1 to 9999'],
+    ['day', '2026-02-30', 'must be a real date such as 1990-05-31'],
+    ['day', '2026-03-02', 'must not be in the future'],
+    ['metadata', [], 'must be an object'],
+    ['metadata', { a: '\0' }, 'must not contain a NUL character'],
+    ['metadata', { a: Infinity }, 'must not hold so large a number'],
+  ])('%s refuses %j: %s', (name, given, message) => {
+    expect(faultsOf(() => readBody(Kinds, { [name]: given }))).toEqual({ [name]: [message] });
+  });
+
+  it('is checked by class-validator alike', () => {
+    const faults = validateSync(Object.assign(new Kinds(), { integer: 10, text: 'ab' }));
+    expect(faults.map(({ property, constraints }) => [property, constraints])).toEqual([
+      ['integer', { field: 'must be at most 9' }],
+    ]);
+  });
+});
+
+class Presences {
+  @TextField() declare readonly required: string;
+  @TextField({ optional: true }) declare readonly optional: string | null;
+  @IntegerField({ default: 10 }) declare readonly defaulted: number;
+  @TextField({ clearable: true }) declare readonly clearable?: string | null;
+  @TextField({ omittable: true }) declare readonly omittable?: string;
+}
+
+describe('presence', () => {
+  it.each([
+    ['missing', {}, { required: 'x', optional: null, defaulted: 10 }],
+    [
+      'null',
+      { optional: null, defaulted: null, clearable: null },
+      { required: 'x', optional: null, defaulted: 10, clearable: null },
+    ],
+    [
+      'blank',
+      { optional: ' ', clearable: '' },
+      { required: 'x', optional: null, defaulted: 10, clearable: null },
+    ],
+    [
+      'given',
+      { optional: 'o', defaulted: '3', clearable: 'c', omittable: 'm' },
+      { required: 'x', optional: 'o', defaulted: 3, clearable: 'c', omittable: 'm' },
+    ],
+  ])('%s', (_, given, value) => {
+    expect(readBody(Presences, { required: 'x', ...given })).toEqual(value);
+  });
+
+  it.each([
+    ['required', { required: undefined }, 'is required'],
+    ['required', { required: null }, 'is required'],
+    ['required', { required: ' ' }, 'must not be blank'],
+    ['defaulted', { defaulted: '' }, 'is required'],
+    ['omittable', { omittable: null }, 'is required'],
+    ['omittable', { omittable: ' ' }, 'must not be blank'],
+  ])('%s refuses %j', (name, given, message) => {
+    expect(faultsOf(() => readBody(Presences, { required: 'x', ...given }))).toEqual({
+      [name]: [message],
+    });
+  });
+
+  it('tells every fault of every field', () => {
+    expect(faultsOf(() => readBody(Presences, { defaulted: 'x', clearable: 3 }))).toEqual({
+      required: ['is required'],
+      defaulted: ['must be an integer'],
+      clearable: ['must be a string'],
+    });
+  });
+
+  it('keeps unknown keys out, and those that others inherit', () => {
+    const given: object = JSON.parse(
+      '{"required": "x", "__proto__": {"optional": "o"}, "more": 1}',
+    );
+    expect(readBody(Presences, given)).toEqual({ required: 'x', optional: null, defaulted: 10 });
+    const inherited = Object.create({ required: 'x' }) as object;
+    expect(faultsOf(() => readBody(Presences, inherited))).toEqual({ required: ['is required'] });
+  });
+});
+
+@FieldsRule<Range>(['from', 'to'], 'to', ({ from, to }) => from <= to, 'must not be before from')
+@FieldsRule<Range>(['to'], 'to', ({ to }) => to % 2 === 0, 'must be even')
+class Range {
+  @IntegerField() declare readonly from: number;
+  @IntegerField() declare readonly to: number;
+}
+
+describe('a rule over several fields', () => {
+  it('holds or not, and of several that do not the first is told', () => {
+    expect(readBody(Range, { from: 1, to: 2 })).toEqual({ from: 1, to: 2 });
+    expect(faultsOf(() => readBody(Range, { from: 4, to: 3 }))).toEqual({
+      to: ['must not be before from'],
+    });
+  });
+
+  it('is asked only when its fields are sound', () => {
+    expect(faultsOf(() => readBody(Range, { from: 'x', to: 3 }))).toEqual({
+      from: ['must be an integer'],
+      to: ['must be even'],
+    });
+  });
+});
+
+@Dto('SpecThing', { wrapper: 'thing', bare: true })
+class Thing {
+  @TextField() declare readonly name: string;
+}
+
+@Dto('SpecThingCreation', { wrapper: 'thing', bare: true, inside: Thing })
+class ThingCreation extends Thing {
+  @IntegerField({ optional: true }) declare readonly beside: number | null;
+}
+
+describe('a body', () => {
+  it('is taken with its wrapper, and bare where one of its fields is there', () => {
+    expect(readBody(Thing, { thing: { name: 'a' } })).toEqual({ name: 'a' });
+    expect(readBody(Thing, { name: 'a' })).toEqual({ name: 'a' });
+    expect(readBody(ThingCreation, { thing: { name: 'a' }, beside: 1 })).toEqual({
+      name: 'a',
+      beside: 1,
+    });
+  });
+
+  it.each([
+    ['no object', [], { base: ['The body must be a JSON object'] }],
+    ['a wrapper that is none', { thing: 3 }, { thing: ['must be an object'] }],
+    ['no wrapper', {}, { thing: ['is required: wrap the fields in an object of this name'] }],
+    ['nothing in it', { thing: {} }, { name: ['is required'] }],
+  ])('with %s is refused', (_, body, errors) => {
+    expect(faultsOf(() => readBody(Thing, body))).toEqual(errors);
+  });
+
+  it('is bare by a field that stands inside the wrapper, not by one beside it', () => {
+    expect(faultsOf(() => readBody(ThingCreation, { beside: 1 }))).toEqual({
+      thing: ['is required: wrap the fields in an object of this name'],
+    });
+  });
+});
+
+it('a query parameter that comes several times counts as its last value', () => {
+  expect(readQuery(Range, { from: ['5', '1'], to: '2' })).toEqual({ from: 1, to: 2 });
+});
+
+it('an element of a list names its faulty fields', () => {
+  expect(readElement(Range, { from: 1, to: 2 })).toEqual({ value: { from: 1, to: 2 } });
+  expect(readElement(Range, 'x')).toEqual({ faults: ['must be an object'] });
+  expect(readElement(Range, { to: 'x' })).toEqual({
+    faults: ['from is required', 'to must be an integer'],
+  });
+});
+
+describe('the pipe', () => {
+  const pipe = new FieldsPipe();
+
+  it('reads bodies and queries of DTO classes and leaves the rest alone', () => {
+    expect(pipe.transform({ from: '1', to: '2' }, { type: 'body', metatype: Range })).toEqual({
+      from: 1,
+      to: 2,
+    });
+    expect(pipe.transform({ from: '1', to: '2' }, { type: 'query', metatype: Range })).toEqual({
+      from: 1,
+      to: 2,
+    });
+    const path = { id: '1' };
+    expect(pipe.transform(path, { type: 'param', metatype: Object })).toBe(path);
+    expect(pipe.transform('7', { type: 'param', metatype: String })).toBe('7');
+  });
+});

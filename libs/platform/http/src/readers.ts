@@ -1,0 +1,180 @@
+import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
+
+/**
+ * What clients really send and what it becomes: integer strings, 0 and 1 for booleans, untrimmed text
+ * (contract section 1). Each reader words its own errors.
+ */
+
+/** What a value comes to, or every fault of it. */
+export type Checked<T> = { value: T } | { faults: string[] };
+
+export type Read<T> = (value: unknown) => Checked<T>;
+
+const REQUIRED = { faults: ['is required'] };
+
+function fault(message: string): { faults: string[] } {
+  return { faults: [message] };
+}
+
+/** Trimmed, not blank. @param max in code points */
+export function readText(max: number): Read<string> {
+  return (value) => {
+    if (value === undefined || value === null) return REQUIRED;
+    if (typeof value !== 'string') return fault('must be a string');
+    const trimmed = value.trim();
+    if (trimmed === '') return fault('must not be blank');
+    const unfit = textFault(value);
+    if (unfit) return fault(unfit);
+    // Counting code points is slow; a text has at most as many as it has units.
+    if (trimmed.length > max && [...trimmed].length > max) {
+      return fault(`must have at most ${max} characters`);
+    }
+    return { value: trimmed };
+  };
+}
+
+/** A text with a rule of its own. @param read undefined: it breaks the rule */
+export function readTextAs<T>(
+  max: number,
+  read: (text: string) => T | undefined,
+  message: string,
+): Read<T> {
+  const readAny = readText(max);
+  return (given) => {
+    const text = readAny(given);
+    if ('faults' in text) return text;
+    const value = read(text.value);
+    return value === undefined ? fault(message) : { value };
+  };
+}
+
+export function readMatching(pattern: RegExp, max: number): Read<string> {
+  const words = `must match ${pattern.source.replace(/^\^|\$$/g, '')}`;
+  return readTextAs(max, (text) => (pattern.test(text) ? text : undefined), words);
+}
+
+/** What no text may hold, because neither JSON columns nor other systems can keep it. */
+export function textFault(value: string): string | undefined {
+  if (value.includes('\0')) return 'must not contain a NUL character';
+  return value.isWellFormed() ? undefined : 'must be valid Unicode text';
+}
+
+export function readInteger(
+  min = Number.MIN_SAFE_INTEGER,
+  max = Number.MAX_SAFE_INTEGER,
+): Read<number> {
+  return (given) => {
+    if (given === undefined || given === null || given === '') return REQUIRED;
+    const value = integerOf(given);
+    if (value === undefined) return fault('must be an integer');
+    if (value < min) return fault(`must be at least ${min}`);
+    if (value > max) return fault(`must be at most ${max}`);
+    return { value };
+  };
+}
+
+function integerOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : undefined;
+  if (typeof value !== 'string' || !/^\s*[+-]?\d{1,20}\s*$/.test(value)) return undefined;
+  return Number(value);
+}
+
+export function readNumber(min: number, max: number): Read<number> {
+  return (given) => {
+    if (given === undefined || given === null || given === '') return REQUIRED;
+    const isNumeric = typeof given === 'string' && /^\s*[+-]?\d{1,20}(\.\d{1,20})?\s*$/.test(given);
+    const value = isNumeric ? Number(given) : given;
+    if (typeof value !== 'number' || !Number.isFinite(value)) return fault('must be a number');
+    return value < min || value > max ? fault(`must be between ${min} and ${max}`) : { value };
+  };
+}
+
+export function readBoolean(value: unknown): Checked<boolean> {
+  if (value === undefined || value === null) return REQUIRED;
+  if (value === true || value === 1 || value === '1' || value === 'true') return { value: true };
+  if (value === false || value === 0 || value === '0' || value === 'false') return { value: false };
+  return fault('must be true or false');
+}
+
+export function readOneOf<const T extends string>(values: readonly T[]): Read<T> {
+  return (given) => {
+    if (given === undefined || given === null || given === '') return REQUIRED;
+    const value = values.find((one) => one === given);
+    return value === undefined ? fault(`must be one of ${values.join(', ')}`) : { value };
+  };
+}
+
+export function readColor(given: unknown): Checked<string> {
+  if (given === undefined || given === null) return REQUIRED;
+  if (typeof given !== 'string') return fault('must be a string');
+  const digits = /^\s*#([0-9a-f]{3}|[0-9a-f]{6})\s*$/i.exec(given)?.[1];
+  if (digits === undefined) return fault('must be a colour such as #6B4226');
+  const long = digits.length === 3 ? digits.replaceAll(/./g, '$&$&') : digits;
+  return { value: `#${long.toUpperCase()}` };
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+export function readTime(given: unknown): Checked<Date> {
+  if (given === undefined || given === null) return REQUIRED;
+  const unfit = fault('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
+  if (typeof given !== 'string' || !ISO_TIME.test(given.trim())) return unfit;
+  const text = given.trim().replace(' ', 'T');
+  const zoned = /T.*(Z|[+-]\d{2}:?\d{2})$/i.test(text) || !text.includes('T');
+  const value = new Date(zoned ? text : `${text}Z`);
+  if (Number.isNaN(value.getTime()) || !isRealDay(text)) return unfit;
+  // An offset may move it out of the years that are written with four digits.
+  const year = value.getUTCFullYear();
+  return year < 1 || year > 9999 ? fault('must be in the years 1 to 9999') : { value };
+}
+
+/** The same as ISO 8601 text in UTC. */
+export function readTimeText(given: unknown): Checked<string> {
+  const time = readTime(given);
+  return 'faults' in time ? time : { value: time.value.toISOString() };
+}
+
+export function readPastDate(today: () => string): Read<string> {
+  return (given) => {
+    if (given === undefined || given === null) return REQUIRED;
+    if (typeof given !== 'string') return fault('must be a string');
+    const value = given.trim();
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(value) || !isRealDay(value)) {
+      return fault('must be a real date such as 1990-05-31');
+    }
+    return value > today() ? fault('must not be in the future') : { value };
+  };
+}
+
+/** JavaScript rolls 31 February over into March; we do not. */
+function isRealDay(iso: string): boolean {
+  const day = iso.slice(0, 10);
+  const parsed = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
+}
+
+const METADATA_DEPTH = 16;
+
+/** A null removes its key, so that it does not count; what a merge comes to is judged where it is merged. */
+export function readMetadata(given: unknown): Checked<Metadata> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    return fault('must be an object');
+  }
+  const unfit =
+    jsonFault(given, METADATA_DEPTH) ?? metadataFault(mergeMetadata({}, given as Metadata));
+  return unfit ? fault(unfit) : { value: { ...given } };
+}
+
+function jsonFault(value: unknown, depth: number): string | undefined {
+  if (typeof value === 'string') return textFault(value);
+  // 1e400 comes out of a parser as Infinity, and would go back into JSON as null.
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return 'must not hold so large a number';
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth === 0) return `must not be nested deeper than ${METADATA_DEPTH} levels`;
+  for (const [key, inner] of Object.entries(value)) {
+    const unfit = textFault(key) ?? jsonFault(inner, depth - 1);
+    if (unfit) return unfit;
+  }
+  return undefined;
+}

@@ -1,0 +1,162 @@
+import type { Type } from '@nestjs/common';
+import { dtosByName } from '#http/fields.pipe.js';
+
+export type JsonSchema = Record<string, unknown>;
+
+const REF = '#/components/schemas/';
+
+/** The schemas of all DTO classes as @nestjs/swagger made them, in the words of OpenAPI 3.1. */
+export class Schemas {
+  readonly components: Record<string, JsonSchema>;
+
+  constructor(made: Record<string, unknown>) {
+    const inOrder = Object.entries(made).sort(([a], [b]) => (a < b ? -1 : 1));
+    this.components = Object.fromEntries(
+      inOrder.map(([name, schema]) => [name, published(schema as JsonSchema)]),
+    );
+  }
+
+  static ref(name: string): JsonSchema {
+    return { $ref: `${REF}${name}` };
+  }
+
+  /** @throws Error when the class has no @Dto */
+  static refTo(dto: Type): JsonSchema {
+    return Schemas.ref(nameOf(dto));
+  }
+
+  /**
+   * What a body is on the wire: fields in their wrapper, others beside it.
+   * @param name of the DTO's schema
+   */
+  body(name: string): JsonSchema {
+    const { wrapper, inside } = dtosByName.get(name) ?? {};
+    if (wrapper === undefined) return Schemas.ref(name);
+    const inner = inside ? nameOf(inside) : name;
+    const own = propertiesOf(this.components[inner]);
+    const beside = Object.entries(propertiesOf(this.components[name])).filter(
+      ([field]) => !(field in own),
+    );
+    return {
+      type: 'object',
+      required: [wrapper],
+      properties: { [wrapper]: Schemas.ref(inner), ...Object.fromEntries(beside) },
+    };
+  }
+
+  resolve(schema: JsonSchema): JsonSchema {
+    const name = nameIn(schema);
+    return (name === undefined ? undefined : this.components[name]) ?? schema;
+  }
+
+  /**
+   * A value that the schema accepts, put together from the examples of its fields. Answers show every
+   * field, requests what is required and what has an example of its own.
+   * @throws Error that names the field that has none
+   */
+  example(given: JsonSchema, io: 'input' | 'output', path = ''): unknown {
+    const name = nameIn(given);
+    const whole = name === undefined ? undefined : dtosByName.get(name)?.example;
+    if (whole !== undefined) return whole;
+    const schema = this.resolve(given);
+    const { examples, enum: values, properties, items, anyOf, type } = schema;
+    if (Array.isArray(examples)) return examples[0];
+    if (Array.isArray(values)) return values[0];
+    if (Array.isArray(anyOf)) return this.example(anyOf[0] as JsonSchema, io, path);
+    if (typeof properties === 'object' && properties !== null) {
+      const required = Array.isArray(schema['required']) ? schema['required'] : [];
+      const shown = Object.entries(properties as Record<string, JsonSchema>).filter(
+        ([field, one]) =>
+          io === 'output' || required.includes(field) || 'examples' in this.resolve(one),
+      );
+      if (shown.length === 0) throw new Error(`no example for ${path || 'an empty object'}`);
+      return Object.fromEntries(
+        shown.map(([field, one]) => [field, this.example(one, io, `${path}.${field}`)]),
+      );
+    }
+    if (Array.isArray(type) && type.includes('null')) return null;
+    if (schema['format'] === 'date-time') return '2026-03-01T12:00:00.000Z';
+    switch (type) {
+      case 'array':
+        return [this.example(items as JsonSchema, io, `${path}[]`)];
+      case 'object':
+        return {};
+      case 'boolean':
+        return true;
+      case 'integer':
+      case 'number':
+        return schema['minimum'] ?? 1;
+      default:
+        throw new Error(`no example for ${path || 'a schema'}: give its field an example`);
+    }
+  }
+}
+
+function nameOf(dto: Type): string {
+  for (const [name, { dto: known }] of dtosByName) if (known === dto) return name;
+  throw new Error(`${dto.name} has no @Dto`);
+}
+
+function propertiesOf(schema: JsonSchema | undefined): Record<string, JsonSchema> {
+  return (schema?.['properties'] ?? {}) as Record<string, JsonSchema>;
+}
+
+/** The component that a schema refers to. */
+function nameIn({ $ref }: JsonSchema): string | undefined {
+  return typeof $ref === 'string' ? $ref.slice(REF.length) : undefined;
+}
+
+/**
+ * Examples as a list, null among the values of a nullable choice, no empty lists of what is required, and
+ * references beside what is said of this use of them, as OpenAPI 3.1 has it.
+ */
+export function published(value: unknown): JsonSchema {
+  return publishedIn(value) as JsonSchema;
+}
+
+const VALUES = new Set(['examples', 'default', 'enum', 'const']);
+
+function publishedIn(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(publishedIn);
+  if (typeof value !== 'object' || value === null) return value;
+  const { example, required, properties, allOf, ...rest } = value as JsonSchema;
+  const made: JsonSchema = Array.isArray(allOf) ? { ...(allOf[0] as JsonSchema) } : {};
+  for (const [key, one] of Object.entries(rest))
+    made[key] = VALUES.has(key) ? one : publishedIn(one);
+  if (properties !== undefined) {
+    made['properties'] = Object.fromEntries(
+      Object.entries(properties as object).map(([name, one]) => [name, publishedIn(one)]),
+    );
+  }
+  if (Array.isArray(required) && required.length > 0) made['required'] = required;
+  const { type, enum: values } = made;
+  if (Array.isArray(type) && type.includes('null') && Array.isArray(values)) {
+    made['enum'] = values.includes(null) ? values : [...values, null];
+  }
+  if (example !== undefined) made['examples'] = [example];
+  return made;
+}
+
+/** Classes that no controller names, because they stand inside the wrapper of another. */
+export function innerDtos(): Type[] {
+  return [...dtosByName.values()].flatMap(({ inside }) => inside ?? []);
+}
+
+/** What is referred to from somewhere, directly or through others. */
+export function reachable(
+  components: Record<string, JsonSchema>,
+  ...from: unknown[]
+): Record<string, JsonSchema> {
+  const found = new Set<string>();
+  const visit = (value: unknown) => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(
+      /"#\/components\/schemas\/([^"]+)"/g,
+    )) {
+      if (found.has(name)) continue;
+      found.add(name);
+      visit(components[name] ?? null);
+    }
+  };
+  visit(from);
+  return Object.fromEntries(Object.entries(components).filter(([name]) => found.has(name)));
+}

@@ -1,0 +1,93 @@
+// Compares two OpenAPI documents by meaning: npm run openapi:differences -- [git revision or file]
+// Wording, examples and order do not count, nor where a schema stands; the exit code is 1 on any difference.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+
+const WORDS = new Set(['summary', 'description', 'example', 'examples', 'title', 'propertyNames']);
+
+const [against = 'HEAD'] = process.argv.slice(2);
+const text = existsSync(against)
+  ? readFileSync(against, 'utf8')
+  : execFileSync('git', ['show', `${against}:openapi.json`], { maxBuffer: 64 * 1024 * 1024 });
+const before = JSON.parse(text);
+const after = JSON.parse(readFileSync('openapi.json', 'utf8'));
+
+const found = [
+  'paths',
+  'webhooks',
+  'components/responses',
+  'components/headers',
+  'security',
+].flatMap((part) => {
+  const of = (document) =>
+    meaning(
+      part.split('/').reduce((at, key) => at?.[key], document),
+      document,
+    );
+  return differences(of(before), of(after), part);
+});
+for (const difference of found) console.log(difference);
+console.log(found.length === 0 ? 'no difference in meaning' : `${found.length} differences`);
+process.exitCode = found.length === 0 ? 0 : 1;
+
+/** References resolved, several spellings of one thing made one. */
+function meaning(value, document, isMap = false) {
+  if (Array.isArray(value)) return value.map((one) => meaning(one, document));
+  if (typeof value !== 'object' || value === null) return value;
+  if (value.$ref !== undefined && !isMap) {
+    const { $ref, ...beside } = value;
+    const target = $ref
+      .split('/')
+      .slice(1)
+      .reduce((at, key) => at[key], document);
+    return meaning({ ...target, ...beside }, document);
+  }
+  const made = {};
+  for (const [key, one] of Object.entries(value)) {
+    if (!isMap && WORDS.has(key)) continue;
+    made[key] = meaning(one, document, !isMap && (key === 'properties' || key === 'headers'));
+  }
+  return isMap ? made : normal(made);
+}
+
+function normal(schema) {
+  const { const: only, oneOf, ...made } = schema;
+  if (only !== undefined) made.enum = [only];
+  if (oneOf?.every((one) => Object.keys(one).join() === 'type'))
+    made.type = oneOf.map(({ type }) => type);
+  else if (oneOf !== undefined) made.oneOf = oneOf;
+  if (made.type !== undefined && isOpen(made.additionalProperties))
+    delete made.additionalProperties;
+  if (Array.isArray(made.required)) made.required = made.required.toSorted();
+  if (Array.isArray(made.type)) made.type = made.type.toSorted();
+  return made;
+}
+
+function isOpen(additional) {
+  return (
+    additional === true || (typeof additional === 'object' && Object.keys(additional).length === 0)
+  );
+}
+
+function differences(a, b, path) {
+  if (isObject(a) && isObject(b)) {
+    return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => {
+      if (!(key in a)) return [`${path}/${key}: new: ${short(b[key])}`];
+      if (!(key in b)) return [`${path}/${key}: gone: ${short(a[key])}`];
+      return differences(a[key], b[key], `${path}/${key}`);
+    });
+  }
+  if (Array.isArray(a) && Array.isArray(b) && a.length === b.length) {
+    return a.flatMap((one, i) => differences(one, b[i], `${path}/${i}`));
+  }
+  return Object.is(a, b) ? [] : [`${path}: ${short(a)} is now ${short(b)}`];
+}
+
+function isObject(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function short(value) {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+}
