@@ -468,17 +468,52 @@ describe('a stamping', () => {
     for (let i = 0; i < 3; i++) expect((await redeem()).status).toBe(200);
     await stampThat(3);
     await stampThat(3);
-    const unlocked = (await sentSoFar(own, path, receiver))
-      .filter(({ type }) => type === 'reward.unlocked')
-      .map(({ data }) => [
-        (data['reward'] as { stamps_required: number }).stamps_required,
-        data['stamps_count'],
-      ]);
-    expect(unlocked).toEqual([
+    expect(await unlockedSoFar(own, path, receiver)).toEqual([
       [2, 6],
       [5, 6],
       [2, 3],
       [5, 6],
     ]);
   });
+
+  it('STAMP-42 sends nothing again when a redemption leaves enough for a lowered threshold', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, rewards } = await enrol(own, { rewards: [2, 5] });
+    await own.post(`${path}/stamp`, { stamps: 5 });
+    const lowered = { reward: { stamps_required: 3 } };
+    expect((await own.patch(`${own.store}/rewards/${rewards[1]?.id}`, lowered)).status).toBe(200);
+    expect((await own.post(`${path}/redeem`, { reward_id: rewards[0]?.id })).status).toBe(200);
+    await own.post(`${path}/stamp`, { stamps: 1 });
+    expect(await unlockedSoFar(own, path, receiver)).toEqual([
+      [2, 5],
+      [5, 5],
+    ]);
+  });
+
+  it('STAMP-43 sends nothing when a threshold changes, and a lowered one with the next stamping', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, rewards } = await enrol(own, { rewards: [2, 9] });
+    await own.post(`${path}/stamp`, { stamps: 4 });
+    const change = (place: number, stamps_required: number) =>
+      own.patch(`${own.store}/rewards/${rewards[place]?.id}`, { reward: { stamps_required } });
+    expect((await change(1, 3)).status).toBe(200);
+    expect((await change(0, 5)).status).toBe(200);
+    await own.post(`${path}/stamp`, { stamps: 2 });
+    expect(await unlockedSoFar(own, path, receiver)).toEqual([
+      [2, 4],
+      [3, 6],
+    ]);
+  });
 });
+
+/** Threshold and balance of each reward.unlocked. */
+async function unlockedSoFar(...where: Parameters<typeof sentSoFar>): Promise<unknown[]> {
+  return (await sentSoFar(...where))
+    .filter(({ type }) => type === 'reward.unlocked')
+    .map(({ data }) => [
+      (data['reward'] as { stamps_required: number }).stamps_required,
+      data['stamps_count'],
+    ]);
+}

@@ -49,6 +49,11 @@ export type RewardRedeemed = {
     rewardId: number;
     rewardName: string;
     stampsSpent: number;
+    /**
+     * Rewards that are out of reach again, by the thresholds in force at the redemption: the next crossing of
+     * one is sent anew. Older events lack it; what they locked goes by the thresholds that were crossed.
+     */
+    locked?: number[];
   } & ActionDetails;
 };
 

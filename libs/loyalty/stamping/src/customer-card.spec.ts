@@ -55,7 +55,10 @@ const unlocked = ({ id, name, description, stampsRequired }: typeof cake | typeo
     type: 'RewardUnlocked',
     data: { customerId: 7, rewardId: id, name, description, stampsRequired },
   }) satisfies CustomerCardEvent;
-const redeemed = (reward: typeof cake | typeof coffee): CustomerCardEvent => ({
+const redeemed = (
+  reward: typeof cake | typeof coffee,
+  locked: number[] = [],
+): CustomerCardEvent => ({
   type: 'RewardRedeemed',
   data: {
     ...silent,
@@ -64,8 +67,15 @@ const redeemed = (reward: typeof cake | typeof coffee): CustomerCardEvent => ({
     rewardId: reward.id,
     rewardName: reward.name,
     stampsSpent: reward.stampsRequired,
+    locked,
   },
 });
+/** As it was stored before redemptions recorded what they lock again. */
+const redeemedEarlier = (reward: typeof cake | typeof coffee): CustomerCardEvent => {
+  const event = redeemed(reward);
+  if (event.type === 'RewardRedeemed') delete event.data.locked;
+  return event;
+};
 
 const stamping = (stamps: number, more: Partial<Stamp> = {}, on: Template = template) => {
   const command: Stamp = {
@@ -128,15 +138,46 @@ describe('stamp', () => {
   });
 
   it('announces it again after a redemption took the balance below it', () => {
-    given(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee))
+    given(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, [coffee.id]))
+      .when(stamping(5))
+      .then(earned(5), unlocked(coffee));
+    given(customerCard, issued, earned(5), unlocked(coffee), redeemedEarlier(coffee))
       .when(stamping(5))
       .then(earned(5), unlocked(coffee));
   });
 
   it('keeps it unlocked when the redemption leaves enough', () => {
-    given(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake), redeemed(coffee))
+    given(
+      customerCard,
+      issued,
+      earned(10),
+      unlocked(coffee),
+      unlocked(cake),
+      redeemed(coffee, [cake.id]),
+    )
       .when(stamping(1))
       .then(earned(1));
+    given(
+      customerCard,
+      issued,
+      earned(10),
+      unlocked(coffee),
+      unlocked(cake),
+      redeemedEarlier(coffee),
+    )
+      .when(stamping(1))
+      .then(earned(1));
+  });
+
+  it('keeps it unlocked when its threshold is raised, and announces one that is lowered below the balance', () => {
+    const raised = { ...template, rewards: [{ ...coffee, stampsRequired: 8 }] };
+    given(customerCard, issued, earned(5), unlocked(coffee))
+      .when(stamping(4, {}, raised))
+      .then(earned(4));
+    const cheap = { ...cake, stampsRequired: 3 };
+    given(customerCard, issued, earned(4))
+      .when(stamping(1, {}, { ...template, rewards: [cheap] }))
+      .then(earned(1), unlocked(cheap));
   });
 
   it('unlocks nothing inactive', () => {
@@ -276,6 +317,35 @@ describe('redeem', () => {
     given(customerCard, issued, earned(7))
       .when(redeeming(coffee.id))
       .thenState({ stampsCount: 2, redeemedRewardIds: [coffee.id] });
+  });
+
+  it('records which rewards are out of reach again, by the thresholds now in force', () => {
+    const both = [issued, earned(10), unlocked(coffee), unlocked(cake)];
+    given(customerCard, ...both)
+      .when(redeeming(cake.id))
+      .then(redeemed(cake, [coffee.id, cake.id]));
+    given(customerCard, ...both)
+      .when(redeeming(coffee.id))
+      .then(redeemed(coffee, [cake.id]));
+    const cheaper = { ...template, rewards: [coffee, { ...cake, stampsRequired: 5 }] };
+    given(customerCard, ...both)
+      .when(redeeming(coffee.id, cheaper))
+      .then(redeemed(coffee));
+    const dearer = { ...template, rewards: [{ ...coffee, stampsRequired: 6 }, cake] };
+    given(customerCard, ...both, earned(1))
+      .when(redeeming(coffee.id, dearer))
+      .then(redeemed({ ...coffee, stampsRequired: 6 }, [coffee.id, cake.id]));
+    const deleted = { ...template, rewards: [coffee] };
+    given(customerCard, ...both)
+      .when(redeeming(coffee.id, deleted))
+      .then(redeemed(coffee, [cake.id]));
+    const inactive = {
+      ...template,
+      rewards: [coffee, { ...cake, stampsRequired: 5, active: false }],
+    };
+    given(customerCard, ...both)
+      .when(redeeming(coffee.id, inactive))
+      .then(redeemed(coffee));
   });
 
   it('never goes below zero', () => {

@@ -54,7 +54,7 @@ const MAY_BE_AHEAD_MS = 5 * 60_000;
 
 export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   name: 'customer_card',
-  foldVersion: 1,
+  foldVersion: 2,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
     switch (event.type) {
@@ -91,12 +91,14 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
       }
       case 'RewardRedeemed': {
         const card = existing(state);
-        const { rewardId, stampsSpent } = event.data;
+        const { rewardId, stampsSpent, locked } = event.data;
         const stampsCount = card.stampsCount - stampsSpent;
         return {
           ...card,
           stampsCount,
-          unlocked: card.unlocked.filter((reward) => reward.stampsRequired <= stampsCount),
+          unlocked: card.unlocked.filter((reward) =>
+            locked ? !locked.includes(reward.rewardId) : reward.stampsRequired <= stampsCount,
+          ),
           redeemedRewardIds: card.redeemedRewardIds.includes(rewardId)
             ? card.redeemedRewardIds
             : [...card.redeemedRewardIds, rewardId],
@@ -207,9 +209,22 @@ export function redeem(
   return [
     {
       type: 'RewardRedeemed',
-      data: { ...data, rewardName: reward.name, stampsSpent: reward.stampsRequired },
+      data: {
+        ...data,
+        rewardName: reward.name,
+        stampsSpent: reward.stampsRequired,
+        locked: lockedAgain(card, template, card.stampsCount - reward.stampsRequired),
+      },
     },
   ];
+}
+
+/** Unlocked rewards that a balance does not pay for, by the thresholds now in force. */
+function lockedAgain(card: CustomerCard, { rewards }: Template, stampsCount: number): number[] {
+  const within = new Set(
+    rewards.filter((reward) => reward.stampsRequired <= stampsCount).map(({ id }) => id),
+  );
+  return card.unlocked.map(({ rewardId }) => rewardId).filter((id) => !within.has(id));
 }
 
 /** Active rewards that the balance pays for, cheapest first (contract section 5). */
