@@ -1,12 +1,11 @@
-import { Inject, Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { createHash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import { Notifications } from '#database/notifications.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 
@@ -43,7 +42,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   private readonly reached = new LRUCache<string, true>({ max: 10_000, ttl: KEPT_MS });
   private readonly changes: Notifications;
 
-  constructor(source: DataSource, @Inject(CONFIG) config: Config) {
+  constructor(source: DataSource, config: Config) {
     super();
     this.pool = poolOf(source);
     const forget = () => {

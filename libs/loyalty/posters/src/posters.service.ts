@@ -1,10 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import type { Range } from '#http/page.js';
 import type { Card } from '#cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
@@ -16,7 +15,7 @@ type PosterRow = { state: Poster };
 export class PostersService {
   constructor(
     private readonly source: DataSource,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   async list(

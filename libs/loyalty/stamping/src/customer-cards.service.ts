@@ -1,10 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import type { Range } from '#http/page.js';
 import type { CustomerCard } from './customer-card.js';
 import {
@@ -22,7 +21,7 @@ export class CustomerCardsService {
   constructor(
     private readonly source: DataSource,
     private readonly templates: TemplatesService,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {

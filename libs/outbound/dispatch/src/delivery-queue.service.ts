@@ -1,13 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import { Batcher } from '#database/batcher.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { Pace, Queued } from './delivery-lane.js';
@@ -387,7 +386,7 @@ export class DeliveryQueue {
     private readonly keys: PersonalKeys,
     private readonly notices: FailingNotices,
     private readonly metrics: DeliveryMetrics,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     this.pool = poolOf(source);
     this.secretKey = deriveKey(config.masterKey, SECRETS);

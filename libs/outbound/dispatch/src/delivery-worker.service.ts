@@ -1,13 +1,12 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { CONFIG } from '#database/database.module.js';
 import { Notifications } from '#database/notifications.js';
 import { DeliveryLane, type Pace, type Signal } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -126,7 +125,7 @@ export class DeliveryWorker {
     private readonly client: WebhookClient,
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     metrics.watch({
       lanes: () => this.countLanes(),

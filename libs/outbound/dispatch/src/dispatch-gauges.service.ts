@@ -1,11 +1,10 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 
 const LOOK_EVERY_MS = 5_000;
 const LONG_SECONDS = 30;
@@ -93,7 +92,7 @@ export class DispatchGauges {
   constructor(
     source: DataSource,
     registry: Registry,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     this.pool = poolOf(source);
     const look = () => this.look();

@@ -1,14 +1,13 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -137,7 +136,7 @@ export class DispatcherMaintenance {
     private readonly hints: WorkHints,
     private readonly notices: FailingNotices,
     private readonly metrics: DeliveryMetrics,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     this.pool = poolOf(source);
   }

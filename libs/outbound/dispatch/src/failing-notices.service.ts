@@ -1,7 +1,6 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
-import type { Config } from '#kernel/config.js';
-import { CONFIG } from '#database/database.module.js';
+import { Config } from '#kernel/config.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { disabledAfter, failingMail, type FailingNotice } from './failing-notice.js';
 
@@ -41,7 +40,7 @@ export class FailingNotices {
 
   constructor(
     private readonly outbox: MailOutbox,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   /**

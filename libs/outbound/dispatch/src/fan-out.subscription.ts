@@ -1,7 +1,7 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
@@ -9,7 +9,6 @@ import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import { checkpointOf } from '#event-store/checkpoint.js';
 import {
   BEGINNING,
@@ -117,7 +116,7 @@ export class FanOut {
     private readonly maintenance: DispatcherMaintenance,
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     this.pool = poolOf(source);
   }

@@ -1,9 +1,8 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
-import type { Config } from '#kernel/config.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { CONFIG } from '#database/database.module.js';
 import { nextMailAttempt } from './mail.js';
 import { MailOutbox, type QueuedMail } from './mail-outbox.service.js';
 import { SmtpClient } from './smtp.client.js';
@@ -22,7 +21,7 @@ export class MailDispatch {
   constructor(
     private readonly outbox: MailOutbox,
     private readonly smtp: SmtpClient,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   start(): void {

@@ -1,10 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import type { Mail } from './mail.js';
 
 /** Longer than an attempt can last: a mail of whoever died is taken over afterwards. */
@@ -41,7 +40,7 @@ export class MailOutbox {
 
   constructor(
     source: DataSource,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     this.pool = poolOf(source);
   }

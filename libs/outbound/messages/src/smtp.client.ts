@@ -1,7 +1,6 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { createTransport } from 'nodemailer';
-import type { Config, MailServer } from '#kernel/config.js';
-import { CONFIG } from '#database/database.module.js';
+import { Config, type MailServer } from '#kernel/config.js';
 import type { Mail, MailOutcome } from './mail.js';
 
 /** From the first look-up to the server's last word. */
@@ -12,7 +11,7 @@ const SILENCE_MS = 10_000;
 /** One mail over one connection to the mail server of the settings. */
 @Injectable()
 export class SmtpClient {
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(private readonly config: Config) {}
 
   /**
    * Never throws: whatever goes wrong is the outcome, in words without addresses of persons.

@@ -1,9 +1,8 @@
-import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { CONFIG } from '#database/database.module.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { addLink, nextLink } from '#http/page.js';
@@ -16,7 +15,7 @@ const SHOWN = 100;
 export class EventsController {
   constructor(
     private readonly feed: EventFeed,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   @Get()

@@ -1,9 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { recorded } from '#event-store/rows.js';
@@ -43,7 +42,7 @@ export class PublicEventsService {
     private readonly folds: StreamFolds,
     private readonly templates: TemplatesService,
     private readonly customerCards: CustomerCardsService,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     this.pool = poolOf(source);
   }

@@ -1,11 +1,10 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { LRUCache } from 'lru-cache';
 import type { LookupFunction, Socket } from 'node:net';
 import { Agent, buildConnector, type DiagnosticsChannel } from 'undici';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { VERSION } from '#kernel/version.js';
-import { CONFIG } from '#database/database.module.js';
 import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
 import { isBlockedAddress, isBlockedHost } from './target-address.js';
 import {
@@ -71,7 +70,7 @@ export class WebhookClient implements OnApplicationShutdown {
   private readonly keys = new LRUCache({ max: PARSED_KEPT, memoMethod: signingKey });
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly names: NameLookup,
   ) {
     const connect = buildConnector({

@@ -1,9 +1,9 @@
-import { Inject, Logger } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import {
   InvalidFieldsError,
   messageOf,
@@ -14,7 +14,6 @@ import {
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
-import { CONFIG } from '#database/database.module.js';
 import { nextId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
 import { Batcher } from '#database/batcher.js';
@@ -77,7 +76,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     private readonly source: DataSource,
     private readonly events: EventStore,
     private readonly names: NameLookup,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     this.secretKey = deriveKey(config.masterKey, SECRETS);
   }
@@ -131,7 +130,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     private readonly plans: DeliveryPlans,
     private readonly events: EventStore,
     private readonly names: NameLookup,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   async execute({
@@ -184,7 +183,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
   constructor(
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
-    @Inject(CONFIG) config: Config,
+    config: Config,
   ) {
     this.secretKey = deriveKey(config.masterKey, SECRETS);
   }
@@ -261,7 +260,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   constructor(
     private readonly table: WebhookSubscriptionTable,
     private readonly client: WebhookClient,
-    @Inject(CONFIG) config: Config,
+    config: Config,
   ) {
     this.secretKey = deriveKey(config.masterKey, SECRETS);
   }

@@ -1,8 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { deriveKey } from '#kernel/sealing.js';
-import { CONFIG } from '#database/database.module.js';
 import type { Range } from '#http/page.js';
 import { openSecret, SECRETS } from '#sending/webhook-secret.js';
 import {
@@ -27,7 +26,7 @@ export class WebhookSubscriptionsService {
   constructor(
     private readonly source: DataSource,
     private readonly table: WebhookSubscriptionTable,
-    @Inject(CONFIG) config: Config,
+    config: Config,
   ) {
     this.secretKey = deriveKey(config.masterKey, SECRETS);
   }

@@ -1,12 +1,9 @@
 import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
-import { TelemetryModule } from '#kernel/telemetry.module.js';
+import { KernelModule } from '#kernel/kernel.module.js';
 import { dataSource } from './data-source.js';
 import { PoolMetrics } from './pool-metrics.js';
-
-/** Injection token of the settings, which are read once in `main.ts`. */
-export const CONFIG = Symbol('config');
 
 @Global()
 @Module({})
@@ -16,13 +13,12 @@ export class DatabaseModule implements OnApplicationShutdown {
   static forRoot(config: Config, application: string): DynamicModule {
     return {
       module: DatabaseModule,
-      imports: [TelemetryModule],
+      imports: [KernelModule.forRoot(config)],
       providers: [
-        { provide: CONFIG, useValue: config },
         { provide: DataSource, useFactory: () => dataSource(config, application).initialize() },
         PoolMetrics,
       ],
-      exports: [CONFIG, DataSource],
+      exports: [DataSource],
     };
   }
 

@@ -1,7 +1,6 @@
 import { Global, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
-import { CONFIG } from '#database/database.module.js';
+import { Config } from '#kernel/config.js';
 import { EventStore } from './event-store.js';
 import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
@@ -17,7 +16,7 @@ import { Rows } from './rows.js';
   providers: [
     {
       provide: EventStore,
-      inject: [DataSource, CONFIG],
+      inject: [DataSource, Config],
       useFactory: (source: DataSource, config: Config): EventStore =>
         config.eventstoreUrl === null
           ? new PostgresEventStore(source, config)

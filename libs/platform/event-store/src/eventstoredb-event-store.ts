@@ -1,10 +1,4 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import {
   BACKWARDS,
   END,
@@ -20,13 +14,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { EventMeta } from '#kernel/aggregate.js';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import { lastHead, prepareWrites, rowArguments, type PlacedRow } from './commit-arguments.js';
 import {
   BEGINNING,
@@ -98,7 +91,7 @@ export class EventStoreDbEventStore
 
   constructor(
     source: DataSource,
-    @Inject(CONFIG) config: Config,
+    config: Config,
     private readonly streams: string[] = STREAMS,
   ) {
     super();

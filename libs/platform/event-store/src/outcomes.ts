@@ -1,12 +1,11 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { KeyedRequest } from '#kernel/aggregate.js';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import { KeyTakenOverError, type Outcome } from './event-store.js';
 
 /** How long a request may stay silent until another one with its key takes over. */
@@ -49,7 +48,7 @@ export class Outcomes {
   private readonly sealingKey: Buffer;
   private readonly scopeKey: Buffer;
 
-  constructor(source: DataSource, @Inject(CONFIG) config: Config) {
+  constructor(source: DataSource, config: Config) {
     this.pool = poolOf(source);
     this.sealingKey = deriveKey(config.masterKey, 'kept answers');
     this.scopeKey = deriveKey(config.masterKey, 'idempotency keys');

@@ -1,13 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
-import { CONFIG } from '#database/database.module.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
 
 const KEYS_KEPT = 20_000;
@@ -28,7 +27,7 @@ export class PersonalKeys {
   private readonly claimKey: Buffer;
   private readonly known = new LRUCache<number, Buffer>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
 
-  constructor(source: DataSource, @Inject(CONFIG) config: Config) {
+  constructor(source: DataSource, config: Config) {
     this.pool = poolOf(source);
     this.wrappingKey = deriveKey(config.masterKey, 'personal keys');
     this.claimKey = deriveKey(config.masterKey, 'claims');

@@ -1,15 +1,8 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import { CONFIG } from '#database/database.module.js';
 import { isConnectionLoss, withConnection } from '#database/connection.js';
 import { poolOf } from '#database/data-source.js';
 import { Notifications } from '#database/notifications.js';
@@ -96,7 +89,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
   constructor(
     source: DataSource,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {
     super();
     this.pool = poolOf(source);

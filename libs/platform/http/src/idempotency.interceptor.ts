@@ -1,5 +1,4 @@
 import {
-  Inject,
   Injectable,
   Logger,
   type CallHandler,
@@ -12,7 +11,7 @@ import { HTTP_CODE_METADATA } from '@nestjs/common/constants.js';
 import type { FastifyReply } from 'fastify';
 import { catchError, from, mergeMap, of, throwError, type Observable } from 'rxjs';
 import type { KeyedRequest } from '#kernel/aggregate.js';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import {
   InProgressError,
   InvalidFieldsError,
@@ -23,7 +22,6 @@ import {
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { isConnectionLoss } from '#database/connection.js';
-import { CONFIG } from '#database/database.module.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import { Outcomes, type StoredResponse } from '#event-store/outcomes.js';
 import type { GatedRequest } from './caller.js';
@@ -45,7 +43,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
   constructor(
     private readonly outcomes: Outcomes,
     private readonly metrics: HttpMetrics,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   onModuleInit(): void {

@@ -1,15 +1,13 @@
 import {
   createParamDecorator,
-  Inject,
   Injectable,
   type ExecutionContext,
   type PipeTransform,
 } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { deriveKey, open, seal } from '#kernel/sealing.js';
-import { CONFIG } from '#database/database.module.js';
 import { IntegerField, TextField } from './fields.js';
 import { Dto } from './fields.pipe.js';
 
@@ -124,7 +122,7 @@ type Exchange = { request: FastifyRequest; reply: FastifyReply };
 class PagesPipe implements PipeTransform<Exchange, Pages> {
   private readonly key: Buffer;
 
-  constructor(@Inject(CONFIG) private readonly config: Config) {
+  constructor(private readonly config: Config) {
     this.key = deriveKey(config.masterKey, 'cursors');
   }
 

@@ -1,6 +1,5 @@
-import { Controller, Get, Inject } from '@nestjs/common';
-import type { Config } from '#kernel/config.js';
-import { CONFIG } from '#database/database.module.js';
+import { Controller, Get } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
 import { Endpoint } from './endpoint.js';
 import { Dto } from './fields.pipe.js';
 import { API } from './gate.js';
@@ -49,7 +48,7 @@ class StatusJson {
 
 @Controller(`${API}/status`)
 export class StatusController {
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(private readonly config: Config) {}
 
   @Get()
   @Endpoint({

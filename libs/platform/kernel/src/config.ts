@@ -125,49 +125,90 @@ const settings = z.object({
 /** For the test that holds docker-compose.yml against this list. */
 export const SETTINGS: readonly string[] = Object.keys(settings.shape);
 
-export type Config = {
-  production: boolean;
-  host: string;
-  port: number;
+/** The settings as the code asks for them, made once, at the start. */
+export class Config {
+  readonly production: boolean;
+  readonly host: string;
+  readonly port: number;
   /** The dispatcher's; the api answers about its health on its own port. */
-  healthPort: number;
+  readonly healthPort: number;
   /** Absolute. */
-  dataDir: string;
+  readonly dataDir: string;
   /** Without a trailing slash. */
-  publicUrl: string;
-  databaseUrl: string;
-  databaseMigrationUrl: string;
-  databasePool: number;
+  readonly publicUrl: string;
+  readonly databaseUrl: string;
+  readonly databaseMigrationUrl: string;
+  readonly databasePool: number;
   /** Null: events are kept in PostgreSQL. */
-  eventstoreUrl: string | null;
+  readonly eventstoreUrl: string | null;
   /** In front of every stream's name, for several services in one EventStoreDB. */
-  eventstoreStreamPrefix: string;
-  masterKey: Buffer;
-  rateLimitPerMinute: number;
+  readonly eventstoreStreamPrefix: string;
+  readonly masterKey: Buffer;
+  readonly rateLimitPerMinute: number;
   /** An address, outside the API. */
-  pageRateLimitPerMinute: number;
-  trustProxyHops: number;
+  readonly pageRateLimitPerMinute: number;
+  readonly trustProxyHops: number;
   /** What webhooks may reach beside the public internet. */
-  webhookAllowedCidrs: AddressRange[];
+  readonly webhookAllowedCidrs: AddressRange[];
   /** Null: each process counts for itself. */
-  redisUrl: string | null;
+  readonly redisUrl: string | null;
   /** Whose scripts may read answers; `*` is everybody's. */
-  corsOrigins: string[];
+  readonly corsOrigins: string[];
   /** When v1 is retired; null as long as that is not announced. At least twelve months lie between. */
-  v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
-  webhookAllowInsecureTargets: boolean;
+  readonly v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
+  readonly webhookAllowInsecureTargets: boolean;
   /** Whole days, for delivered and failed deliveries and for rendered events. */
-  webhookRetentionDays: number;
-  webhookTimeScale: number;
+  readonly webhookRetentionDays: number;
+  readonly webhookTimeScale: number;
   /** Null: no e-mails are sent. */
-  mail: (MailServer & { from: string }) | null;
+  readonly mail: (MailServer & { from: string }) | null;
   /** Null: each process has one of its own, `METRICS_PORTS`. */
-  metricsPort: number | null;
+  readonly metricsPort: number | null;
   /** Where traces go, without a trailing slash; null: nowhere. */
-  otlpEndpoint: string | null;
-  logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
-  logFormat: 'json' | 'text';
-};
+  readonly otlpEndpoint: string | null;
+  readonly logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
+  readonly logFormat: 'json' | 'text';
+
+  /** @param env as it was checked by `readConfig` */
+  constructor(env: z.infer<typeof settings>) {
+    const dataDir = resolve(env.DATA_DIR);
+    const production = env.NODE_ENV === 'production';
+    const databaseUrl = env.DATABASE_URL ?? embeddedDatabaseUrl(dataDir);
+    this.production = production;
+    this.host = env.HOST;
+    this.port = env.PORT;
+    this.healthPort = env.HEALTH_PORT;
+    this.dataDir = dataDir;
+    this.publicUrl = (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, '');
+    this.databaseUrl = databaseUrl;
+    this.databaseMigrationUrl = env.DATABASE_MIGRATION_URL ?? databaseUrl;
+    this.databasePool = env.DATABASE_POOL;
+    this.eventstoreUrl = env.EVENTSTORE_URL ?? null;
+    this.eventstoreStreamPrefix = env.EVENTSTORE_STREAM_PREFIX;
+    this.masterKey = masterKey(env.MASTER_KEY, production, dataDir);
+    this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
+    this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
+    this.trustProxyHops = env.TRUST_PROXY_HOPS;
+    this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
+    this.redisUrl = env.REDIS_URL ?? null;
+    this.corsOrigins = env.CORS_ORIGINS;
+    this.v1 = {
+      deprecatedAt: env.API_V1_DEPRECATION_DATE ?? null,
+      sunsetAt: env.API_V1_SUNSET_DATE ?? null,
+    };
+    this.webhookAllowInsecureTargets = env.WEBHOOK_ALLOW_INSECURE_TARGETS;
+    this.webhookRetentionDays = env.WEBHOOK_RETENTION_DAYS;
+    this.webhookTimeScale = env.WEBHOOK_TIME_SCALE;
+    this.mail =
+      env.SMTP_URL !== undefined && env.MAIL_FROM !== undefined
+        ? { ...env.SMTP_URL, from: env.MAIL_FROM }
+        : null;
+    this.metricsPort = env.METRICS_PORT ?? null;
+    this.otlpEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, '') ?? null;
+    this.logLevel = env.LOG_LEVEL;
+    this.logFormat = env.LOG_FORMAT ?? (production ? 'json' : 'text');
+  }
+}
 
 /** The processes of the service. Both run on one machine, so each has a port of its own. */
 export const METRICS_PORTS = { api: 9464, dispatcher: 9465 } as const;
@@ -192,45 +233,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   if (!parsed.success || faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
   }
-  const env = parsed.data;
-  const dataDir = resolve(env.DATA_DIR);
-  const production = env.NODE_ENV === 'production';
-  const databaseUrl = env.DATABASE_URL ?? embeddedDatabaseUrl(dataDir);
-  return {
-    production,
-    host: env.HOST,
-    port: env.PORT,
-    healthPort: env.HEALTH_PORT,
-    dataDir,
-    publicUrl: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
-    databaseUrl,
-    databaseMigrationUrl: env.DATABASE_MIGRATION_URL ?? databaseUrl,
-    databasePool: env.DATABASE_POOL,
-    eventstoreUrl: env.EVENTSTORE_URL ?? null,
-    eventstoreStreamPrefix: env.EVENTSTORE_STREAM_PREFIX,
-    masterKey: masterKey(env.MASTER_KEY, production, dataDir),
-    rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
-    pageRateLimitPerMinute: env.PAGE_RATE_LIMIT_PER_MINUTE,
-    trustProxyHops: env.TRUST_PROXY_HOPS,
-    webhookAllowedCidrs: env.WEBHOOK_ALLOWED_CIDRS,
-    redisUrl: env.REDIS_URL ?? null,
-    corsOrigins: env.CORS_ORIGINS,
-    v1: {
-      deprecatedAt: env.API_V1_DEPRECATION_DATE ?? null,
-      sunsetAt: env.API_V1_SUNSET_DATE ?? null,
-    },
-    webhookAllowInsecureTargets: env.WEBHOOK_ALLOW_INSECURE_TARGETS,
-    webhookRetentionDays: env.WEBHOOK_RETENTION_DAYS,
-    webhookTimeScale: env.WEBHOOK_TIME_SCALE,
-    mail:
-      env.SMTP_URL !== undefined && env.MAIL_FROM !== undefined
-        ? { ...env.SMTP_URL, from: env.MAIL_FROM }
-        : null,
-    metricsPort: env.METRICS_PORT ?? null,
-    otlpEndpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, '') ?? null,
-    logLevel: env.LOG_LEVEL,
-    logFormat: env.LOG_FORMAT ?? (production ? 'json' : 'text'),
-  };
+  return new Config(parsed.data);
 }
 
 /** What one date says about the other (section 9 of the contract); each by itself is checked above. */

@@ -1,14 +1,12 @@
 import {
-  Inject,
   Injectable,
   Logger,
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
-import { CONFIG } from '#database/database.module.js';
 import { poolOf } from '#database/data-source.js';
 
 /** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
@@ -27,7 +25,7 @@ export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
 
   constructor(
     private readonly source: DataSource,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
