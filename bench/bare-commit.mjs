@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { customerCard, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
-import { dataSource } from '../dist/libs/platform/database/src/data-source.js';
+import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
 import { template } from './inkpad.mjs';
@@ -13,7 +13,7 @@ import { stampBody } from './stamp-body.mjs';
  */
 const config = readConfig(process.env);
 const source = await dataSource(config, 'bench').initialize();
-const store = new PostgresEventStore(source, config);
+const store = new PostgresEventStore(poolOf(source), config);
 
 const accountId = Number(process.argv[2]);
 const count = Number(process.argv[3]);

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
-import type { DataSource } from 'typeorm';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';
@@ -64,8 +63,10 @@ function targetIn(args: string[]): Engine {
 
 async function move(guard: pg.Client, config: Config, to: Engine): Promise<void> {
   const database = await dataSource(config, COPY).initialize();
-  const postgres = new PostgresEventStore(database, config);
-  const eventstoredb = new EventStoreDbEventStore(database, config);
+  const pool = poolOf(database);
+  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
+  const postgres = new PostgresEventStore(pool, config);
+  const eventstoredb = new EventStoreDbEventStore(pool, config, streams);
   const [from, target] = to === 'postgres' ? [eventstoredb, postgres] : [postgres, eventstoredb];
   try {
     await refuseOpenIntents(guard);
@@ -73,16 +74,16 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
     const copied = await copy(from, target);
     await untilAllIsReadable(guard);
     const moved = await isMoved(guard, to);
-    const { events, streams, places } = await compare(
-      from,
-      target,
-      moved ? [] : await positionsIn(guard),
-    );
-    if (to === 'postgres') await bringUpRows(database, config, target, streams);
+    const {
+      events,
+      streams: heads,
+      places,
+    } = await compare(from, target, moved ? [] : await positionsIn(guard));
+    if (to === 'postgres') await bringUpRows(pool, config, target, heads);
     await refuseWhileConnected(guard, `inkpad ${COPY}`);
-    if (!moved) await takePlaces(poolOf(database), to, places);
+    if (!moved) await takePlaces(pool, to, places);
     console.log(
-      `${to} holds all ${events} events of ${streams.size} streams, ${copied} of them copied now; order, ids and hashes are equal`,
+      `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied now; order, ids and hashes are equal`,
     );
   } finally {
     await eventstoredb.onApplicationShutdown();
@@ -232,15 +233,15 @@ async function* eventsOf(store: EventStore): AsyncGenerator<StoredEvent, undefin
 
 /** With PostgreSQL no row may lag behind its stream, as it may with the other engine. */
 async function bringUpRows(
-  database: DataSource,
+  pool: pg.Pool,
   config: Config,
   store: EventStore,
   streams: Map<string, Head>,
 ): Promise<void> {
-  const rows = new Rows(database, store, new PersonalKeys(database, config));
+  const rows = new Rows(pool, store, new PersonalKeys(pool, config));
   for (const tables of rowTables) {
     const prefix = `${tables.aggregate.name}-`;
-    const known: { id: number; revision: number }[] = await database.query(
+    const { rows: known } = await pool.query<{ id: number; revision: number }>(
       `select id, revision from ${tables.table}`,
     );
     const revisions = new Map(known.map(({ id, revision }) => [id, revision]));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { dataSource } from '#database/data-source.js';
+import { dataSource, poolOf } from '#database/data-source.js';
 import { event, eventStoreContract, newStream } from '#event-store/event-store.contract.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { Head } from '#event-store/event-store.js';
@@ -12,7 +12,7 @@ async function open() {
   const database = await testDatabase();
   const config = testConfig(database.url);
   const source = await dataSource(config, 'test').initialize();
-  const store = new PostgresEventStore(source, config);
+  const store = new PostgresEventStore(poolOf(source), config);
   return {
     database,
     store,

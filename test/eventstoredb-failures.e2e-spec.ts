@@ -261,7 +261,7 @@ describe('a process that died between append and row', () => {
     await stampWithoutRow(customerCard.id, 4);
     expect(await balanceOf(path)).toBe(0);
     const stop = new AbortController();
-    const catchUp = new RowCatchUp(other.source, other.store, other.rows, rowTables);
+    const catchUp = new RowCatchUp(other.pool, other.store, other.rows, rowTables);
     const running = catchUp.run(stop.signal);
     await eventually(
       () => balanceOf(path),
@@ -363,7 +363,7 @@ describe('rows that are 100,000 events behind', () => {
     const ids = Array.from({ length: cards }, (_, i) => 500_000 + i);
     for (const id of ids) await append(id, template, 1_000);
     const stop = new AbortController();
-    const catchUp = new RowCatchUp(other.source, other.store, other.rows, rowTables);
+    const catchUp = new RowCatchUp(other.pool, other.store, other.rows, rowTables);
     const running = catchUp.run(stop.signal);
     const stamped = await store.post(`${path}/stamp`, { stamps: 1 });
     const behind = async () => {

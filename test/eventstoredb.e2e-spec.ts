@@ -3,7 +3,7 @@ import { event, eventStoreContract, newStream } from '#event-store/event-store.c
 import type { Position } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
 import { isAfter } from '#event-store/position.js';
-import { dataSource } from '#database/data-source.js';
+import { dataSource, poolOf } from '#database/data-source.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { startEventStoreDb } from './support/eventstoredb/server.mjs';
@@ -34,7 +34,7 @@ async function openOn(
 ) {
   const config = testConfig(database.url, environment);
   const source = await dataSource(config, 'test').initialize();
-  const store = new EventStoreDbEventStore(source, config, streams);
+  const store = new EventStoreDbEventStore(poolOf(source), config, streams);
   return {
     config,
     source,
@@ -58,7 +58,7 @@ if (process.env['EVENTSTORE_URL'] && process.env['TEST_ENGINE'] === 'eventstored
 describe('a subscription whose filter lets nothing through', () => {
   it('moves its checkpoint all the same, so that a restart does not read everything again', async () => {
     const { store, source, config, close } = await open({ batchAppend: true }, ['nobody-']);
-    const writer = new EventStoreDbEventStore(source, config, ['thing-']);
+    const writer = new EventStoreDbEventStore(poolOf(source), config, ['thing-']);
     const from = await store.head();
     const stop = new AbortController();
     const seen: { events: number; position: Position }[] = [];

@@ -6,23 +6,28 @@ import { Outcomes } from '#event-store/outcomes.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
+import { rowTables } from '../../apps/row-tables.js';
 import type { TestDatabase } from './database.js';
 import { eventually } from './eventually.js';
 
+const STREAMS = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
+
 /** The event store as a process has it, whichever engine the settings name, without the rest of a service. */
-export async function openStore(config: Config, streams?: string[]) {
+export async function openStore(config: Config, streams = STREAMS) {
   const source = await dataSource(config, 'test').initialize();
+  const pool = poolOf(source);
   const store =
     config.eventstoreUrl === null
-      ? new PostgresEventStore(source, config)
-      : new EventStoreDbEventStore(source, config, streams);
-  const keys = new PersonalKeys(source, config);
+      ? new PostgresEventStore(pool, config)
+      : new EventStoreDbEventStore(pool, config, streams);
+  const keys = new PersonalKeys(pool, config);
   return {
+    pool,
     source,
     store,
     keys,
-    rows: new Rows(source, store, keys),
-    outcomes: new Outcomes(source, config),
+    rows: new Rows(pool, store, keys),
+    outcomes: new Outcomes(pool, config),
     close: async () => {
       await store.onApplicationShutdown();
       await source.destroy();

@@ -20,6 +20,7 @@ import { LocationsModule } from '#locations/locations.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
+import { rowTables } from '../../row-tables.js';
 
 @Module({})
 export class ApiModule {
@@ -29,7 +30,7 @@ export class ApiModule {
       imports: [
         // A name of its own for each process: by these they see one another (ReplicaWarning).
         DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`),
-        EventStoreModule,
+        EventStoreModule.forRoot(rowTables),
         IdentityModule,
         AccountsModule,
         CardsModule,

@@ -1,11 +1,9 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { createHash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { Notifications } from '#database/notifications.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 
@@ -37,14 +35,15 @@ function sha256Of(token: string): Buffer {
 /** Who a token belongs to, remembered for a few seconds and forgotten at once on any change. */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
-  private readonly pool: pg.Pool;
   private readonly callers = new LRUCache<string, Caller>({ max: 10_000, ttl: KEPT_MS });
   private readonly reached = new LRUCache<string, true>({ max: 10_000, ttl: KEPT_MS });
   private readonly changes: Notifications;
 
-  constructor(source: DataSource, config: Config) {
+  constructor(
+    private readonly pool: pg.Pool,
+    config: Config,
+  ) {
     super();
-    this.pool = poolOf(source);
     const forget = () => {
       this.callers.clear();
       this.reached.clear();

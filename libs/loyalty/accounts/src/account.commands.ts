@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -22,11 +22,11 @@ export class CreateAccount extends Command<AccountJson> {
 export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
   constructor(
     private readonly pipeline: CommandPipeline,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   async execute({ context, attributes }: CreateAccount): Promise<AccountJson> {
-    const id = await nextId(this.source, 'accounts_id');
+    const id = await nextId(this.pool, accountRows.table);
     return this.pipeline.handleCommand({
       rows: accountRows,
       id,

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import type { Range } from '#http/page.js';
 import type { Account } from './account.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
@@ -21,28 +20,31 @@ const ACCOUNTS = `select a.state, ${COUNTS} from accounts a`;
 
 @Injectable()
 export class AccountsService {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly pool: pg.Pool) {}
 
   /** Every store that the user belongs to. */
   async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
-    const rows: AccountRow[] = await this.source.query(
-      `${ACCOUNTS} join memberships m on m.account_id = a.id
+    const rows = await ask<AccountRow>(this.pool, {
+      text: `${ACCOUNTS} join memberships m on m.account_id = a.id
        where m.user_id = $1 and m.account_id > $2 order by m.account_id limit $3`,
-      [userId, after?.[0] ?? 0, limit],
-    );
+      values: [userId, after?.[0] ?? 0, limit],
+    });
     return rows.map((row) => accountJson(row.state, row));
   }
 
   /** @throws NotFoundError */
   async find(id: number): Promise<AccountJson> {
-    const [row]: AccountRow[] = await this.source.query(`${ACCOUNTS} where a.id = $1`, [id]);
+    const [row] = await ask<AccountRow>(this.pool, {
+      text: `${ACCOUNTS} where a.id = $1`,
+      values: [id],
+    });
     if (!row) throw new NotFoundError('Store');
     return accountJson(row.state, row);
   }
 
   /** What belongs to a store; nothing where there is none. */
   async counts(id: number): Promise<AccountCounts> {
-    const [row] = await ask<AccountCounts>(poolOf(this.source), {
+    const [row] = await ask<AccountCounts>(this.pool, {
       name: 'accounts_counts',
       text: `select ${COUNTS} from (select $1::bigint as id) a`,
       values: [id],

@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -22,11 +22,11 @@ export class CreateCard extends Command<CardJson> {
 export class CreateCardHandler implements ICommandHandler<CreateCard> {
   constructor(
     private readonly pipeline: CommandPipeline,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   async execute({ context, attributes }: CreateCard): Promise<CardJson> {
-    const id = await nextId(this.source, 'cards_id');
+    const id = await nextId(this.pool, cardRows.table);
     return this.pipeline.handleCommand({
       rows: cardRows,
       id,

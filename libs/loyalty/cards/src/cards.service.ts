@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import type { Range } from '#http/page.js';
 import type { Card } from './card.js';
 import { cardJson, type CardJson } from './card.dto.js';
@@ -18,36 +17,36 @@ const CARDS = `select c.state, ${COUNTS} from cards c`;
 
 @Injectable()
 export class CardsService {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly pool: pg.Pool) {}
 
   async list(
     accountId: number,
     scope: 'active' | 'archived' | 'all',
     { after, limit }: Range,
   ): Promise<CardJson[]> {
-    const rows: CardRow[] = await this.source.query(
-      `${CARDS} where c.account_id = $1
+    const rows = await ask<CardRow>(this.pool, {
+      text: `${CARDS} where c.account_id = $1
          and ($2 = 'all' or (c.state ->> 'archivedAt' is null) = ($2 = 'active'))
          and c.id > $3
        order by c.id limit $4`,
-      [accountId, scope, after?.[0] ?? 0, limit],
-    );
+      values: [accountId, scope, after?.[0] ?? 0, limit],
+    });
     return rows.map(json);
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<CardJson> {
-    const [row]: CardRow[] = await this.source.query(
-      `${CARDS} where c.id = $1 and c.account_id = $2`,
-      [id, accountId],
-    );
+    const [row] = await ask<CardRow>(this.pool, {
+      text: `${CARDS} where c.id = $1 and c.account_id = $2`,
+      values: [id, accountId],
+    });
     if (!row) throw new NotFoundError('Card');
     return json(row);
   }
 
   /** What belongs to a card; nothing where there is none. */
   async counts(id: number): Promise<{ rewards: number; customerCards: number }> {
-    const [row] = await ask<Omit<CardRow, 'state'>>(poolOf(this.source), {
+    const [row] = await ask<Omit<CardRow, 'state'>>(this.pool, {
       name: 'cards_counts',
       text: `select ${COUNTS} from (select $1::bigint as id) c`,
       values: [id],

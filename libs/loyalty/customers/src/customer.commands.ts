@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { nextId } from '#database/ids.js';
@@ -51,7 +51,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly keys: PersonalKeys,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
@@ -69,8 +69,8 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     sendCardLinks,
   }: CreateCustomer): Promise<CreatedCustomerJson> {
     const { accountId } = context;
-    const id = await nextId(this.source, 'customers_id');
-    const customerCardId = cardId === null ? null : await nextId(this.source, 'customer_cards_id');
+    const id = await nextId(this.pool, customerRows.table);
+    const customerCardId = cardId === null ? null : await nextId(this.pool, customerCardRows.table);
     await this.keys.create(id);
     return this.pipeline.handleCommand({
       rows: customerRows,

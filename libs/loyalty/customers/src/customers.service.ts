@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer } from './customer.js';
 import {
@@ -24,7 +23,7 @@ export type CustomerFilter = {
 @Injectable()
 export class CustomersService {
   constructor(
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
@@ -34,10 +33,10 @@ export class CustomersService {
     { page, items }: { page: number; items: number },
   ): Promise<CustomerListJson> {
     const { where, values } = condition(accountId, filter);
-    const [total]: { count: number }[] = await this.source.query(
-      `select count(*) as count from customers c where ${where}`,
+    const [total] = await ask<{ count: number }>(this.pool, {
+      text: `select count(*) as count from customers c where ${where}`,
       values,
-    );
+    });
     const count = total?.count ?? 0;
     const skipped = (page - 1) * items;
     const left = Math.max(0, count - skipped);
@@ -50,12 +49,12 @@ export class CustomersService {
     const rows: CustomerRow[] =
       left === 0
         ? []
-        : await this.source.query(
-            `select p.state from customers p where p.id = any (array(
+        : await ask<CustomerRow>(this.pool, {
+            text: `select p.state from customers p where p.id = any (array(
                select m.id from (${matching}) m order by m.id ${order} limit ${Math.min(items, left)} offset ${offset}))
              order by p.id desc`,
             values,
-          );
+          });
     return {
       customers: await this.withCards(rows),
       pagination: { count, items, page, pages: Math.max(1, Math.ceil(count / items)) },
@@ -64,10 +63,10 @@ export class CustomersService {
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<CustomerJson> {
-    const rows: CustomerRow[] = await this.source.query(
-      'select state from customers where id = $1 and account_id = $2',
-      [id, accountId],
-    );
+    const rows = await ask<CustomerRow>(this.pool, {
+      text: 'select state from customers where id = $1 and account_id = $2',
+      values: [id, accountId],
+    });
     const [found] = await this.withCards(rows);
     if (!found) throw new NotFoundError('Customer');
     return found;
@@ -75,7 +74,7 @@ export class CustomersService {
 
   /** The store's own: in it days and birthdays are counted. */
   async timeZone(accountId: number): Promise<string> {
-    const [row] = await ask<{ time_zone: string }>(poolOf(this.source), {
+    const [row] = await ask<{ time_zone: string }>(this.pool, {
       name: 'customers_time_zone',
       text: `select state ->> 'timeZone' as time_zone from accounts where id = $1`,
       values: [accountId],

@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -21,11 +21,11 @@ export class CreateLocation extends Command<LocationJson> {
 export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
   constructor(
     private readonly pipeline: CommandPipeline,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   async execute({ context, attributes }: CreateLocation): Promise<LocationJson> {
-    const id = await nextId(this.source, 'locations_id');
+    const id = await nextId(this.pool, locationRows.table);
     return this.pipeline.handleCommand({
       rows: locationRows,
       id,

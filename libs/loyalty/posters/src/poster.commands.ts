@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt } from 'node:crypto';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -32,12 +32,12 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
     private readonly pipeline: CommandPipeline,
     private readonly posters: PostersService,
     private readonly keys: PersonalKeys,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   async execute({ context, cardId, attributes }: CreatePoster): Promise<PosterJson> {
     const { accountId } = context;
-    const id = await nextId(this.source, 'posters_id');
+    const id = await nextId(this.pool, posterRows.table);
     const slug = randomSlug();
     return this.pipeline.handleCommand({
       rows: posterRows,

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import type { Range } from '#http/page.js';
 import type { Card } from '#cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
@@ -14,7 +13,7 @@ type PosterRow = { state: Poster };
 @Injectable()
 export class PostersService {
   constructor(
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly config: Config,
   ) {}
 
@@ -23,32 +22,32 @@ export class PostersService {
     filter: { cardId: number | null; active: boolean | null },
     { after, limit }: Range,
   ): Promise<PosterJson[]> {
-    const rows: PosterRow[] = await this.source.query(
-      `select state from posters
+    const rows = await ask<PosterRow>(this.pool, {
+      text: `select state from posters
        where account_id = $1 and state ->> 'deletedAt' is null
          and ($2::bigint is null or card_id = $2)
          and ($3::boolean is null or (state ->> 'active')::boolean = $3)
          and id > $4
        order by id limit $5`,
-      [accountId, filter.cardId, filter.active, after?.[0] ?? 0, limit],
-    );
+      values: [accountId, filter.cardId, filter.active, after?.[0] ?? 0, limit],
+    });
     return rows.map(({ state }) => this.shown(state));
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<PosterJson> {
-    const [row]: PosterRow[] = await this.source.query(
-      `select state from posters
+    const [row] = await ask<PosterRow>(this.pool, {
+      text: `select state from posters
        where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
-      [id, accountId],
-    );
+      values: [id, accountId],
+    });
     if (!row) throw new NotFoundError('Poster');
     return this.shown(row.state);
   }
 
   /** What a new poster copies. @throws NotFoundError when the store has no such card */
   async designOf(accountId: number, cardId: number): Promise<CardDesign> {
-    const [row] = await ask<{ state: Card }>(poolOf(this.source), {
+    const [row] = await ask<{ state: Card }>(this.pool, {
       text: 'select state from cards where id = $1 and account_id = $2',
       values: [cardId, accountId],
     });

@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -25,11 +25,11 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly rewards: RewardsService,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   async execute({ context, cardId, attributes }: CreateReward): Promise<RewardJson> {
-    const id = await nextId(this.source, 'rewards_id');
+    const id = await nextId(this.pool, rewardRows.table);
     return this.pipeline.handleCommand({
       rows: rewardRows,
       id,

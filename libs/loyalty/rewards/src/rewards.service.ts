@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import type { Range } from '#http/page.js';
 import type { Reward } from './reward.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
@@ -11,15 +10,15 @@ type RewardRow = { state: Reward };
 
 @Injectable()
 export class RewardsService {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly pool: pg.Pool) {}
 
   async list(
     accountId: number,
     filter: { cardId: number | null; active: boolean | null },
     { after, limit }: Range,
   ): Promise<RewardJson[]> {
-    const rows: RewardRow[] = await this.source.query(
-      `select state from rewards
+    const rows = await ask<RewardRow>(this.pool, {
+      text: `select state from rewards
        where account_id = $1 and state ->> 'deletedAt' is null
          and ($2::bigint is null or card_id = $2)
          and ($3::boolean is null or (state ->> 'active')::boolean = $3)
@@ -27,25 +26,25 @@ export class RewardsService {
            > ($4::bigint, $5::bigint, $6::bigint, $7::bigint)
        order by card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id
        limit $8`,
-      [accountId, filter.cardId, filter.active, ...(after ?? [0, 0, 0, 0]), limit],
-    );
+      values: [accountId, filter.cardId, filter.active, ...(after ?? [0, 0, 0, 0]), limit],
+    });
     return rows.map(({ state }) => rewardJson(state));
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<RewardJson> {
-    const [row]: RewardRow[] = await this.source.query(
-      `select state from rewards
+    const [row] = await ask<RewardRow>(this.pool, {
+      text: `select state from rewards
        where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
-      [id, accountId],
-    );
+      values: [id, accountId],
+    });
     if (!row) throw new NotFoundError('Reward');
     return rewardJson(row.state);
   }
 
   /** Where a new reward goes: behind the last. @throws NotFoundError when there is no such card */
   async nextPosition(accountId: number, cardId: number): Promise<number> {
-    const [row] = await ask<{ next: number }>(poolOf(this.source), {
+    const [row] = await ask<{ next: number }>(this.pool, {
       text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
                 where w.card_id = c.id and w.state ->> 'deletedAt' is null) as next
        from cards c where c.id = $1 and c.account_id = $2`,
@@ -56,7 +55,7 @@ export class RewardsService {
   }
 
   async everRedeemed(id: number): Promise<boolean> {
-    const rows = await ask(poolOf(this.source), {
+    const rows = await ask(this.pool, {
       text: `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
        where w.id = $1 and k.state -> 'redeemedRewardIds' @> to_jsonb($1::bigint) limit 1`,
       values: [id],

@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { nextId } from '#database/ids.js';
@@ -59,12 +59,12 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
     private readonly customerCards: CustomerCardsService,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   async execute({ context, customerId, cardId }: EnrolCustomer): Promise<CustomerCardDetailJson> {
     const { accountId } = context;
-    const id = await nextId(this.source, 'customer_cards_id');
+    const id = await nextId(this.pool, customerCardRows.table);
     try {
       return await withFreeCode(() =>
         this.pipeline.handleCommand({
@@ -190,7 +190,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
     private readonly receipts: ReceiptsService,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
   ) {}
 
   execute({ context, path, action }: RedeemReward): Promise<RedemptionJson> {
@@ -207,7 +207,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
         return first && redemptionJson(first.card, first.event);
       },
       now: async () => {
-        const redemptionId = await nextId(this.source, 'redemptions_id');
+        const redemptionId = await nextId(this.pool, 'redemptions');
         const { source, ...actionDetails } = action;
         return this.pipeline.handleCommand({
           rows: customerCardRows,

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import type { Range } from '#http/page.js';
 import type { CustomerCard } from './customer-card.js';
 import {
@@ -19,22 +18,22 @@ type CustomerCardRow = { state: CustomerCard };
 @Injectable()
 export class CustomerCardsService {
   constructor(
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly templates: TemplatesService,
     private readonly config: Config,
   ) {}
 
   async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
-    const rows: CustomerCardRow[] = await this.source.query(
-      'select state from customer_cards where customer_id = $1 and id > $2 order by id limit $3',
-      [customerId, after?.[0] ?? 0, limit],
-    );
+    const rows = await ask<CustomerCardRow>(this.pool, {
+      text: 'select state from customer_cards where customer_id = $1 and id > $2 order by id limit $3',
+      values: [customerId, after?.[0] ?? 0, limit],
+    });
     return this.json(rows);
   }
 
   /** Each customer's cards, by id. */
   async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
-    const rows = await ask<CustomerCardRow>(poolOf(this.source), {
+    const rows = await ask<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
       text: 'select state from customer_cards where customer_id = any ($1) order by customer_id, id',
       values: [customerIds],
@@ -52,10 +51,10 @@ export class CustomerCardsService {
     accountId: number,
     { customerId, id }: { customerId: number; id: number },
   ): Promise<CustomerCardDetailJson> {
-    const [row]: CustomerCardRow[] = await this.source.query(
-      'select state from customer_cards where id = $1 and customer_id = $2 and account_id = $3',
-      [id, customerId, accountId],
-    );
+    const [row] = await ask<CustomerCardRow>(this.pool, {
+      text: 'select state from customer_cards where id = $1 and customer_id = $2 and account_id = $3',
+      values: [id, customerId, accountId],
+    });
     if (!row) throw new NotFoundError('Customer card');
     const template = await this.templates.find(accountId, row.state.cardId);
     return customerCardDetailJson(row.state, this.showing(template, new Date()));
@@ -63,7 +62,7 @@ export class CustomerCardsService {
 
   /** @throws NotFoundError when the store has no such customer */
   async refuseUnknownCustomer(accountId: number, customerId: number): Promise<void> {
-    const customers = await ask(poolOf(this.source), {
+    const customers = await ask(this.pool, {
       name: 'customer_cards_customer',
       text: 'select 1 from customers where id = $1 and account_id = $2',
       values: [customerId, accountId],

@@ -1,10 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { EventStore, type Claim } from '#event-store/event-store.js';
 import { recorded, Rows, streamOf } from '#event-store/rows.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
@@ -15,16 +13,12 @@ import { TemplatesService } from './templates.service.js';
 /** What a receipt number (external_ref) was used for, read back from the history. */
 @Injectable()
 export class ReceiptsService {
-  private readonly pool: pg.Pool;
-
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly events: EventStore,
     private readonly rows: Rows,
     private readonly templates: TemplatesService,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /**
    * The action that used the receipt number, and the card as that left it; undefined when it is unused.

@@ -1,10 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { Template } from './customer-card.js';
@@ -35,12 +33,9 @@ const TEMPLATES = {
  */
 @Injectable()
 export class TemplatesService {
-  private readonly pool: pg.Pool;
   private readonly known = new LRUCache<number, Versioned>({ max: 5_000 });
 
-  constructor(source: DataSource) {
-    this.pool = poolOf(source);
-  }
+  constructor(private readonly pool: pg.Pool) {}
 
   /** @param version as a load of one of its customer cards has just seen it */
   async at(cardId: number, version: number): Promise<Template> {

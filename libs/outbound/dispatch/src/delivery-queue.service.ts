@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { Batcher } from '#database/batcher.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { Pace, Queued } from './delivery-lane.js';
@@ -366,7 +364,6 @@ const AUDIT = auditBySystem('ended', {
 export class DeliveryQueue {
   /** This process among all dispatchers. */
   private readonly me = newId();
-  private readonly pool: pg.Pool;
   private readonly secretKey: Buffer;
   /** Each subscription's in one of these: two groups at a time never change the same one. */
   private readonly recordings = Array.from(
@@ -382,13 +379,12 @@ export class DeliveryQueue {
   );
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly keys: PersonalKeys,
     private readonly notices: FailingNotices,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
   ) {
-    this.pool = poolOf(source);
     this.secretKey = deriveKey(config.masterKey, SECRETS);
   }
 

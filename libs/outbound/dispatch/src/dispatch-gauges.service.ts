@@ -1,10 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type pg from 'pg';
+import pg from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
-import { poolOf } from '#database/data-source.js';
 
 const LOOK_EVERY_MS = 5_000;
 const LONG_SECONDS = 30;
@@ -54,7 +52,6 @@ type Writer = { pid: number; name: string; seconds: number };
 @Injectable()
 export class DispatchGauges {
   private readonly log = new Logger('metrics');
-  private readonly pool: pg.Pool;
   private lookedAt = -Infinity;
   private looking: Promise<void> | undefined;
   private readonly due = gauge(
@@ -90,11 +87,10 @@ export class DispatchGauges {
   );
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     registry: Registry,
     private readonly config: Config,
   ) {
-    this.pool = poolOf(source);
     const look = () => this.look();
     const { due, intent, ahead, kept, behind, writer, writerInfo } = this;
     for (const one of [due, intent, ahead, kept, behind, writer, writerInfo]) {

@@ -1,13 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
-import { poolOf } from '#database/data-source.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -128,18 +126,15 @@ const OLDEST_WANTED = {
 @Injectable()
 export class DispatcherMaintenance {
   private readonly log = new Logger('webhook maintenance');
-  private readonly pool: pg.Pool;
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
     private readonly notices: FailingNotices,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /** Until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {

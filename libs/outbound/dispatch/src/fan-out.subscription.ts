@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
@@ -8,7 +7,6 @@ import { StallDetector } from '#kernel/stall-detector.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { checkpointOf } from '#event-store/checkpoint.js';
 import {
   BEGINNING,
@@ -105,10 +103,9 @@ class OvertakenError extends Error {}
 @Injectable()
 export class FanOut {
   private readonly log = new Logger('webhook fan-out');
-  private readonly pool: pg.Pool;
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly store: EventStore,
     private readonly bodies: EventBodies,
     private readonly worker: DeliveryWorker,
@@ -117,9 +114,7 @@ export class FanOut {
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
     private readonly config: Config,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /** Until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
-import { poolOf } from '#database/data-source.js';
 import type { Mail } from './mail.js';
 
 /** Longer than an attempt can last: a mail of whoever died is taken over afterwards. */
@@ -36,14 +34,10 @@ const CLAIM = {
 /** Mails that are to be sent. Whoever dies between sending one and noting it sends it twice. */
 @Injectable()
 export class MailOutbox {
-  private readonly pool: pg.Pool;
-
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly config: Config,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /** In the caller's transaction. Where no mail server is set nothing is kept: it would come too late. */
   async add(client: pg.PoolClient, mails: Mail[]): Promise<void> {

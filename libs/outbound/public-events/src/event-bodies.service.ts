@@ -1,10 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { publicEventId } from '#kernel/public-id.js';
@@ -59,20 +57,17 @@ const PLACES = {
 @Injectable()
 export class EventBodies {
   private readonly log = new Logger('webhook events');
-  private readonly pool: pg.Pool;
   private readonly texts = new LRUCache<number, Buffer>({ max: TEXTS_KEPT, ttl: TEXT_KEPT_MS });
   private readonly preparing = new Map<number, Promise<void>>();
   /** Read from the log a moment ago, and not rendered yet. */
   private readonly fresh = new LRUCache<string, StoredEvent>({ max: FRESH_KEPT });
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
     private readonly publicEvents: PublicEventsService,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /** Events as stored, which will be asked for soon. */
   remember(eventId: string, event: StoredEvent): void {

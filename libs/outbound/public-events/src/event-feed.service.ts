@@ -1,8 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
@@ -18,14 +16,10 @@ const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_
 /** A store's public events in the order in which they happened, with or without any subscription. */
 @Injectable()
 export class EventFeed {
-  private readonly pool: pg.Pool;
-
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly bodies: EventBodies,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /**
    * @param after the id of the last envelope seen; null: from the oldest that is kept

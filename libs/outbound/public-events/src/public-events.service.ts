@@ -1,8 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
-import { poolOf } from '#database/data-source.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { recorded } from '#event-store/rows.js';
@@ -34,18 +32,14 @@ const NAMES = {
 /** Public events as receivers see them: a batch takes a handful of queries, however large it is. */
 @Injectable()
 export class PublicEventsService {
-  private readonly pool: pg.Pool;
-
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly keys: PersonalKeys,
     private readonly folds: StreamFolds,
     private readonly templates: TemplatesService,
     private readonly customerCards: CustomerCardsService,
     private readonly config: Config,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /** @param events all of them with a public type, in the order of the log */
   async render(events: StoredEvent[]): Promise<Rendered[]> {

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { poolOf } from '#database/data-source.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { recorded, type RowTable } from '#event-store/rows.js';
@@ -20,16 +18,13 @@ type SnapshotRow<S> = { id: number; revision: number; state: S };
 /** Where an aggregate stood right after each of its events, without reading long streams again. */
 @Injectable()
 export class StreamFolds {
-  private readonly pool: pg.Pool;
   private readonly known = new LRUCache<string, Fold<object>>({ max: FOLDS_KEPT });
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /**
    * @param events of aggregates of this kind, in the order of the log, personal data opened

@@ -1,9 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { armLanes } from './lane-arming.js';
 import { WorkHints } from './work-hints.service.js';
 import { type PublicEventType } from '#public-events/public-event.js';
@@ -37,14 +35,11 @@ const MATCHED = `
 @Injectable()
 export class DeliveryPlans {
   private readonly log = new Logger('webhook deliveries');
-  private readonly pool: pg.Pool;
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly hints: WorkHints,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /**
    * After every change of a subscription and after its end: what is planned goes by the new state. Never

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { Range } from '#http/page.js';
 import {
@@ -35,16 +33,12 @@ type DetailRow = DeliveryRow & (SealedAttempt | { attempt: null });
 /** What was sent to a subscription, and sending it again. */
 @Injectable()
 export class WebhookDeliveriesService {
-  private readonly pool: pg.Pool;
-
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly subscriptions: WebhookSubscriptionTable,
     private readonly keys: PersonalKeys,
     private readonly plans: DeliveryPlans,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /** Newest first; of a subscription that is known to exist. */
   async list(

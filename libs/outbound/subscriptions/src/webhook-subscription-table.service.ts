@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, UnknownOutcomeError } from '#kernel/errors.js';
 import { writeAuditEntry } from '#database/audit-log.js';
@@ -11,7 +10,6 @@ import {
   isConnectionLoss,
   isDatabaseUnavailable,
 } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { Outcomes } from '#event-store/outcomes.js';
 import {
   SUBSCRIPTION_COLUMNS,
@@ -29,14 +27,10 @@ const FIND = `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions
 /** The plain rows of subscriptions: every write is one transaction with its audit entry. */
 @Injectable()
 export class WebhookSubscriptionTable {
-  private readonly pool: pg.Pool;
-
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly outcomes: Outcomes,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /**
    * The answer is kept in the same transaction when the request has an Idempotency-Key. A connection

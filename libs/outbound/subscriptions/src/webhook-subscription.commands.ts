@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import {
@@ -73,7 +73,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
 
   constructor(
     private readonly table: WebhookSubscriptionTable,
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly events: EventStore,
     private readonly names: NameLookup,
     private readonly config: Config,
@@ -87,7 +87,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
   }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
     await refuseTarget(attributes.targetUrl, this.names, this.config);
     // Taken before the insert, because the sealed secret names the subscription that it belongs to.
-    const id = await nextId(this.source, 'webhook_subscriptions_id');
+    const id = await nextId(this.pool, 'webhook_subscriptions');
     const secret = signingSecret(randomBytes(SECRET_BYTES));
     const sealed = sealSecret(this.secretKey, id, secret);
     const { enabled } = attributes;

@@ -1,8 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { messageOf } from '#kernel/errors.js';
-import { poolOf } from '#database/data-source.js';
 
 /** Whoever adds work or changes a subscription says so here; dispatchers listen. */
 export const WORK_CHANNEL = 'inkpad_webhooks';
@@ -13,13 +11,10 @@ const AT_MOST_EVERY_MS = 20;
 @Injectable()
 export class WorkHints {
   private readonly log = new Logger('webhook deliveries');
-  private readonly pool: pg.Pool;
   private timer: NodeJS.Timeout | undefined;
   private wanted = false;
 
-  constructor(source: DataSource) {
-    this.pool = poolOf(source);
-  }
+  constructor(private readonly pool: pg.Pool) {}
 
   /** There is new work: at once, then at most every 20 ms, since NOTIFY locks the database at commit. */
   wake(): void {

@@ -33,7 +33,7 @@ export function dataSource(
 }
 
 /**
- * The pool that TypeORM itself uses. The commit path runs named statements, which TypeORM cannot
+ * The pool that TypeORM itself uses, injected as `pg.Pool`. The commit path runs named statements, which TypeORM cannot
  * issue, and unnamed ones are parsed and planned at each call.
  */
 export function poolOf(source: DataSource): pg.Pool {

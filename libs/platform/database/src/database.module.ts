@@ -1,8 +1,9 @@
 import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
-import { dataSource } from './data-source.js';
+import { dataSource, poolOf } from './data-source.js';
 import { PoolMetrics } from './pool-metrics.js';
 
 @Global()
@@ -16,9 +17,10 @@ export class DatabaseModule implements OnApplicationShutdown {
       imports: [KernelModule.forRoot(config)],
       providers: [
         { provide: DataSource, useFactory: () => dataSource(config, application).initialize() },
+        { provide: pg.Pool, inject: [DataSource], useFactory: poolOf },
         PoolMetrics,
       ],
-      exports: [DataSource],
+      exports: [DataSource, pg.Pool],
     };
   }
 

@@ -1,21 +1,14 @@
-import type { DataSource } from 'typeorm';
+import type pg from 'pg';
 import { ask } from './connection.js';
-import { poolOf } from './data-source.js';
 
-type Sequence =
-  | 'accounts_id'
-  | 'cards_id'
-  | 'rewards_id'
-  | 'customers_id'
-  | 'customer_cards_id'
-  | 'redemptions_id'
-  | 'locations_id'
-  | 'posters_id'
-  | 'webhook_subscriptions_id';
-
-/** Integer ids are taken before a decision and stand in its events; a refused command leaves a gap. */
-export async function nextId(source: DataSource, sequence: Sequence): Promise<number> {
-  const [row] = await ask<{ id: number }>(poolOf(source), {
+/**
+ * Integer ids are taken before a decision and stand in its events; a refused command leaves a gap.
+ * @param table whose sequence it is, such as a row table's
+ */
+export async function nextId(pool: pg.Pool, table: string): Promise<number> {
+  if (!/^[a-z_]+$/.test(table)) throw new Error(`${table} is no table`);
+  const sequence = `${table}_id`;
+  const [row] = await ask<{ id: number }>(pool, {
     name: `next_${sequence}`,
     text: `select nextval('${sequence}') as id`,
   });

@@ -1,5 +1,6 @@
-import { Global, Module } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import pg from 'pg';
+import type { DomainEvent } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { EventStore } from './event-store.js';
 import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
@@ -8,26 +9,40 @@ import { Outcomes } from './outcomes.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { PostgresEventStore } from './postgres-event-store.js';
-import { Rows } from './rows.js';
+import { RowCatchUp } from './row-catch-up.subscription.js';
+import { Rows, type RowTable } from './rows.js';
 
 /** The one place that knows which engine runs. */
 @Global()
-@Module({
-  providers: [
-    {
-      provide: EventStore,
-      inject: [DataSource, Config],
-      useFactory: (source: DataSource, config: Config): EventStore =>
-        config.eventstoreUrl === null
-          ? new PostgresEventStore(source, config)
-          : new EventStoreDbEventStore(source, config),
-    },
-    Outcomes,
-    PersonalKeys,
-    Rows,
-    PipelineMetrics,
-    CommandPipeline,
-  ],
-  exports: [EventStore, Outcomes, PersonalKeys, Rows, CommandPipeline],
-})
-export class EventStoreModule {}
+@Module({})
+export class EventStoreModule {
+  /** @param rowTables of every aggregate: their streams are the ones that are read */
+  static forRoot(rowTables: RowTable<{ accountId: number }, DomainEvent>[]): DynamicModule {
+    const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
+    return {
+      module: EventStoreModule,
+      providers: [
+        {
+          provide: EventStore,
+          inject: [pg.Pool, Config],
+          useFactory: (pool: pg.Pool, config: Config): EventStore =>
+            config.eventstoreUrl === null
+              ? new PostgresEventStore(pool, config)
+              : new EventStoreDbEventStore(pool, config, streams),
+        },
+        {
+          provide: RowCatchUp,
+          inject: [pg.Pool, EventStore, Rows],
+          useFactory: (pool: pg.Pool, store: EventStore, rows: Rows) =>
+            new RowCatchUp(pool, store, rows, rowTables),
+        },
+        Outcomes,
+        PersonalKeys,
+        Rows,
+        PipelineMetrics,
+        CommandPipeline,
+      ],
+      exports: [EventStore, Outcomes, PersonalKeys, RowCatchUp, Rows, CommandPipeline],
+    };
+  }
+}

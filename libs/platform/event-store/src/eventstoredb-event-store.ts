@@ -11,15 +11,13 @@ import {
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
 import { setTimeout as wait } from 'node:timers/promises';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { lastHead, prepareWrites, rowArguments, type PlacedRow } from './commit-arguments.js';
 import {
   BEGINNING,
@@ -48,16 +46,6 @@ import { Batcher } from '#database/batcher.js';
 import { refuseHistoryInPostgres } from './positions-check.js';
 import { isAfter } from './position.js';
 
-/** Streams of ours; whatever else the store holds is not read. */
-const STREAMS = [
-  'account-',
-  'card-',
-  'reward-',
-  'customer-',
-  'customer_card-',
-  'location-',
-  'poster-',
-];
 const PAGE = 500;
 const READS_AT_ONCE = 8;
 const ANSWER_WITHIN_MS = 10_000;
@@ -81,7 +69,6 @@ export class EventStoreDbEventStore
   override readonly rowsMayLag = true;
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly client: EventStoreDBClient;
-  private readonly pool: pg.Pool;
   private readonly prefix: string;
   private readonly rowWrites = new Batcher<PlacedRow, void>(2, 32, (group) =>
     this.writeRows(group),
@@ -90,12 +77,12 @@ export class EventStoreDbEventStore
   private recovering: Promise<void> | undefined;
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     config: Config,
-    private readonly streams: string[] = STREAMS,
+    /** Beginnings of the names of our streams; whatever else the store holds is not read. */
+    private readonly streams: string[],
   ) {
     super();
-    this.pool = poolOf(source);
     this.prefix = config.eventstoreStreamPrefix;
     this.client = EventStoreDBClient.connectionString(config.eventstoreUrl ?? '');
   }

@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { KeyedRequest } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { KeyTakenOverError, type Outcome } from './event-store.js';
 
 /** How long a request may stay silent until another one with its key takes over. */
@@ -44,12 +42,13 @@ const PRUNE = {
  */
 @Injectable()
 export class Outcomes {
-  private readonly pool: pg.Pool;
   private readonly sealingKey: Buffer;
   private readonly scopeKey: Buffer;
 
-  constructor(source: DataSource, config: Config) {
-    this.pool = poolOf(source);
+  constructor(
+    private readonly pool: pg.Pool,
+    config: Config,
+  ) {
     this.sealingKey = deriveKey(config.masterKey, 'kept answers');
     this.scopeKey = deriveKey(config.masterKey, 'idempotency keys');
   }

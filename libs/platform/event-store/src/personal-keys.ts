@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
 
 const KEYS_KEPT = 20_000;
@@ -22,13 +20,14 @@ type PersonalData = { customerId: number; personal: object | string | null };
  */
 @Injectable()
 export class PersonalKeys {
-  private readonly pool: pg.Pool;
   private readonly wrappingKey: Buffer;
   private readonly claimKey: Buffer;
   private readonly known = new LRUCache<number, Buffer>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
 
-  constructor(source: DataSource, config: Config) {
-    this.pool = poolOf(source);
+  constructor(
+    private readonly pool: pg.Pool,
+    config: Config,
+  ) {
     this.wrappingKey = deriveKey(config.masterKey, 'personal keys');
     this.claimKey = deriveKey(config.masterKey, 'claims');
   }

@@ -1,10 +1,8 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { isConnectionLoss, withConnection } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { Notifications } from '#database/notifications.js';
 import {
   ClaimTakenError,
@@ -80,7 +78,6 @@ type EventRow = {
 export class PostgresEventStore extends EventStore implements OnModuleInit, OnApplicationShutdown {
   override readonly rowsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
-  private readonly pool: pg.Pool;
   private readonly commits = new Batcher<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
   private readonly wakers = new Set<() => void>();
   private listening: Notifications | undefined;
@@ -88,11 +85,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private wakeWanted = false;
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly config: Config,
   ) {
     super();
-    this.pool = poolOf(source);
   }
 
   async onModuleInit(): Promise<void> {

@@ -1,11 +1,9 @@
 import { Logger } from '@nestjs/common';
-import type pg from 'pg';
-import type { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { checkpointOf } from './checkpoint.js';
 import type { EventStore, Position, StoredEvent } from './event-store.js';
 import { formatPosition } from './position.js';
@@ -23,16 +21,13 @@ type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
  */
 export class RowCatchUp {
   private readonly log = new Logger('row catch-up');
-  private readonly pool: pg.Pool;
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly store: EventStore,
     private readonly rows: Rows,
     private readonly tables: AnyTable[],
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /** Until the signal aborts. Several processes may run it: rows only ever move forward. */
   async run(signal: AbortSignal): Promise<void> {

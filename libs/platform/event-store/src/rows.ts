@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { ask } from '#database/connection.js';
-import { poolOf } from '#database/data-source.js';
 import { rowArguments } from './commit-arguments.js';
 import { EventStore, type Head, type StoredEvent } from './event-store.js';
 import { Batcher } from '#database/batcher.js';
@@ -38,16 +36,13 @@ export const streamOf = (aggregate: { name: string }, id: number): string =>
 /** Rows are folds of streams: loading one costs one row, however long its history. */
 @Injectable()
 export class Rows {
-  private readonly pool: pg.Pool;
   private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
 
   constructor(
-    source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly events: EventStore,
     private readonly keys: PersonalKeys,
-  ) {
-    this.pool = poolOf(source);
-  }
+  ) {}
 
   /**
    * @param fresh look at the stream as well, where rows may lag behind theirs; what was missing is

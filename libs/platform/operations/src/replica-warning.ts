@@ -4,10 +4,9 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import pg from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
-import { poolOf } from '#database/data-source.js';
 
 /** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
 const LOOK_EVERY_MS = 10_000;
@@ -24,7 +23,7 @@ export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
   private seen = 1;
 
   constructor(
-    private readonly source: DataSource,
+    private readonly pool: pg.Pool,
     private readonly config: Config,
   ) {}
 
@@ -40,7 +39,7 @@ export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async look(): Promise<void> {
     try {
-      const { rows } = await poolOf(this.source).query<{ apis: number }>(COUNT_APIS);
+      const { rows } = await this.pool.query<{ apis: number }>(COUNT_APIS);
       const apis = rows[0]?.apis ?? 1;
       if (apis > 1 && apis !== this.seen) {
         this.log.warn(
