@@ -118,14 +118,18 @@ function questionsAbout({ code, uuid, email, phone, external_id }, customers) {
 async function explain(url, accountId, questions) {
   const client = new pg.Client(url);
   await client.connect();
-  const source = {
-    async query(text, values) {
+  const explaining = {
+    async query({ text, values }) {
       const { rows } = await client.query(`explain (analyze, buffers) ${text}`, values);
       console.log(rows.map((row) => row['QUERY PLAN']).join('\n'));
-      return (await client.query(text, values)).rows;
+      return client.query(text, values);
     },
+    on: () => undefined,
+    off: () => undefined,
+    release: () => undefined,
   };
-  const service = new CustomersService(source, { ofCustomers: async () => new Map() });
+  const pool = { connect: (done) => done(undefined, explaining) };
+  const service = new CustomersService(pool, { ofCustomers: async () => new Map() });
   try {
     for (const { name, query } of questions) {
       const { search = null, page = 1 } = query;

@@ -8,6 +8,7 @@ import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
+import { rowTables } from '../apps/row-tables.js';
 
 /** What a shell caller can put right is one sentence; anything else is ours and shows its stack. */
 export function runScript(work: () => Promise<void>): void {
@@ -30,7 +31,7 @@ class ScriptModule {
       imports: [
         CqrsModule.forRoot(),
         DatabaseModule.forRoot(config, 'script'),
-        EventStoreModule,
+        EventStoreModule.forRoot(rowTables),
         IdentityModule,
         AccountsModule,
       ],

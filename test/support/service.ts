@@ -5,11 +5,12 @@ import { ApiModule } from '../../apps/api/src/api.module.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { createServer } from '../../apps/api/src/server.js';
-import { AddMember, CreateToken, CreateUser, type Audited } from '#identity/identity.commands.js';
+import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './database.js';
 import { historyOf, untilReadable } from './store.js';
 
-export const cli: Audited = {
+export const cli: PlainWriter = {
   actor: { type: 'system', id: 0 },
   channel: 'cli',
   requestId: 'test',

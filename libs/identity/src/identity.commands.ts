@@ -1,16 +1,18 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { hash } from '@node-rs/argon2';
-import { DataSource, type EntityManager } from 'typeorm';
+import { IsNull, Raw, type EntityManager, type UpdateResult } from 'typeorm';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import type { Actor, Channel } from '#kernel/aggregate.js';
+import {
+  PlainWrites,
+  type PlainTransaction,
+  type PlainWriter,
+} from '#event-store/plain-writes.service.js';
+import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
 import { IDENTITY_CHANNEL, newToken } from './tokens.service.js';
-
-/** Users, memberships and tokens are plain rows; what is done to them goes to the audit log. */
-export type Audited = { actor: Actor; channel: Channel; requestId: string };
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
-    readonly by: Audited,
+    readonly by: PlainWriter,
     readonly email: string,
     readonly name: string,
     readonly password: string,
@@ -21,26 +23,37 @@ export class CreateUser extends Command<{ userId: number }> {
 
 @CommandHandler(CreateUser)
 export class CreateUserHandler implements ICommandHandler<CreateUser> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, email, name, password }: CreateUser): Promise<{ userId: number }> {
     if (!/^\S+@\S+\.\S+$/.test(email)) throw new RejectedError({ email: ['is no e-mail address'] });
-    const passwordHash = await hash(password);
-    return change(this.source, by, null, 'user.created', async (manager) => {
-      const [row]: [{ id: number }?] = await manager.query(
-        `insert into users (email, name, password_hash, created_at) values ($1, $2, $3, now())
-         on conflict (lower(email)) where removed_at is null do nothing returning id`,
-        [email, name, passwordHash],
-      );
-      if (!row) throw new RejectedError({ email: ['is used by another user'] });
-      return { subject: { user_id: row.id }, result: { userId: row.id } };
+    const password_hash = await hash(password);
+    return this.writes.write(by, async (transaction) => {
+      const { manager, repeated } = transaction;
+      const known = await presentUser(manager, email);
+      // The hash has its own salt: the same one means that an earlier try was committed.
+      if (repeated && known?.password_hash === password_hash) return { userId: known.id };
+      if (known) throw emailTaken();
+      const user = { email, name, password_hash, created_at: () => 'now()', removed_at: null };
+      const { identifiers } = await manager
+        .createQueryBuilder()
+        .insert()
+        .into(UserRow)
+        .values(user)
+        .orIgnore()
+        .execute();
+      // Another process was faster.
+      if (!identifiers[0]) throw emailTaken();
+      const userId = Number(identifiers[0]['id']);
+      await changed(transaction, 'user.created', null, { user_id: userId });
+      return { userId };
     });
   }
 }
 
 export class RemoveUser extends Command<{ userId: number }> {
   constructor(
-    readonly by: Audited,
+    readonly by: PlainWriter,
     readonly email: string,
   ) {
     super();
@@ -49,21 +62,23 @@ export class RemoveUser extends Command<{ userId: number }> {
 
 @CommandHandler(RemoveUser)
 export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, email }: RemoveUser): Promise<{ userId: number }> {
-    return change(this.source, by, null, 'user.removed', async (manager) => {
+    return this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
       const userId = await userIdOf(manager, email);
-      await manager.query('update users set removed_at = now() where id = $1', [userId]);
-      await manager.query('delete from memberships where user_id = $1', [userId]);
-      return { subject: { user_id: userId }, result: { userId } };
+      await manager.update(UserRow, { id: userId }, { removed_at: () => 'now()' });
+      await manager.delete(MembershipRow, { user_id: userId });
+      await changed(transaction, 'user.removed', null, { user_id: userId });
+      return { userId };
     });
   }
 }
 
 export class AddMember extends Command<{ userId: number }> {
   constructor(
-    readonly by: Audited,
+    readonly by: PlainWriter,
     readonly accountId: number,
     readonly email: string,
   ) {
@@ -73,28 +88,32 @@ export class AddMember extends Command<{ userId: number }> {
 
 @CommandHandler(AddMember)
 export class AddMemberHandler implements ICommandHandler<AddMember> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, accountId, email }: AddMember): Promise<{ userId: number }> {
-    return change(this.source, by, accountId, 'member.added', async (manager) => {
+    return this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
       const userId = await userIdOf(manager, email);
       const stores: unknown[] = await manager.query('select 1 from accounts where id = $1', [
         accountId,
       ]);
       if (stores.length === 0) throw new NotFoundError('Store');
-      await manager.query(
-        `insert into memberships (user_id, account_id, created_at) values ($1, $2, now())
-         on conflict do nothing`,
-        [userId, accountId],
-      );
-      return { subject: { user_id: userId }, result: { userId } };
+      await manager
+        .createQueryBuilder()
+        .insert()
+        .into(MembershipRow)
+        .values({ user_id: userId, account_id: accountId, created_at: () => 'now()' })
+        .orIgnore()
+        .execute();
+      await changed(transaction, 'member.added', accountId, { user_id: userId });
+      return { userId };
     });
   }
 }
 
 export class RemoveMember extends Command<{ userId: number }> {
   constructor(
-    readonly by: Audited,
+    readonly by: PlainWriter,
     readonly accountId: number,
     readonly email: string,
   ) {
@@ -104,24 +123,26 @@ export class RemoveMember extends Command<{ userId: number }> {
 
 @CommandHandler(RemoveMember)
 export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, accountId, email }: RemoveMember): Promise<{ userId: number }> {
-    return change(this.source, by, accountId, 'member.removed', async (manager) => {
+    return this.writes.write(by, async (transaction) => {
+      const { manager, repeated } = transaction;
       const userId = await userIdOf(manager, email);
-      const [, removed]: [unknown, number] = await manager.query(
-        'delete from memberships where user_id = $1 and account_id = $2',
-        [userId, accountId],
-      );
-      if (removed === 0) throw new NotFoundError('Member');
-      return { subject: { user_id: userId }, result: { userId } };
+      const { affected } = await manager.delete(MembershipRow, {
+        user_id: userId,
+        account_id: accountId,
+      });
+      if (!affected && !repeated) throw new NotFoundError('Member');
+      if (affected) await changed(transaction, 'member.removed', accountId, { user_id: userId });
+      return { userId };
     });
   }
 }
 
 export class CreateToken extends Command<{ tokenId: number; token: string }> {
   constructor(
-    readonly by: Audited,
+    readonly by: PlainWriter,
     readonly email: string,
     readonly name: string,
   ) {
@@ -131,28 +152,32 @@ export class CreateToken extends Command<{ tokenId: number; token: string }> {
 
 @CommandHandler(CreateToken)
 export class CreateTokenHandler implements ICommandHandler<CreateToken> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, email, name }: CreateToken): Promise<{ tokenId: number; token: string }> {
     const { token, sha256 } = newToken();
-    return change(this.source, by, null, 'token.created', async (manager) => {
+    return this.writes.write(by, async (transaction) => {
+      const { manager, repeated } = transaction;
+      const known = repeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
+      if (known) return { tokenId: known.id, token };
       const userId = await userIdOf(manager, email);
-      const [row]: [{ id: number }] = await manager.query(
-        `insert into api_tokens (user_id, name, sha256, created_at) values ($1, $2, $3, now())
-         returning id`,
-        [userId, name, sha256],
-      );
-      return {
-        subject: { token_id: row.id, user_id: userId },
-        result: { tokenId: row.id, token },
-      };
+      const { identifiers } = await manager.insert(ApiTokenRow, {
+        user_id: userId,
+        name,
+        sha256,
+        created_at: () => 'now()',
+      });
+      const tokenId = Number(identifiers[0]?.['id']);
+      const subject = { token_id: tokenId, user_id: userId };
+      await changed(transaction, 'token.created', null, subject);
+      return { tokenId, token };
     });
   }
 }
 
 export class RevokeToken extends Command<{ tokenId: number }> {
   constructor(
-    readonly by: Audited,
+    readonly by: PlainWriter,
     readonly tokenId: number,
   ) {
     super();
@@ -161,19 +186,21 @@ export class RevokeToken extends Command<{ tokenId: number }> {
 
 @CommandHandler(RevokeToken)
 export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, tokenId }: RevokeToken): Promise<{ tokenId: number }> {
-    return change(this.source, by, null, 'token.revoked', async (manager) => {
-      await changeToken(manager, 'revoked_at = coalesce(revoked_at, now())', [tokenId]);
-      return { subject: { token_id: tokenId }, result: { tokenId } };
+    return this.writes.write(by, async (transaction) => {
+      const revoked = { revoked_at: () => 'coalesce(revoked_at, now())' };
+      refuseUnknown(await transaction.manager.update(ApiTokenRow, { id: tokenId }, revoked));
+      await changed(transaction, 'token.revoked', null, { token_id: tokenId });
+      return { tokenId };
     });
   }
 }
 
 export class LimitToken extends Command<{ tokenId: number }> {
   constructor(
-    readonly by: Audited,
+    readonly by: PlainWriter,
     readonly tokenId: number,
     readonly perMinute: number,
   ) {
@@ -183,15 +210,15 @@ export class LimitToken extends Command<{ tokenId: number }> {
 
 @CommandHandler(LimitToken)
 export class LimitTokenHandler implements ICommandHandler<LimitToken> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, tokenId, perMinute }: LimitToken): Promise<{ tokenId: number }> {
-    return change(this.source, by, null, 'token.limited', async (manager) => {
-      await changeToken(manager, 'per_minute = $2', [tokenId, perMinute]);
-      return {
-        subject: { token_id: tokenId, per_minute: perMinute },
-        result: { tokenId },
-      };
+    return this.writes.write(by, async (transaction) => {
+      const limit = { per_minute: perMinute };
+      refuseUnknown(await transaction.manager.update(ApiTokenRow, { id: tokenId }, limit));
+      const subject = { token_id: tokenId, per_minute: perMinute };
+      await changed(transaction, 'token.limited', null, subject);
+      return { tokenId };
     });
   }
 }
@@ -206,50 +233,34 @@ export const identityHandlers = [
   LimitTokenHandler,
 ];
 
-/** One transaction: the change, its audit entry, and word to every api process to forget what it knew. */
-async function change<R>(
-  source: DataSource,
-  by: Audited,
-  accountId: number | null,
+/** The audit entry, and word to every api process to forget what it knew. */
+async function changed(
+  transaction: PlainTransaction,
   type: string,
-  work: (manager: EntityManager) => Promise<{ subject: object; result: R }>,
-): Promise<R> {
-  return source.transaction(async (manager) => {
-    const { subject, result } = await work(manager);
-    await manager.query(
-      `insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-       values ($1, $2, $3, $4, $5, $6, now())`,
-      [
-        accountId,
-        type,
-        JSON.stringify(by.actor),
-        by.channel,
-        by.requestId,
-        JSON.stringify(subject),
-      ],
-    );
-    await manager.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
-    return result;
+  accountId: number | null,
+  subject: object,
+): Promise<void> {
+  await transaction.audit({ accountId, type, subject });
+  await transaction.manager.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
+}
+
+function presentUser(manager: EntityManager, email: string): Promise<UserRow | null> {
+  return manager.findOneBy(UserRow, {
+    email: Raw((column) => `lower(${column}) = lower(:email)`, { email }),
+    removed_at: IsNull(),
   });
 }
 
 async function userIdOf(manager: EntityManager, email: string): Promise<number> {
-  const [row]: [{ id: number }?] = await manager.query(
-    'select id from users where lower(email) = lower($1) and removed_at is null',
-    [email],
-  );
-  if (!row) throw new NotFoundError(`User ${email}`);
-  return row.id;
+  const user = await presentUser(manager, email);
+  if (!user) throw new NotFoundError(`User ${email}`);
+  return user.id;
 }
 
-async function changeToken(
-  manager: EntityManager,
-  assignment: 'revoked_at = coalesce(revoked_at, now())' | 'per_minute = $2',
-  values: number[],
-): Promise<void> {
-  const [, changed]: [unknown, number] = await manager.query(
-    `update api_tokens set ${assignment} where id = $1`,
-    values,
-  );
-  if (changed === 0) throw new NotFoundError('Token');
+function emailTaken(): RejectedError {
+  return new RejectedError({ email: ['is used by another user'] });
+}
+
+function refuseUnknown({ affected }: UpdateResult): void {
+  if (!affected) throw new NotFoundError('Token');
 }

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { createHash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { ask } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
@@ -40,7 +40,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   private readonly changes: Notifications;
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     config: Config,
   ) {
     super();

@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -22,7 +22,7 @@ export class CreateAccount extends Command<AccountJson> {
 export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
   constructor(
     private readonly pipeline: CommandPipeline,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
   ) {}
 
   async execute({ context, attributes }: CreateAccount): Promise<AccountJson> {

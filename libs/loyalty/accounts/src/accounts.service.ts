@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import type { Range } from '#http/page.js';
@@ -12,15 +12,15 @@ const COUNTS = `
   (select count(*) from cards c where c.account_id = a.id) as cards,
   (select count(*) from customers u where u.account_id = a.id) as customers,
   (select count(*) from locations l
-    where l.account_id = a.id and l.state ->> 'deletedAt' is null) as locations,
+    where l.account_id = a.id and l.deleted_at is null) as locations,
   (select count(*) from posters p
-    where p.account_id = a.id and p.state ->> 'deletedAt' is null) as posters`;
+    where p.account_id = a.id and p.deleted_at is null) as posters`;
 
 const ACCOUNTS = `select a.state, ${COUNTS} from accounts a`;
 
 @Injectable()
 export class AccountsService {
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(private readonly pool: Pool) {}
 
   /** Every store that the user belongs to. */
   async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {

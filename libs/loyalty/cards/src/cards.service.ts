@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import type { Range } from '#http/page.js';
@@ -10,14 +10,14 @@ type CardRow = { state: Card; rewards: number; customer_cards: number };
 
 const COUNTS = `
   (select count(*) from rewards w
-    where w.card_id = c.id and w.state ->> 'deletedAt' is null) as rewards,
+    where w.card_id = c.id and w.deleted_at is null) as rewards,
   (select count(*) from customer_cards k where k.card_id = c.id) as customer_cards`;
 
 const CARDS = `select c.state, ${COUNTS} from cards c`;
 
 @Injectable()
 export class CardsService {
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(private readonly pool: Pool) {}
 
   async list(
     accountId: number,

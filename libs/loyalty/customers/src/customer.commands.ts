@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { nextId } from '#database/ids.js';
@@ -51,7 +51,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly keys: PersonalKeys,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
   ) {}
 
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {

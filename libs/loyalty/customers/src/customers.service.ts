@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -23,7 +23,7 @@ export type CustomerFilter = {
 @Injectable()
 export class CustomersService {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
@@ -76,7 +76,7 @@ export class CustomersService {
   async timeZone(accountId: number): Promise<string> {
     const [row] = await ask<{ time_zone: string }>(this.pool, {
       name: 'customers_time_zone',
-      text: `select state ->> 'timeZone' as time_zone from accounts where id = $1`,
+      text: 'select time_zone from accounts where id = $1',
       values: [accountId],
     });
     if (!row) throw new NotFoundError('Store');

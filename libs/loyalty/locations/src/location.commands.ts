@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -21,7 +21,7 @@ export class CreateLocation extends Command<LocationJson> {
 export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
   constructor(
     private readonly pipeline: CommandPipeline,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
   ) {}
 
   async execute({ context, attributes }: CreateLocation): Promise<LocationJson> {

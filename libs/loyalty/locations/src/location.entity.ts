@@ -1,3 +1,4 @@
+import { rowEntity, type RowRecord } from '#event-store/row-entity.js';
 import type { RowTable } from '#event-store/rows.js';
 import { location, type Location } from './location.js';
 import type { LocationEvent } from './location.events.js';
@@ -6,3 +7,9 @@ export const locationRows: RowTable<Location, LocationEvent> = {
   aggregate: location,
   table: 'locations',
 };
+
+export type LocationRecord = RowRecord<Location> & { deleted_at: string | null };
+
+export const locationEntity = rowEntity<LocationRecord>(locationRows.table, {
+  deleted_at: { type: 'text' },
+});

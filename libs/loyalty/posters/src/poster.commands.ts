@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt } from 'node:crypto';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -32,7 +32,7 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
     private readonly pipeline: CommandPipeline,
     private readonly posters: PostersService,
     private readonly keys: PersonalKeys,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
   ) {}
 
   async execute({ context, cardId, attributes }: CreatePoster): Promise<PosterJson> {

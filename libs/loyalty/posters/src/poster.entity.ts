@@ -1,5 +1,13 @@
+import { rowEntity, type RowRecord } from '#event-store/row-entity.js';
 import type { RowTable } from '#event-store/rows.js';
 import { poster, type Poster } from './poster.js';
 import type { PosterEvent } from './poster.events.js';
 
 export const posterRows: RowTable<Poster, PosterEvent> = { aggregate: poster, table: 'posters' };
+
+export type PosterRecord = RowRecord<Poster> & { card_id: number; deleted_at: string | null };
+
+export const posterEntity = rowEntity<PosterRecord>(posterRows.table, {
+  card_id: { type: 'bigint' },
+  deleted_at: { type: 'text' },
+});

@@ -1,11 +1,13 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { posterHandlers } from './poster.commands.js';
+import { posterEntity } from './poster.entity.js';
 import { PostersController } from './posters.controller.js';
 import { PostersService } from './posters.service.js';
 
 @Module({
-  imports: [CqrsModule],
+  imports: [CqrsModule, TypeOrmModule.forFeature([posterEntity])],
   controllers: [PostersController],
   providers: [PostersService, ...posterHandlers],
 })

@@ -1,19 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Pool } from 'pg';
+import { IsNull, Repository } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { ask, asked } from '#database/connection.js';
 import type { Range } from '#http/page.js';
 import type { Card } from '#cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
 import { posterJson, type PosterJson } from './poster.dto.js';
-
-type PosterRow = { state: Poster };
+import { posterEntity, type PosterRecord } from './poster.entity.js';
 
 @Injectable()
 export class PostersService {
   constructor(
-    private readonly pool: pg.Pool,
+    @InjectRepository(posterEntity) private readonly posters: Repository<PosterRecord>,
+    private readonly pool: Pool,
     private readonly config: Config,
   ) {}
 
@@ -22,25 +24,24 @@ export class PostersService {
     filter: { cardId: number | null; active: boolean | null },
     { after, limit }: Range,
   ): Promise<PosterJson[]> {
-    const rows = await ask<PosterRow>(this.pool, {
-      text: `select state from posters
-       where account_id = $1 and state ->> 'deletedAt' is null
-         and ($2::bigint is null or card_id = $2)
-         and ($3::boolean is null or (state ->> 'active')::boolean = $3)
-         and id > $4
-       order by id limit $5`,
-      values: [accountId, filter.cardId, filter.active, after?.[0] ?? 0, limit],
-    });
-    return rows.map(({ state }) => this.shown(state));
+    const query = this.posters
+      .createQueryBuilder('p')
+      .where('p.account_id = :accountId and p.deleted_at is null', { accountId })
+      .andWhere('p.id > :after', { after: after?.[0] ?? 0 })
+      .orderBy('p.id')
+      .limit(limit ?? undefined);
+    if (filter.cardId !== null) query.andWhere('p.card_id = :cardId', { cardId: filter.cardId });
+    if (filter.active !== null) {
+      query.andWhere("(p.state ->> 'active')::boolean = :active", { active: filter.active });
+    }
+    return (await asked(query.getMany())).map(({ state }) => this.shown(state));
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<PosterJson> {
-    const [row] = await ask<PosterRow>(this.pool, {
-      text: `select state from posters
-       where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
-      values: [id, accountId],
-    });
+    const row = await asked(
+      this.posters.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
+    );
     if (!row) throw new NotFoundError('Poster');
     return this.shown(row.state);
   }

@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { nextId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -25,7 +25,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly rewards: RewardsService,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
   ) {}
 
   async execute({ context, cardId, attributes }: CreateReward): Promise<RewardJson> {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import type { Range } from '#http/page.js';
@@ -10,7 +10,7 @@ type RewardRow = { state: Reward };
 
 @Injectable()
 export class RewardsService {
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(private readonly pool: Pool) {}
 
   async list(
     accountId: number,
@@ -19,7 +19,7 @@ export class RewardsService {
   ): Promise<RewardJson[]> {
     const rows = await ask<RewardRow>(this.pool, {
       text: `select state from rewards
-       where account_id = $1 and state ->> 'deletedAt' is null
+       where account_id = $1 and deleted_at is null
          and ($2::bigint is null or card_id = $2)
          and ($3::boolean is null or (state ->> 'active')::boolean = $3)
          and (card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id)
@@ -35,7 +35,7 @@ export class RewardsService {
   async find(accountId: number, id: number): Promise<RewardJson> {
     const [row] = await ask<RewardRow>(this.pool, {
       text: `select state from rewards
-       where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
+       where id = $1 and account_id = $2 and deleted_at is null`,
       values: [id, accountId],
     });
     if (!row) throw new NotFoundError('Reward');
@@ -46,7 +46,7 @@ export class RewardsService {
   async nextPosition(accountId: number, cardId: number): Promise<number> {
     const [row] = await ask<{ next: number }>(this.pool, {
       text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
-                where w.card_id = c.id and w.state ->> 'deletedAt' is null) as next
+                where w.card_id = c.id and w.deleted_at is null) as next
        from cards c where c.id = $1 and c.account_id = $2`,
       values: [cardId, accountId],
     });
@@ -57,7 +57,7 @@ export class RewardsService {
   async everRedeemed(id: number): Promise<boolean> {
     const rows = await ask(this.pool, {
       text: `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
-       where w.id = $1 and k.state -> 'redeemedRewardIds' @> to_jsonb($1::bigint) limit 1`,
+       where w.id = $1 and k.redeemed_reward_ids @> to_jsonb($1::bigint) limit 1`,
       values: [id],
     });
     return rows.length > 0;

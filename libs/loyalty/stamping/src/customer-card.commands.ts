@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { nextId } from '#database/ids.js';
@@ -59,7 +59,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
     private readonly customerCards: CustomerCardsService,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
   ) {}
 
   async execute({ context, customerId, cardId }: EnrolCustomer): Promise<CustomerCardDetailJson> {
@@ -190,7 +190,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
     private readonly receipts: ReceiptsService,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
   ) {}
 
   execute({ context, path, action }: RedeemReward): Promise<RedemptionJson> {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
@@ -18,7 +18,7 @@ type CustomerCardRow = { state: CustomerCard };
 @Injectable()
 export class CustomerCardsService {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly templates: TemplatesService,
     private readonly config: Config,
   ) {}

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
@@ -14,7 +14,7 @@ import { TemplatesService } from './templates.service.js';
 @Injectable()
 export class ReceiptsService {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly events: EventStore,
     private readonly rows: Rows,
     private readonly templates: TemplatesService,

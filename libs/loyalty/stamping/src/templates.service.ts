@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import type { Card } from '#cards/card.js';
@@ -19,7 +19,7 @@ type TemplateRow = {
 
 const TEMPLATES = {
   name: 'templates_load',
-  text: `select c.state as card, c.account_id, a.state ->> 'timeZone' as time_zone,
+  text: `select c.state as card, c.account_id, a.time_zone,
            (select jsonb_agg(w.state) from rewards w where w.card_id = c.id) as rewards,
            (c.revision + a.revision + coalesce(
              (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0))::bigint as version
@@ -35,7 +35,7 @@ const TEMPLATES = {
 export class TemplatesService {
   private readonly known = new LRUCache<number, Versioned>({ max: 5_000 });
 
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(private readonly pool: Pool) {}
 
   /** @param version as a load of one of its customer cards has just seen it */
   async at(cardId: number, version: number): Promise<Template> {
@@ -58,7 +58,7 @@ export class TemplatesService {
     const rows = await ask(this.pool, {
       name: 'templates_location',
       text: `select 1 from locations
-             where id = $1 and account_id = $2 and state ->> 'deletedAt' is null`,
+             where id = $1 and account_id = $2 and deleted_at is null`,
       values: [id, accountId],
     });
     return rows.length > 0;

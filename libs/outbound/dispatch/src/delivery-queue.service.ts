@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import pg, { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { deriveKey } from '#kernel/sealing.js';
@@ -379,7 +379,7 @@ export class DeliveryQueue {
   );
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly keys: PersonalKeys,
     private readonly notices: FailingNotices,
     private readonly metrics: DeliveryMetrics,

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
@@ -87,7 +87,7 @@ export class DispatchGauges {
   );
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     registry: Registry,
     private readonly config: Config,
   ) {

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
@@ -128,7 +128,7 @@ export class DispatcherMaintenance {
   private readonly log = new Logger('webhook maintenance');
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
     private readonly notices: FailingNotices,

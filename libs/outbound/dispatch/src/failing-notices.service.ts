@@ -25,8 +25,7 @@ const NOTICES = {
   text: `
     select s.id, s.account_id, s.target_url, s.description, s.failing_since, s.disabled_at, s.disabled_reason,
       s.last_delivery_status, s.last_delivery_error,
-      coalesce(a.state ->> 'storeName', a.state ->> 'name') as store,
-      a.state ->> 'locale' as locale, a.state ->> 'timeZone' as time_zone,
+      a.display_name as store, a.locale, a.time_zone,
       array(select u.email from memberships m join users u on u.id = m.user_id
             where m.account_id = s.account_id and u.removed_at is null order by u.id) as recipients
     from webhook_subscriptions s join accounts a on a.id = s.account_id

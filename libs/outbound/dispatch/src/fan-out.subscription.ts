@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import pg from 'pg';
+import pg, { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
@@ -105,7 +105,7 @@ export class FanOut {
   private readonly log = new Logger('webhook fan-out');
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly bodies: EventBodies,
     private readonly worker: DeliveryWorker,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import pg, { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import type { Mail } from './mail.js';
@@ -35,7 +35,7 @@ const CLAIM = {
 @Injectable()
 export class MailOutbox {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly config: Config,
   ) {}
 

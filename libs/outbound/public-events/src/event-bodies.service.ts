@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
@@ -63,7 +63,7 @@ export class EventBodies {
   private readonly fresh = new LRUCache<string, StoredEvent>({ max: FRESH_KEPT });
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
     private readonly publicEvents: PublicEventsService,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
@@ -17,7 +17,7 @@ const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_
 @Injectable()
 export class EventFeed {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly bodies: EventBodies,
   ) {}
 

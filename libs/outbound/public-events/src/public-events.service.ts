@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
@@ -33,7 +33,7 @@ const NAMES = {
 @Injectable()
 export class PublicEventsService {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly keys: PersonalKeys,
     private readonly folds: StreamFolds,
     private readonly templates: TemplatesService,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
@@ -21,7 +21,7 @@ export class StreamFolds {
   private readonly known = new LRUCache<string, Fold<object>>({ max: FOLDS_KEPT });
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
   ) {}

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { messageOf } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { armLanes } from './lane-arming.js';
@@ -15,6 +16,8 @@ export type Replay = {
   to: Date;
   /** Null: all. */
   types: PublicEventType[] | null;
+  /** See `replayBound`. */
+  last: number;
 };
 
 const ARM = armLanes('values ($1::bigint)');
@@ -31,13 +34,20 @@ const MATCHED = `
   where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day') and e.seq <= $5
     and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))`;
 
+/** Done again after an unknown outcome it asks for the same only once, as the bound is the same. */
+const REPLAY = `
+  insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types, after_seq, last_seq,
+    created_at)
+  select $1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, now()
+  where not exists (select from webhook_replays where subscription_id = $1 and last_seq = $6)`;
+
 /** What the API asks of dispatchers. All of it is written down first, and so survives whoever dies. */
 @Injectable()
 export class DeliveryPlans {
   private readonly log = new Logger('webhook deliveries');
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly hints: WorkHints,
   ) {}
 
@@ -60,12 +70,16 @@ export class DeliveryPlans {
    * One attempt at once, of kind manual: it counts for nothing in the schedule, but a success delivers,
    * and a 410 deletes the subscription. Asked for twice before it was made, it is made once.
    */
-  async redeliver(subscriptionId: number, deliveryId: number): Promise<void> {
-    await ask(this.pool, {
-      name: 'webhook_redeliver',
-      text: REDELIVER,
-      values: [subscriptionId, deliveryId],
-    });
+  async redeliver(
+    manager: EntityManager,
+    subscriptionId: number,
+    deliveryId: number,
+  ): Promise<void> {
+    await manager.query(REDELIVER, [subscriptionId, deliveryId]);
+  }
+
+  /** Word to the dispatchers that there is something to do, once it is committed. */
+  async asked(subscriptionId: number): Promise<void> {
     await this.hints.about(subscriptionId);
   }
 
@@ -74,23 +88,29 @@ export class DeliveryPlans {
    * old ids, also those from before the subscription was made or while it was disabled.
    * @returns how many there are
    */
-  async replay({ subscriptionId, accountId, from, to, types }: Replay): Promise<number> {
+  async replay(
+    manager: EntityManager,
+    { subscriptionId, accountId, from, to, types, last }: Replay,
+  ): Promise<number> {
+    const [matched]: { n: number }[] = await manager.query(MATCHED, [
+      accountId,
+      from,
+      to,
+      types,
+      last,
+    ]);
+    if (!matched?.n) return 0;
+    await manager.query(REPLAY, [subscriptionId, accountId, from, to, types, last]);
+    return matched.n;
+  }
+
+  /** Where replays that are asked for now end: the events that are planned later come by themselves. */
+  async replayBound(): Promise<number> {
     const [bound] = await ask<{ last: number }>(this.pool, {
       name: 'webhook_replay_bound',
       text: 'select webhook_next_id() as last',
     });
-    const [matched] = await ask<{ n: number }>(this.pool, {
-      text: MATCHED,
-      values: [accountId, from, to, types, bound?.last],
-    });
-    if (!matched?.n) return 0;
-    await ask(this.pool, {
-      name: 'webhook_replay_ask',
-      text: `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types,
-               after_seq, last_seq, created_at)
-             values ($1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, now())`,
-      values: [subscriptionId, accountId, from, to, types, bound?.last],
-    });
-    return matched.n;
+    if (!bound) throw new Error('a sequence gives an id');
+    return bound.last;
   }
 }

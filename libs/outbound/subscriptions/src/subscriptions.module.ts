@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { PublicEventsModule } from '#public-events/public-events.module.js';
 import { EventsController } from '#public-events/events.controller.js';
 import { SendingModule } from '#sending/sending.module.js';
@@ -7,12 +8,19 @@ import { DeliveryPlansModule } from './delivery-plans.module.js';
 import { WebhookDeliveriesController } from './webhook-deliveries.controller.js';
 import { WebhookDeliveriesService } from './webhook-deliveries.service.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
+import { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
 import { webhookSubscriptionHandlers } from './webhook-subscription.commands.js';
 import { WebhookSubscriptionsController } from './webhook-subscriptions.controller.js';
 import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
 
 @Module({
-  imports: [CqrsModule, DeliveryPlansModule, PublicEventsModule, SendingModule],
+  imports: [
+    TypeOrmModule.forFeature([WebhookSubscriptionRow]),
+    CqrsModule,
+    DeliveryPlansModule,
+    PublicEventsModule,
+    SendingModule,
+  ],
   controllers: [WebhookSubscriptionsController, WebhookDeliveriesController, EventsController],
   providers: [
     WebhookSubscriptionsService,

@@ -84,11 +84,11 @@ export class WebhookDeliveriesController {
     errors: [404, 422],
   })
   redeliver(
-    @Context() { accountId }: CommandContext,
+    @Context() context: CommandContext,
     @Param('subscription_id') subscriptionId: string,
     @Param('id') id: string,
   ): Promise<DeliveryDetailJson> {
-    return this.deliveries.redeliver(accountId, pathId(subscriptionId), pathId(id));
+    return this.deliveries.redeliver(context, pathId(subscriptionId), pathId(id));
   }
 
   @Post('replay')
@@ -105,10 +105,10 @@ export class WebhookDeliveriesController {
     record: SUBSCRIPTION,
   })
   async replay(
-    @Context() { accountId }: CommandContext,
+    @Context() context: CommandContext,
     @Param('subscription_id') path: string,
     @Body() body: ReplayDto,
   ): Promise<ReplayJson> {
-    return this.deliveries.replay(accountId, pathId(path), body);
+    return this.deliveries.replay(context, pathId(path), body);
   }
 }

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
+import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PlainWrites } from '#event-store/plain-writes.service.js';
 import type { Range } from '#http/page.js';
 import {
   DELIVERY_COLUMNS,
@@ -34,10 +36,11 @@ type DetailRow = DeliveryRow & (SealedAttempt | { attempt: null });
 @Injectable()
 export class WebhookDeliveriesService {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly subscriptions: WebhookSubscriptionTable,
     private readonly keys: PersonalKeys,
     private readonly plans: DeliveryPlans,
+    private readonly writes: PlainWrites,
   ) {}
 
   /** Newest first; of a subscription that is known to exist. */
@@ -85,14 +88,21 @@ export class WebhookDeliveriesService {
 
   /** One attempt more, at once. @throws NotFoundError; RejectedError while it is disabled */
   async redeliver(
-    accountId: number,
+    context: CommandContext,
     subscriptionId: number,
     id: number,
   ): Promise<DeliveryDetailJson> {
+    const { accountId } = context;
     const subscription = await this.subscriptions.find(accountId, subscriptionId);
     const delivery = await this.detail(subscriptionId, id);
     refuseDisabled(subscription);
-    await this.plans.redeliver(subscriptionId, id);
+    await this.writes.write(context, async (transaction) => {
+      await this.plans.redeliver(transaction.manager, subscriptionId, id);
+      const subject = { webhook_subscription_id: subscriptionId, webhook_delivery_id: id };
+      await transaction.audit({ accountId, type: 'webhook_delivery.redelivered', subject });
+      return delivery;
+    });
+    await this.plans.asked(subscriptionId);
     return delivery;
   }
 
@@ -101,22 +111,29 @@ export class WebhookDeliveriesService {
    * @throws NotFoundError; RejectedError while it is disabled
    */
   async replay(
-    accountId: number,
+    context: CommandContext,
     subscriptionId: number,
     { from, to, types }: { from: Date; to: Date | null; types: PublicEventType[] | null },
   ): Promise<ReplayJson> {
+    const { accountId } = context;
     const subscription = await this.subscriptions.find(accountId, subscriptionId);
     refuseDisabled(subscription);
     const wanted = (types ?? PUBLIC_EVENTS).filter((type) => wants(subscription.events, type));
     if (wanted.length === 0) return { matched: 0 };
-    const matched = await this.plans.replay({
+    const replay = {
       subscriptionId,
       accountId,
       from,
       to: to ?? new Date(),
       types: wanted.length === PUBLIC_EVENTS.length ? null : wanted,
+      last: await this.plans.replayBound(),
+    };
+    return this.writes.write(context, async (transaction) => {
+      const matched = await this.plans.replay(transaction.manager, replay);
+      const subject = { webhook_subscription_id: subscriptionId, from, to: replay.to, matched };
+      await transaction.audit({ accountId, type: 'webhook_subscription.replayed', subject });
+      return { matched };
     });
-    return { matched };
   }
 
   private async detail(subscriptionId: number, id: number): Promise<DeliveryDetailJson> {

@@ -1,89 +1,52 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
-import pg from 'pg';
-import type { CommandContext } from '#kernel/aggregate.js';
-import { NotFoundError, UnknownOutcomeError } from '#kernel/errors.js';
-import { writeAuditEntry } from '#database/audit-log.js';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository, type EntityManager } from 'typeorm';
+import { NotFoundError } from '#kernel/errors.js';
+import { asked } from '#database/connection.js';
+import type { Range } from '#http/page.js';
 import {
-  ask,
-  inTransaction,
-  isConnectionLoss,
-  isDatabaseUnavailable,
-} from '#database/connection.js';
-import { Outcomes } from '#event-store/outcomes.js';
-import {
-  SUBSCRIPTION_COLUMNS,
+  settingsRow,
   subscriptionOf,
-  type WebhookSubscriptionRow,
+  WebhookSubscriptionRow,
 } from './webhook-subscription.entity.js';
-import type { WebhookSubscription } from './webhook-subscription.js';
+import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
 
-const SETTLE_WITHIN_MS = 30_000;
-const SETTLE_EVERY_MS = 250;
-
-const FIND = `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions
-  where id = $1 and account_id = $2`;
-
-/** The plain rows of subscriptions: every write is one transaction with its audit entry. */
+/** The records of subscriptions. Everything that changes one belongs into a PlainWrites transaction. */
 @Injectable()
 export class WebhookSubscriptionTable {
   constructor(
-    private readonly pool: pg.Pool,
-    private readonly outcomes: Outcomes,
+    @InjectRepository(WebhookSubscriptionRow)
+    private readonly subscriptions: Repository<WebhookSubscriptionRow>,
   ) {}
 
-  /**
-   * The answer is kept in the same transaction when the request has an Idempotency-Key. A connection
-   * lost on the way leaves open whether it was committed; all work ends the same when it is done again,
-   * so that settles it.
-   * @param work is told whether it may have been done before
-   * @throws UnknownOutcomeError when the database stays away
-   */
-  async write<A>(
-    { keyed }: CommandContext,
-    work: (client: pg.PoolClient, repeated: boolean) => Promise<A>,
-  ): Promise<A> {
-    const deadline = Date.now() + SETTLE_WITHIN_MS;
-    for (let repeated = false; ; repeated = true) {
-      try {
-        const answer = await inTransaction(this.pool, async (client) => {
-          const made = await work(client, repeated);
-          if (keyed) {
-            await this.outcomes.keep(keyed, { status: keyed.status, body: made }, client);
-          }
-          return made;
-        });
-        if (keyed) keyed.stored = true;
-        return answer;
-      } catch (error) {
-        // Without a connection nothing was begun, unless it was by an earlier try.
-        const unsettled = repeated ? isDatabaseUnavailable(error) : isConnectionLoss(error);
-        if (!unsettled) throw error;
-        if (Date.now() > deadline) {
-          throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
-        }
-        await wait(SETTLE_EVERY_MS);
-      }
-    }
+  /** Oldest first. @param event null: all */
+  async list(
+    accountId: number,
+    event: string | null,
+    { after, limit }: Range,
+  ): Promise<WebhookSubscription[]> {
+    const query = this.subscriptions
+      .createQueryBuilder('s')
+      .where('s.account_id = :accountId and s.id > :after', { accountId, after: after?.[0] ?? 0 })
+      .orderBy('s.id')
+      .limit(limit ?? undefined);
+    if (event !== null) query.andWhere('s.events && :named', { named: [event, EVERY_EVENT] });
+    return (await asked(query.getMany())).map(subscriptionOf);
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<WebhookSubscriptionRow> {
-    const [row] = await ask<WebhookSubscriptionRow>(this.pool, {
-      text: FIND,
-      values: [id, accountId],
-    });
+    const row = await asked(this.subscriptions.findOneBy({ id, account_id: accountId }));
     if (!row) throw new NotFoundError('Webhook subscription');
     return row;
   }
 
   /** Nobody else changes it until the transaction ends. @throws NotFoundError */
-  async lock(client: pg.PoolClient, accountId: number, id: number): Promise<WebhookSubscription> {
-    const { rows } = await client.query<WebhookSubscriptionRow>(`${FIND} for no key update`, [
-      id,
-      accountId,
-    ]);
-    const [row] = rows;
+  async lock(manager: EntityManager, accountId: number, id: number): Promise<WebhookSubscription> {
+    const row = await manager.findOne(WebhookSubscriptionRow, {
+      where: { id, account_id: accountId },
+      lock: { mode: 'for_no_key_update' },
+    });
     if (!row) throw new NotFoundError('Webhook subscription');
     return subscriptionOf(row);
   }
@@ -93,52 +56,34 @@ export class WebhookSubscriptionTable {
    * @returns false when it was there already, from an earlier try
    */
   async insert(
-    client: pg.PoolClient,
+    manager: EntityManager,
     subscription: WebhookSubscription,
     sealedSecret: Buffer,
     activeFrom: string | null,
   ): Promise<boolean> {
-    const { rowCount } = await client.query(
-      `insert into webhook_subscriptions (id, account_id, events, target_url, description,
-         payload_format, secret, enabled, disabled_at, disabled_reason, active_from, created_at,
-         updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)
-       on conflict (id) do nothing`,
-      [
-        subscription.id,
-        subscription.accountId,
-        subscription.events,
-        subscription.targetUrl,
-        subscription.description,
-        subscription.payloadFormat,
-        sealedSecret,
-        subscription.enabled,
-        subscription.disabledAt,
-        subscription.disabledReason,
-        activeFrom,
-        subscription.createdAt,
-      ],
-    );
-    return rowCount === 1;
+    const { raw } = await manager
+      .createQueryBuilder()
+      .insert()
+      .into(WebhookSubscriptionRow)
+      .values({
+        id: subscription.id,
+        account_id: subscription.accountId,
+        ...settingsRow(subscription),
+        secret: sealedSecret,
+        active_from: activeFrom,
+        created_at: subscription.createdAt,
+      })
+      .orIgnore()
+      .returning('id')
+      .execute();
+    return (raw as unknown[]).length === 1;
   }
 
-  async update(client: pg.PoolClient, subscription: WebhookSubscription): Promise<void> {
-    await client.query(
-      `update webhook_subscriptions
-       set events = $2, target_url = $3, description = $4, payload_format = $5, enabled = $6,
-         disabled_at = $7, disabled_reason = $8, updated_at = $9
-       where id = $1`,
-      [
-        subscription.id,
-        subscription.events,
-        subscription.targetUrl,
-        subscription.description,
-        subscription.payloadFormat,
-        subscription.enabled,
-        subscription.disabledAt,
-        subscription.disabledReason,
-        subscription.updatedAt,
-      ],
+  async update(manager: EntityManager, subscription: WebhookSubscription): Promise<void> {
+    await manager.update(
+      WebhookSubscriptionRow,
+      { id: subscription.id },
+      settingsRow(subscription),
     );
   }
 
@@ -147,66 +92,54 @@ export class WebhookSubscriptionTable {
    * @param giveUpBefore what was planned before is too old to be sent
    */
   async resume(
-    client: pg.PoolClient,
+    manager: EntityManager,
     id: number,
     activeFrom: string | null,
     giveUpBefore: Date,
   ): Promise<void> {
-    await client.query(
-      `update webhook_subscriptions
-       set failing_since = null, active_from = $2, give_up_before = greatest(give_up_before, $3)
-       where id = $1`,
-      [id, activeFrom, giveUpBefore],
-    );
+    await manager
+      .createQueryBuilder()
+      .update(WebhookSubscriptionRow)
+      .set({
+        failing_since: null,
+        active_from: activeFrom,
+        give_up_before: () => 'greatest(give_up_before, :giveUpBefore::timestamptz)',
+      })
+      .where({ id })
+      .setParameter('giveUpBefore', giveUpBefore)
+      .execute();
   }
 
   /** @param until the old secret signs beside the new one; null: not at all */
   async rotate(
-    client: pg.PoolClient,
+    manager: EntityManager,
     { id, updatedAt }: WebhookSubscription,
     sealedSecret: Buffer,
     until: Date | null,
   ): Promise<void> {
-    await client.query(
-      `update webhook_subscriptions
-       set secret = $2, previous_secret = case when $3::timestamptz is null then null else secret end,
-         previous_secret_until = $3, updated_at = $4
-       where id = $1`,
-      [id, sealedSecret, until, updatedAt],
+    await manager.update(
+      WebhookSubscriptionRow,
+      { id },
+      {
+        secret: sealedSecret,
+        previous_secret: until === null ? null : () => 'secret',
+        previous_secret_until: until,
+        updated_at: updatedAt,
+      },
     );
   }
 
-  async hasSecret(client: pg.PoolClient, id: number, sealedSecret: Buffer): Promise<boolean> {
-    const { rowCount } = await client.query(
-      'select 1 from webhook_subscriptions where id = $1 and secret = $2',
-      [id, sealedSecret],
-    );
-    return rowCount === 1;
+  async hasSecret(manager: EntityManager, id: number, sealedSecret: Buffer): Promise<boolean> {
+    return manager.existsBy(WebhookSubscriptionRow, { id, secret: sealedSecret });
   }
 
   /** @returns whether it was there */
-  async remove(client: pg.PoolClient, accountId: number, id: number): Promise<boolean> {
-    const { rowCount } = await client.query(
-      'delete from webhook_subscriptions where id = $1 and account_id = $2',
-      [id, accountId],
-    );
-    return rowCount === 1;
-  }
-
-  async audit(
-    client: pg.PoolClient,
-    { accountId, actor, channel, requestId }: CommandContext,
-    id: number,
-    action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'deleted',
-  ): Promise<void> {
-    await writeAuditEntry(client, {
-      accountId,
-      type: `webhook_subscription.${action}`,
-      actor,
-      channel,
-      requestId,
-      subject: { webhook_subscription_id: id },
+  async remove(manager: EntityManager, accountId: number, id: number): Promise<boolean> {
+    const { affected } = await manager.delete(WebhookSubscriptionRow, {
+      id,
+      account_id: accountId,
     });
+    return affected === 1;
   }
 
   /** How the most recent attempt went; never `updated_at` (contract section 9). */
@@ -214,11 +147,9 @@ export class WebhookSubscriptionTable {
     id: number,
     { at, status, error }: { at: Date; status: number | null; error: string | null },
   ): Promise<void> {
-    await this.pool.query(
-      `update webhook_subscriptions
-       set last_delivery_at = $2, last_delivery_status = $3, last_delivery_error = $4
-       where id = $1`,
-      [id, at, status, error],
+    await this.subscriptions.update(
+      { id },
+      { last_delivery_at: at, last_delivery_status: status, last_delivery_error: error },
     );
   }
 }

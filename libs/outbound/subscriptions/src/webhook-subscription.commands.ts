@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import {
@@ -17,6 +17,7 @@ import { deriveKey } from '#kernel/sealing.js';
 import { nextId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
 import { Batcher } from '#database/batcher.js';
+import { PlainWrites, type PlainTransaction } from '#event-store/plain-writes.service.js';
 import { formatPosition } from '#event-store/position.js';
 import { DeliveryPlans } from './delivery-plans.service.js';
 import { bodyOf, TEST_EVENT, testEnvelope } from '#public-events/public-events.js';
@@ -72,8 +73,9 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
   private readonly secretKey: Buffer;
 
   constructor(
+    private readonly writes: PlainWrites,
     private readonly table: WebhookSubscriptionTable,
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly events: EventStore,
     private readonly names: NameLookup,
     private readonly config: Config,
@@ -105,9 +107,14 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
       createdAt: now,
       updatedAt: now,
     };
-    return this.table.write(context, async (client) => {
-      const inserted = await this.table.insert(client, subscription, sealed, activeFrom);
-      if (inserted) await this.table.audit(client, context, id, 'created');
+    return this.writes.write(context, async (transaction) => {
+      const inserted = await this.table.insert(
+        transaction.manager,
+        subscription,
+        sealed,
+        activeFrom,
+      );
+      if (inserted) await audit(transaction, context, id, 'created');
       return webhookSubscriptionSecretJson(subscription, secret);
     });
   }
@@ -126,6 +133,7 @@ export class UpdateWebhookSubscription extends Command<WebhookSubscriptionJson> 
 @CommandHandler(UpdateWebhookSubscription)
 export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateWebhookSubscription> {
   constructor(
+    private readonly writes: PlainWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
     private readonly events: EventStore,
@@ -145,17 +153,18 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     }
     const activeFrom = enabled === true ? formatPosition(await this.events.head()) : null;
     const now = new Date();
-    const answer = await this.table.write(context, async (client) => {
-      const current = await this.table.lock(client, context.accountId, id);
+    const answer = await this.writes.write(context, async (transaction) => {
+      const { manager } = transaction;
+      const current = await this.table.lock(manager, context.accountId, id);
       const changed = changeSubscription(current, changes, now);
       if (!changed) return webhookSubscriptionJson(current);
       const { subscription, switched } = changed;
-      await this.table.update(client, subscription);
+      await this.table.update(manager, subscription);
       if (switched === 'on') {
         const before = giveUpBefore(now, this.config.webhookTimeScale);
-        await this.table.resume(client, id, activeFrom, before);
+        await this.table.resume(manager, id, activeFrom, before);
       }
-      await this.table.audit(client, context, id, WORDS[switched ?? 'changed']);
+      await audit(transaction, context, id, WORDS[switched ?? 'changed']);
       return webhookSubscriptionJson(subscription);
     });
     await this.plans.changed(id);
@@ -181,6 +190,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
   private readonly secretKey: Buffer;
 
   constructor(
+    private readonly writes: PlainWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
     config: Config,
@@ -197,12 +207,13 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
     const sealed = sealSecret(this.secretKey, id, secret);
     const now = new Date();
     const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
-    const answer = await this.table.write(context, async (client, repeated) => {
-      const current = await this.table.lock(client, context.accountId, id);
+    const answer = await this.writes.write(context, async (transaction) => {
+      const { manager, repeated } = transaction;
+      const current = await this.table.lock(manager, context.accountId, id);
       const rotated = { ...current, updatedAt: now };
-      if (!repeated || !(await this.table.hasSecret(client, id, sealed))) {
-        await this.table.rotate(client, rotated, sealed, until);
-        await this.table.audit(client, context, id, 'secret_rotated');
+      if (!repeated || !(await this.table.hasSecret(manager, id, sealed))) {
+        await this.table.rotate(manager, rotated, sealed, until);
+        await audit(transaction, context, id, 'secret_rotated');
       }
       return webhookSubscriptionSecretJson(rotated, secret);
     });
@@ -223,15 +234,16 @@ export class DeleteWebhookSubscription extends Command<void> {
 @CommandHandler(DeleteWebhookSubscription)
 export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteWebhookSubscription> {
   constructor(
+    private readonly writes: PlainWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
   ) {}
 
   async execute({ context, id }: DeleteWebhookSubscription): Promise<void> {
-    await this.table.write(context, async (client, repeated) => {
-      const gone = await this.table.remove(client, context.accountId, id);
-      if (gone) await this.table.audit(client, context, id, 'deleted');
-      else if (!repeated) throw new NotFoundError('Webhook subscription');
+    await this.writes.write(context, async (transaction) => {
+      const gone = await this.table.remove(transaction.manager, context.accountId, id);
+      if (gone) await audit(transaction, context, id, 'deleted');
+      else if (!transaction.repeated) throw new NotFoundError('Webhook subscription');
     });
     await this.plans.changed(id);
   }
@@ -319,6 +331,16 @@ export const webhookSubscriptionHandlers = [
   TestWebhookSubscriptionHandler,
   DeleteWebhookSubscriptionHandler,
 ];
+
+async function audit(
+  transaction: PlainTransaction,
+  { accountId }: CommandContext,
+  id: number,
+  action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'deleted',
+): Promise<void> {
+  const subject = { webhook_subscription_id: id };
+  await transaction.audit({ accountId, type: `webhook_subscription.${action}`, subject });
+}
 
 /**
  * What the settings forbid, and a name that leads nowhere but into our own network (contract section 9).

@@ -1,31 +1,36 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { PayloadFormat } from '#public-events/public-event.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
-import { type PayloadFormat } from '#public-events/public-event.js';
 
-/** One record of the table `webhook_subscriptions`, as a query with these columns returns it. */
-export type WebhookSubscriptionRow = {
-  id: number;
-  account_id: number;
-  events: string[];
-  target_url: string;
-  description: string | null;
-  payload_format: PayloadFormat;
-  secret: Buffer;
+/** A subscription as it is stored. Secrets are sealed. */
+@Entity('webhook_subscriptions')
+export class WebhookSubscriptionRow {
+  @PrimaryColumn('bigint') declare id: number;
+  @Column('bigint') declare account_id: number;
+  @Column('text', { array: true }) declare events: string[];
+  @Column('text') declare target_url: string;
+  @Column('text', { nullable: true }) declare description: string | null;
+  @Column('text') declare payload_format: PayloadFormat;
+  @Column('bytea') declare secret: Buffer;
   /** Signs beside the present one until then. */
-  previous_secret: Buffer | null;
-  previous_secret_until: Date | null;
-  enabled: boolean;
-  disabled_at: Date | null;
-  disabled_reason: DisabledReason | null;
-  last_delivery_at: Date | null;
-  last_delivery_status: number | null;
-  last_delivery_error: string | null;
-  created_at: Date;
-  updated_at: Date;
-};
-
-export const SUBSCRIPTION_COLUMNS = `id, account_id, events, target_url, description, payload_format,
-  secret, previous_secret, previous_secret_until, enabled, disabled_at, disabled_reason, last_delivery_at, last_delivery_status,
-  last_delivery_error, created_at, updated_at`;
+  @Column('bytea', { nullable: true }) declare previous_secret: Buffer | null;
+  @Column('timestamptz', { nullable: true }) declare previous_secret_until: Date | null;
+  @Column('boolean') declare enabled: boolean;
+  @Column('timestamptz', { nullable: true }) declare disabled_at: Date | null;
+  @Column('text', { nullable: true }) declare disabled_reason: DisabledReason | null;
+  /** Log position: only later events are planned; null while never enabled. */
+  @Column('text', { nullable: true }) declare active_from: string | null;
+  /** What was planned before is failed instead of sent. */
+  @Column('timestamptz', { nullable: true }) declare give_up_before: Date | null;
+  @Column('timestamptz', { nullable: true }) declare failing_since: Date | null;
+  /** The failing_since that people were warned of: another one is another warning. */
+  @Column('timestamptz', { nullable: true }) declare warned_of: Date | null;
+  @Column('timestamptz', { nullable: true }) declare last_delivery_at: Date | null;
+  @Column('int', { nullable: true }) declare last_delivery_status: number | null;
+  @Column('text', { nullable: true }) declare last_delivery_error: string | null;
+  @Column('timestamptz') declare created_at: Date;
+  @Column('timestamptz') declare updated_at: Date;
+}
 
 export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription {
   return {
@@ -43,5 +48,19 @@ export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription
     lastDeliveryError: row.last_delivery_error,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+  };
+}
+
+/** What people set; dispatchers write the rest. */
+export function settingsRow(subscription: WebhookSubscription) {
+  return {
+    events: subscription.events,
+    target_url: subscription.targetUrl,
+    description: subscription.description,
+    payload_format: subscription.payloadFormat,
+    enabled: subscription.enabled,
+    disabled_at: subscription.disabledAt,
+    disabled_reason: subscription.disabledReason,
+    updated_at: subscription.updatedAt,
   };
 }

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { deriveKey } from '#kernel/sealing.js';
 import type { Range } from '#http/page.js';
@@ -10,11 +9,7 @@ import {
   type WebhookSubscriptionJson,
   type WebhookSubscriptionSecretJson,
 } from './webhook-subscription.dto.js';
-import {
-  SUBSCRIPTION_COLUMNS,
-  subscriptionOf,
-  type WebhookSubscriptionRow,
-} from './webhook-subscription.entity.js';
+import { subscriptionOf } from './webhook-subscription.entity.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import { EVERY_EVENT } from './webhook-subscription.js';
 import { PUBLIC_EVENTS } from '#public-events/public-event.js';
@@ -24,7 +19,6 @@ export class WebhookSubscriptionsService {
   private readonly secretKey: Buffer;
 
   constructor(
-    private readonly source: DataSource,
     private readonly table: WebhookSubscriptionTable,
     config: Config,
   ) {
@@ -35,18 +29,11 @@ export class WebhookSubscriptionsService {
   async list(
     accountId: number,
     event: string | null,
-    { after, limit }: Range,
+    range: Range,
   ): Promise<WebhookSubscriptionJson[]> {
     const known = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
     if (!known) return [];
-    const rows: WebhookSubscriptionRow[] = await this.source.query(
-      `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions
-       where account_id = $1 and ($2::text is null or events && array[$2, '${EVERY_EVENT}'])
-         and id > $3
-       order by id limit $4`,
-      [accountId, event, after?.[0] ?? 0, limit],
-    );
-    return rows.map((row) => webhookSubscriptionJson(subscriptionOf(row)));
+    return (await this.table.list(accountId, event, range)).map(webhookSubscriptionJson);
   }
 
   /** @throws NotFoundError */

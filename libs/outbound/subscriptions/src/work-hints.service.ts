@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 
 /** Whoever adds work or changes a subscription says so here; dispatchers listen. */
@@ -14,7 +14,7 @@ export class WorkHints {
   private timer: NodeJS.Timeout | undefined;
   private wanted = false;
 
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(private readonly pool: Pool) {}
 
   /** There is new work: at once, then at most every 20 ms, since NOTIFY locks the database at commit. */
   wake(): void {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { QueryFailedError } from 'typeorm';
 import { UnavailableError } from '#kernel/errors.js';
 
 type Statement = { name?: string; text: string; values?: unknown[] };
@@ -14,6 +15,16 @@ export async function ask<R extends pg.QueryResultRow>(
 ): Promise<R[]> {
   try {
     return await withConnection(pool, async (client) => (await client.query<R>(statement)).rows);
+  } catch (cause) {
+    if (!isConnectionLoss(cause)) throw cause;
+    throw new UnavailableError('The database cannot be reached', { cause });
+  }
+}
+
+/** The same for what TypeORM is asked. @throws UnavailableError */
+export async function asked<R>(answer: Promise<R>): Promise<R> {
+  try {
+    return await answer;
   } catch (cause) {
     if (!isConnectionLoss(cause)) throw cause;
     throw new UnavailableError('The database cannot be reached', { cause });
@@ -87,6 +98,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 /** Broken sockets have no SQLSTATE; class 57P is a server going down, class 08 a lost connection. */
 export function isConnectionLoss(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
+  if (error instanceof QueryFailedError) return isConnectionLoss(error.driverError);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (error instanceof pg.DatabaseError) return code.startsWith('57P') || code.startsWith('08');
   return NETWORK_FAULTS.has(code) || BROKEN_CLIENT.test(error.message);

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { DataSource } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '#kernel/config.js';
 import { withConnection } from './connection.js';
 import { migrations } from './migrations.js';
@@ -11,12 +12,12 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const SESSION_LIMITS =
   '-c statement_timeout=20000 -c idle_in_transaction_session_timeout=20000 -c lock_timeout=10000';
 
-export function dataSource(
+export function dataSourceOptions(
   config: Config,
   application: string,
   options: string = SESSION_LIMITS,
-): DataSource {
-  return new DataSource({
+): PostgresDataSourceOptions {
+  return {
     type: 'postgres',
     url: config.databaseUrl,
     applicationName: `inkpad ${application}`,
@@ -29,7 +30,11 @@ export function dataSource(
       idleTimeoutMillis: 60_000,
       keepAlive: true,
     },
-  });
+  };
+}
+
+export function dataSource(...options: Parameters<typeof dataSourceOptions>): DataSource {
+  return new DataSource(dataSourceOptions(...options));
 }
 
 /**

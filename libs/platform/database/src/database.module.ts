@@ -1,31 +1,34 @@
-import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Config } from '#kernel/config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
-import { dataSource, poolOf } from './data-source.js';
+import { AuditEntryRow } from './audit-log.entity.js';
+import { dataSourceOptions, poolOf } from './data-source.js';
 import { PoolMetrics } from './pool-metrics.js';
 
+/** TypeORM's data source, which ends after HTTP has closed, and the pool beneath it. */
 @Global()
 @Module({})
-export class DatabaseModule implements OnApplicationShutdown {
-  constructor(private readonly source: DataSource) {}
-
+export class DatabaseModule {
   static forRoot(config: Config, application: string): DynamicModule {
     return {
       module: DatabaseModule,
-      imports: [KernelModule.forRoot(config)],
-      providers: [
-        { provide: DataSource, useFactory: () => dataSource(config, application).initialize() },
-        { provide: pg.Pool, inject: [DataSource], useFactory: poolOf },
-        PoolMetrics,
+      imports: [
+        KernelModule.forRoot(config),
+        TypeOrmModule.forRootAsync({
+          useFactory: () => ({
+            ...dataSourceOptions(config, application),
+            autoLoadEntities: true,
+            // A process that finds no database says so and ends; whoever runs it starts it again.
+            retryAttempts: 0,
+          }),
+        }),
+        TypeOrmModule.forFeature([AuditEntryRow]),
       ],
-      exports: [DataSource, pg.Pool],
+      providers: [{ provide: pg.Pool, inject: [DataSource], useFactory: poolOf }, PoolMetrics],
+      exports: [pg.Pool],
     };
-  }
-
-  /** After HTTP has closed: until then requests in flight still need the pool. */
-  async onApplicationShutdown(): Promise<void> {
-    await this.source.destroy();
   }
 }

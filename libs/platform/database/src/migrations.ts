@@ -6,6 +6,7 @@ import { OutcomesLocationsPosters } from './migrations/0005-outcomes-locations-p
 import { Lists } from './migrations/0006-lists.js';
 import { WebhookLanes } from './migrations/0007-webhook-lanes.js';
 import { MailOutbox } from './migrations/0009-mail-outbox.js';
+import { ColumnsOfRows } from './migrations/0010-columns-of-rows.js';
 
 /** In order. Named one by one: globs find different files in sources and in the build. */
 export const migrations = [
@@ -17,4 +18,5 @@ export const migrations = [
   Lists,
   WebhookLanes,
   MailOutbox,
+  ColumnsOfRows,
 ];

@@ -8,6 +8,7 @@ import { CommandPipeline } from './handle-command.js';
 import { Outcomes } from './outcomes.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
+import { PlainWrites } from './plain-writes.service.js';
 import { PostgresEventStore } from './postgres-event-store.js';
 import { RowCatchUp } from './row-catch-up.subscription.js';
 import { Rows, type RowTable } from './rows.js';
@@ -41,8 +42,9 @@ export class EventStoreModule {
         Rows,
         PipelineMetrics,
         CommandPipeline,
+        PlainWrites,
       ],
-      exports: [EventStore, Outcomes, PersonalKeys, RowCatchUp, Rows, CommandPipeline],
+      exports: [EventStore, Outcomes, PersonalKeys, RowCatchUp, Rows, CommandPipeline, PlainWrites],
     };
   }
 }

@@ -11,7 +11,7 @@ import {
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
 import { setTimeout as wait } from 'node:timers/promises';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
@@ -77,7 +77,7 @@ export class EventStoreDbEventStore
   private recovering: Promise<void> | undefined;
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     config: Config,
     /** Beginnings of the names of our streams; whatever else the store holds is not read. */
     private readonly streams: string[],

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { KeyedRequest } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
@@ -46,7 +46,7 @@ export class Outcomes {
   private readonly scopeKey: Buffer;
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     config: Config,
   ) {
     this.sealingKey = deriveKey(config.masterKey, 'kept answers');
@@ -90,7 +90,8 @@ export class Outcomes {
   async keep(
     keyed: KeyedRequest,
     { status, body }: StoredResponse,
-    client: pg.Pool | pg.PoolClient = this.pool,
+    client: { query: (statement: { text: string; values: unknown[] }) => Promise<unknown> } = this
+      .pool,
   ): Promise<void> {
     const outcome = this.outcome({ ...keyed, status }, '', body);
     try {
@@ -128,6 +129,7 @@ export function outcomeArgument(outcomes: Outcome[] | undefined): string | null 
 
 /** How the database says that a key has another holder by now. */
 export function takenOver(error: unknown): KeyTakenOverError | undefined {
+  // TypeORM's errors carry what the driver's say.
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'IP004') return undefined;
   const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : '';
   return new KeyTakenOverError(detail.split(','));

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
@@ -25,7 +25,7 @@ export class PersonalKeys {
   private readonly known = new LRUCache<number, Buffer>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     config: Config,
   ) {
     this.wrappingKey = deriveKey(config.masterKey, 'personal keys');

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import pg from 'pg';
+import pg, { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { isConnectionLoss, withConnection } from '#database/connection.js';
@@ -85,7 +85,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private wakeWanted = false;
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly config: Config,
   ) {
     super();

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
@@ -23,7 +23,7 @@ export class RowCatchUp {
   private readonly log = new Logger('row catch-up');
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly rows: Rows,
     private readonly tables: AnyTable[],

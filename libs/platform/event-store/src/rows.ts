@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { ask } from '#database/connection.js';
 import { rowArguments } from './commit-arguments.js';
@@ -39,7 +39,7 @@ export class Rows {
   private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly events: EventStore,
     private readonly keys: PersonalKeys,
   ) {}

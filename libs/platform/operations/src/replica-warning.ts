@@ -4,7 +4,7 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 
@@ -23,7 +23,7 @@ export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
   private seen = 1;
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly config: Config,
   ) {}
 

@@ -1,0 +1,34 @@
+import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
+
+/** Someone who may sign in. Removed ones stay, so that the audit log goes on naming them. */
+@Entity('users')
+export class UserRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  declare readonly id: number;
+  @Column('text') declare email: string;
+  @Column('text') declare name: string;
+  @Column('text') declare password_hash: string;
+  @Column('timestamptz') declare created_at: Date;
+  @Column('timestamptz', { nullable: true }) declare removed_at: Date | null;
+}
+
+/** Which stores a user reaches. */
+@Entity('memberships')
+export class MembershipRow {
+  @PrimaryColumn('bigint') declare user_id: number;
+  @PrimaryColumn('bigint') declare account_id: number;
+  @Column('timestamptz') declare created_at: Date;
+}
+
+/** An API credential. Only its SHA-256 is kept: whoever reads the database cannot use it. */
+@Entity('api_tokens')
+export class ApiTokenRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  declare readonly id: number;
+  @Column('bigint') declare user_id: number;
+  @Column('text') declare name: string;
+  @Column('bytea') declare sha256: Buffer;
+  @Column('int', { nullable: true }) declare per_minute: number | null;
+  @Column('timestamptz') declare created_at: Date;
+  @Column('timestamptz', { nullable: true }) declare revoked_at: Date | null;
+}

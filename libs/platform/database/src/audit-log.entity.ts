@@ -1,0 +1,19 @@
+import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+import type { Actor, Channel } from '#kernel/aggregate.js';
+
+/** What was done to plain records, by whom. Loyalty facts have their history instead. */
+@Entity('audit_log')
+export class AuditEntryRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  declare readonly id: number;
+  /** Null: it concerns no single store. */
+  @Column('bigint', { nullable: true }) declare account_id: number | null;
+  /** `<record>.<past tense>`, such as `token.revoked`. */
+  @Column('text') declare type: string;
+  @Column('jsonb') declare actor: Actor;
+  @Column('text') declare channel: Channel;
+  @Column('text') declare request_id: string;
+  /** Ids and what changed; never a secret. */
+  @Column('jsonb') declare subject: object;
+  @Column('timestamptz') declare recorded_at: Date;
+}

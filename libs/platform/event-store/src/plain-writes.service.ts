@@ -1,0 +1,103 @@
+import { Injectable } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Actor, Channel, KeyedRequest } from '#kernel/aggregate.js';
+import { UnknownOutcomeError } from '#kernel/errors.js';
+import { AuditEntryRow } from '#database/audit-log.entity.js';
+import { isConnectionLoss, isDatabaseUnavailable } from '#database/connection.js';
+import { Outcomes } from './outcomes.js';
+
+const SETTLE_WITHIN_MS = 30_000;
+const SETTLE_EVERY_MS = 250;
+
+/** Who changes plain records. */
+export type PlainWriter = {
+  actor: Actor;
+  channel: Channel;
+  requestId: string;
+  keyed?: KeyedRequest;
+};
+
+/** What the audit log is told of a change. */
+export type Audited = {
+  /** Null: it concerns no single store. */
+  accountId: number | null;
+  /** `<record>.<past tense>`, such as `token.revoked`. */
+  type: string;
+  /** Ids and what changed; never a secret. */
+  subject: object;
+};
+
+/**
+ * The one way in which plain records change, as the command pipeline is for everything with a history: a
+ * transaction with its audit entry and, when the request has an Idempotency-Key, its stored response.
+ */
+@Injectable()
+export class PlainWrites {
+  constructor(
+    private readonly source: DataSource,
+    private readonly responses: Outcomes,
+  ) {}
+
+  /**
+   * A connection lost on the way leaves open whether the work was committed. All work ends the same when it is
+   * done again, so that settles it.
+   * @param work is told whether it may have been done before; `audit` writes into the same transaction
+   * @throws UnknownOutcomeError when the database stays unavailable
+   */
+  async write<A>(by: PlainWriter, work: (transaction: PlainTransaction) => Promise<A>): Promise<A> {
+    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    for (let repeated = false; ; repeated = true) {
+      try {
+        const answer = await this.source.transaction(async (manager) => {
+          const made = await work(new PlainTransaction(manager, by, repeated));
+          if (by.keyed) {
+            const response = { status: by.keyed.status, body: made };
+            await this.responses.keep(by.keyed, response, rawQuery(manager));
+          }
+          return made;
+        });
+        if (by.keyed) by.keyed.stored = true;
+        return answer;
+      } catch (error) {
+        // Without a connection nothing was begun, unless it was by an earlier try.
+        const unsettled = repeated ? isDatabaseUnavailable(error) : isConnectionLoss(error);
+        if (!unsettled) throw error;
+        if (Date.now() > deadline) {
+          throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
+        }
+        await wait(SETTLE_EVERY_MS);
+      }
+    }
+  }
+}
+
+/** One try at a change. */
+export class PlainTransaction {
+  constructor(
+    readonly manager: EntityManager,
+    private readonly by: PlainWriter,
+    /** The same may have been committed by an earlier try. */
+    readonly repeated: boolean,
+  ) {}
+
+  async audit({ accountId, type, subject }: Audited): Promise<void> {
+    await this.manager.insert(AuditEntryRow, {
+      account_id: accountId,
+      type,
+      actor: this.by.actor,
+      channel: this.by.channel,
+      request_id: this.by.requestId,
+      subject,
+      recorded_at: () => 'now()',
+    });
+  }
+}
+
+/** For statements that are not TypeORM's, in its transaction. */
+function rawQuery(manager: EntityManager) {
+  return {
+    query: ({ text, values }: { text: string; values: unknown[] }): Promise<unknown> =>
+      manager.query(text, values),
+  };
+}

@@ -1,0 +1,36 @@
+import { EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
+
+/** A record of a table of rows, as TypeORM reads it. Rows are written by commits alone. */
+export type RowRecord<S> = {
+  id: number;
+  account_id: number;
+  revision: number;
+  state: S;
+};
+
+/**
+ * The entity of a table of rows: all of them share a shape.
+ * @param columns generated ones, for conditions
+ */
+export function rowEntity<R extends RowRecord<unknown>>(
+  table: string,
+  columns: Record<Exclude<keyof R & string, keyof RowRecord<unknown>>, EntitySchemaColumnOptions>,
+): EntitySchema<R> {
+  const generated = Object.entries<EntitySchemaColumnOptions>(columns).map(
+    ([name, column]): [string, EntitySchemaColumnOptions] => [
+      name,
+      { ...column, nullable: true, insert: false, update: false },
+    ],
+  );
+  return new EntitySchema<R>({
+    name: table,
+    tableName: table,
+    columns: {
+      id: { type: 'bigint', primary: true },
+      account_id: { type: 'bigint' },
+      revision: { type: 'bigint' },
+      state: { type: 'jsonb' },
+      ...Object.fromEntries(generated),
+    } as never,
+  });
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { createRowTable } from '#database/row-table.js';
+import { rowTables } from '../apps/row-tables.js';
+import { startService, type Service } from './support/service.js';
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.app.close());
+
+type Column = { name: string; type: string; nullable: string; generated: string };
+
+const columnsOf = (table: string): Promise<Column[]> =>
+  service.app.get(DataSource).query(
+    `select column_name as name, data_type as type, is_nullable as nullable, is_generated as generated
+     from information_schema.columns where table_schema = 'public' and table_name = $1 order by name`,
+    [table],
+  );
+
+describe('entities', () => {
+  it('have the columns of the migrated tables, with their types', async () => {
+    const { entityMetadatas } = service.app.get(DataSource);
+    expect(entityMetadatas.map(({ tableName }) => tableName)).toEqual(
+      expect.arrayContaining(['users', 'memberships', 'api_tokens', 'audit_log', 'locations']),
+    );
+    for (const { tableName, columns } of entityMetadatas) {
+      const known = new Map((await columnsOf(tableName)).map((column) => [column.name, column]));
+      const shown = columns.map(({ databaseName, isNullable }) => {
+        const column = known.get(databaseName);
+        // A generated column may be null as far as PostgreSQL knows.
+        return [databaseName, column?.nullable === 'YES' || isNullable];
+      });
+      expect([tableName, columns.map(({ databaseName }) => known.has(databaseName))]).toEqual([
+        tableName,
+        columns.map(() => true),
+      ]);
+      expect(shown).toEqual(
+        columns.map(({ databaseName, isNullable }) => [databaseName, isNullable]),
+      );
+    }
+  });
+});
+
+describe('tables of rows', () => {
+  it('are made as the migrations made the first ones', async () => {
+    const source = service.app.get(DataSource);
+    await source.query(createRowTable('things'));
+    const made = await columnsOf('things');
+    expect(made.map(({ name }) => name)).toEqual([
+      'account_id',
+      'fold_version',
+      'hash',
+      'id',
+      'revision',
+      'state',
+    ]);
+    for (const { table } of rowTables) {
+      const own = (await columnsOf(table)).filter(({ generated }) => generated === 'NEVER');
+      expect([table, own]).toEqual([table, made]);
+      expect(
+        await source.query(`select 1 from pg_class where relname = $1`, [`${table}_id`]),
+      ).toHaveLength(1);
+    }
+  });
+});
