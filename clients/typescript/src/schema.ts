@@ -2025,7 +2025,7 @@ export interface components {
     };
   };
   responses: {
-    /** @description The body is not valid JSON */
+    /** @description The body is not valid JSON. malformed_request: What was sent is not an HTTP request, or not a whole one. */
     MalformedJson: {
       headers: {
         [name: string]: unknown;
@@ -2035,7 +2035,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The token is missing or invalid */
+    /** @description The API token is missing or not in force. */
     Unauthorized: {
       headers: {
         [name: string]: unknown;
@@ -2045,7 +2045,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The record does not exist, or the token does not reach its store */
+    /** @description The record or path does not exist, or the token does not reach its store. */
     NotFound: {
       headers: {
         [name: string]: unknown;
@@ -2055,7 +2055,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The first request with this Idempotency-Key is still running */
+    /** @description The first request with this Idempotency-Key is still being answered. */
     InProgress: {
       headers: {
         [name: string]: unknown;
@@ -2065,7 +2065,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description This version of the API has been retired */
+    /** @description This version of the API is retired. */
     Retired: {
       headers: {
         [name: string]: unknown;
@@ -2075,7 +2075,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The body is larger than 1 MiB */
+    /** @description The body is larger than 1 MiB. */
     TooLarge: {
       headers: {
         [name: string]: unknown;
@@ -2085,7 +2085,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The body is not JSON */
+    /** @description The body is of a media type that this path does not take. */
     NotJson: {
       headers: {
         [name: string]: unknown;
@@ -2095,7 +2095,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The request was understood and refused: errors has the messages by field, code names the rule. idempotency_key_reused: the key came before with another body */
+    /** @description A field is not as it must be: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this reward. reward_inactive: The reward is switched off. card_expired: The card has expired: it takes no stamps and gives no rewards. stamp_limit_reached: One of the limits that the card sets on stamping. idempotency_key_reused: The Idempotency-Key was used before, with another body. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -2105,7 +2105,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description Too many requests; wait as long as Retry-After says */
+    /** @description Too many requests: wait as many seconds as Retry-After says. */
     TooManyRequests: {
       headers: {
         [name: string]: unknown;
@@ -2115,7 +2115,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A fault of the service; nothing was written */
+    /** @description Something went wrong on our side. Nothing was written. */
     Failed: {
       headers: {
         [name: string]: unknown;
@@ -2125,7 +2125,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A part that the request needs is away; nothing was written */
+    /** @description A part that the request needs is unavailable. Nothing was written: send it again in a moment. */
     Unavailable: {
       headers: {
         [name: string]: unknown;

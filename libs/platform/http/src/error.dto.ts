@@ -1,3 +1,4 @@
+import { ERROR_CODES } from '#kernel/error-catalogue.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import { Dto } from './fields.pipe.js';
 import {
@@ -10,34 +11,8 @@ import {
   TimestampProperty,
 } from './response-fields.js';
 
-/** Published: codes may be added, never removed. */
-export const ERROR_CODES = [
-  'unauthorized',
-  'rate_limited',
-  'version_sunset',
-  'not_found',
-  'method_not_allowed',
-  'validation_failed',
-  'malformed_json',
-  'malformed_request',
-  'header_fields_too_large',
-  'request_timeout',
-  'payload_too_large',
-  'unsupported_media_type',
-  'insufficient_stamps',
-  'reward_inactive',
-  'card_expired',
-  'stamp_limit_reached',
-  'idempotency_key_reused',
-  'idempotency_in_progress',
-  'internal',
-  'unavailable',
-] as const;
-
 /** Where people read what each code means. */
 export const ERROR_PAGE = '/docs/errors';
-
-export type ErrorCode = (typeof ERROR_CODES)[number];
 
 @Dto('Versioning')
 class VersioningBody {

@@ -9,6 +9,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 import type { Config } from '#kernel/config.js';
+import { CATALOGUE, worded, type ErrorCode } from '#kernel/error-catalogue.js';
 import {
   InProgressError,
   MethodNotAllowedError,
@@ -31,7 +32,7 @@ import { VersionSunsetError, type VersioningJson } from './versioning.js';
 
 type Answer = {
   status: number;
-  code: string;
+  code: ErrorCode;
   error: string;
   errors?: FieldErrors;
   resolution?: string;
@@ -44,38 +45,19 @@ const PROBLEM_TYPE = 'application/problem+json';
 
 /** Faults that Fastify finds before a route runs. */
 const REFUSED_EARLY: Record<string, Answer> = {
-  FST_ERR_CTP_INVALID_JSON_BODY: {
-    status: 400,
-    code: 'malformed_json',
-    error: 'The body is not valid JSON',
-    resolution: 'Send one JSON object in UTF-8.',
-  },
-  FST_ERR_CTP_BODY_TOO_LARGE: {
-    status: 413,
-    code: 'payload_too_large',
-    error: 'The body is larger than 1 MiB',
-    resolution: 'Send less in one request.',
-  },
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
-    status: 415,
-    code: 'unsupported_media_type',
-    error: 'The body must be JSON',
-    resolution: 'Send the header Content-Type: application/json.',
-  },
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
-    status: 400,
-    code: 'malformed_json',
+  FST_ERR_CTP_INVALID_JSON_BODY: answerOf('malformed_json'),
+  FST_ERR_CTP_BODY_TOO_LARGE: answerOf('payload_too_large'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: answerOf('unsupported_media_type'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: answerOf('malformed_json', {
     error: 'The body is not as long as Content-Length says',
-  },
-  FST_ERR_BAD_URL: { status: 404, code: 'not_found', error: 'This path does not exist' },
-  FST_ERR_MAX_PARAM_LENGTH: { status: 404, code: 'not_found', error: 'This path does not exist' },
+  }),
+  FST_ERR_BAD_URL: answerOf('not_found'),
+  FST_ERR_MAX_PARAM_LENGTH: answerOf('not_found'),
 };
 
-const CUT_OFF: Answer = {
-  status: 400,
-  code: 'malformed_request',
+const CUT_OFF = answerOf('malformed_request', {
   error: 'The request ended before all of it had arrived',
-};
+});
 
 /** A refusal as it was answered the first time. */
 export class StoredRefusal extends Error {
@@ -186,69 +168,50 @@ function send(
 function answerTo(error: unknown): Answer {
   if (error instanceof RejectedError) {
     const { message, code, errors, resolution } = error;
-    return { status: 422, code, error: message, errors, ...(resolution && { resolution }) };
+    return answerOf(code, { error: message, errors, ...(resolution && { resolution }) });
   }
   if (error instanceof InProgressError || error instanceof KeyTakenOverError) {
-    return {
-      status: 409,
-      code: 'idempotency_in_progress',
-      error: new InProgressError().message,
-      resolution: 'Send the request again in a moment: it gets the answer of the first one.',
-      retryAfterSeconds: 1,
-    };
+    return answerOf('idempotency_in_progress');
   }
-  if (error instanceof NotFoundError) {
-    return { status: 404, code: 'not_found', error: error.message };
-  }
-  if (error instanceof UnauthorizedError) {
-    return {
-      status: 401,
-      code: 'unauthorized',
-      error: error.message,
-      resolution:
-        'Send the header Authorization: Bearer <API_TOKEN> with a token that is in force.',
-    };
-  }
+  if (error instanceof NotFoundError) return answerOf('not_found', { error: error.message });
+  if (error instanceof UnauthorizedError) return answerOf('unauthorized');
   if (error instanceof RateLimitedError) {
-    return {
-      status: 429,
-      code: 'rate_limited',
-      error: error.message,
-      resolution: `Wait ${error.retryAfterSeconds} seconds and send the request again.`,
-    };
+    const { retryAfterSeconds } = error;
+    return answerOf('rate_limited', { retryAfterSeconds }, { seconds: retryAfterSeconds });
   }
   if (error instanceof VersionSunsetError) {
-    return {
-      status: 410,
-      code: 'version_sunset',
-      error: error.message,
-      resolution: 'Move to a version that is still supported; versioning.policy_url says more.',
-      versioning: error.versioning,
-    };
+    return answerOf('version_sunset', { versioning: error.versioning });
   }
   if (error instanceof MethodNotAllowedError) {
-    return {
-      status: 405,
-      code: 'method_not_allowed',
-      error: error.message,
-      resolution: `Use one of ${error.allowed.join(', ')}.`,
-    };
+    const values = { allowed: error.allowed.join(', ') };
+    return answerOf('method_not_allowed', { error: error.message }, values);
   }
-  if (error instanceof UnavailableError || isConnectionLoss(error)) {
-    return {
-      status: 503,
-      code: 'unavailable',
-      error: error instanceof UnavailableError ? error.message : 'The database cannot be reached',
-      resolution: 'Nothing was written. Send the request again in a moment.',
-      retryAfterSeconds: 1,
-    };
-  }
+  if (error instanceof UnavailableError) return answerOf('unavailable', { error: error.message });
+  if (isConnectionLoss(error)) return answerOf('unavailable');
   const early = refusedEarly(error) ?? (error instanceof Error && refusedEarly(error.cause));
   if (early) return early;
-  if (error instanceof HttpException && error.getStatus() === 404) {
-    return { status: 404, code: 'not_found', error: 'This path does not exist' };
-  }
-  return { status: 500, code: 'internal', error: 'Something went wrong on our side' };
+  if (error instanceof HttpException && error.getStatus() === 404) return answerOf('not_found');
+  return answerOf('internal');
+}
+
+/**
+ * As the catalogue words it, but for what is known more exactly.
+ * @param values of the parts in braces
+ */
+function answerOf(
+  code: ErrorCode,
+  known: Partial<Omit<Answer, 'status' | 'code'>> = {},
+  values: Record<string, string | number> = {},
+): Answer {
+  const { status, error, resolution, retryAfterSeconds, meaning } = CATALOGUE[code];
+  return {
+    status,
+    code,
+    error: error ?? meaning,
+    ...(resolution !== undefined && { resolution: worded(resolution, values) }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...known,
+  };
 }
 
 function describe(error: unknown): string {

@@ -1,4 +1,5 @@
 import type { Config } from '#kernel/config.js';
+import { ERRORS } from '#kernel/error-catalogue.js';
 
 export const VERSION_POLICY = '/docs/versioning';
 
@@ -20,7 +21,7 @@ export type VersioningJson = {
 /** Answers 410, whatever was asked. */
 export class VersionSunsetError extends Error {
   constructor(readonly versioning: VersioningJson) {
-    super(`Version ${versioning.current} of this API is retired`);
+    super(ERRORS.version_sunset.error);
   }
 }
 

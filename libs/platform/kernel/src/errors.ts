@@ -1,3 +1,5 @@
+import { ERRORS, worded, type RejectionCode } from './error-catalogue.js';
+
 /** Messages by field name; `base` is a fault of the whole record (contract section 1). */
 export type FieldErrors = Record<string, string[]>;
 
@@ -7,14 +9,6 @@ export class NotFoundError extends Error {
     super(`${what} not found`);
   }
 }
-
-export type RejectionCode =
-  | 'validation_failed'
-  | 'insufficient_stamps'
-  | 'reward_inactive'
-  | 'card_expired'
-  | 'stamp_limit_reached'
-  | 'idempotency_key_reused';
 
 /** The request was understood and refused by a rule. Answers 422. */
 export class RejectedError extends Error {
@@ -39,21 +33,21 @@ export class InvalidFieldsError extends RejectedError {}
 /** Another request with the same Idempotency-Key is still running. Answers 409. */
 export class InProgressError extends Error {
   constructor() {
-    super('A request with this Idempotency-Key is still running');
+    super(ERRORS.idempotency_in_progress.error);
   }
 }
 
 /** Token missing or invalid. Answers 401. */
 export class UnauthorizedError extends Error {
   constructor() {
-    super('The API token is missing or invalid');
+    super(ERRORS.unauthorized.error);
   }
 }
 
 /** More requests than the window allows. Answers 429. */
 export class RateLimitedError extends Error {
   constructor(readonly retryAfterSeconds: number) {
-    super('Rate limit exceeded');
+    super(ERRORS.rate_limited.error);
   }
 }
 
@@ -63,11 +57,11 @@ export class MethodNotAllowedError extends Error {
     method: string,
     readonly allowed: string[],
   ) {
-    super(`This path does not take ${method}`);
+    super(worded(ERRORS.method_not_allowed.error, { method }));
   }
 }
 
-/** A part that this request needs is away and nothing was written. Answers 503. */
+/** A part that this request needs is unavailable and nothing was written. Answers 503. */
 export class UnavailableError extends Error {}
 
 /**

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#kernel/config.js';
-import { ERROR_PAGE, type ErrorCode } from '#http/error.dto.js';
+import { CATALOGUE } from '#kernel/error-catalogue.js';
+import { ERROR_PAGE } from '#http/error.dto.js';
 import { isRetired, VERSION_POLICY } from '#http/versioning.js';
 
 const STYLE = `
@@ -18,31 +19,6 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
-
-/** Every code that the error body can carry, for people; problem details point here by their type. */
-export const MEANINGS: Record<ErrorCode, string> = {
-  unauthorized: 'The API token is missing or not in force.',
-  rate_limited: 'Too many requests: wait as many seconds as Retry-After says.',
-  version_sunset: 'This version of the API is retired.',
-  not_found: 'The record or path does not exist, or the token does not reach its store.',
-  method_not_allowed: 'The path exists, but takes other methods: those in Allow.',
-  validation_failed: 'A field is not as it must be: errors says which and why.',
-  insufficient_stamps: 'The customer card holds too few stamps for this reward.',
-  reward_inactive: 'The reward is switched off.',
-  card_expired: 'The card has expired: it takes no stamps and gives no rewards.',
-  stamp_limit_reached: 'One of the limits that the card sets on stamping.',
-  malformed_json: 'The body is not JSON.',
-  malformed_request: 'What was sent is not an HTTP request.',
-  payload_too_large: 'The body is larger than allowed.',
-  unsupported_media_type: 'The body is of a media type that this path does not take.',
-  header_fields_too_large: 'The header of the request is larger than 16 KiB.',
-  request_timeout: 'The request did not arrive whole in time. Nothing was done.',
-  idempotency_key_reused: 'The Idempotency-Key was used before, with another body.',
-  idempotency_in_progress: 'The first request with this Idempotency-Key is still being answered.',
-  unavailable:
-    'A part that the request needs is away. Nothing was written: send it again in a moment.',
-  internal: 'Something went wrong on our side.',
-};
 
 /** Pages of text beside the reference, with nothing to load. */
 export function serveDocsPages(server: FastifyInstance, config: Config): void {
@@ -100,8 +76,8 @@ function versions(config: Config, now: Date): string {
 }
 
 function codes(): string {
-  const entries = Object.entries(MEANINGS).map(
-    ([code, meaning]) => `<dt id="${code}">${code}</dt><dd>${meaning}</dd>`,
+  const entries = Object.entries(CATALOGUE).map(
+    ([code, { status, meaning }]) => `<dt id="${code}">${code}</dt><dd>${status}: ${meaning}</dd>`,
   );
   return `<p>Every failure is JSON with one of these in <code>code</code>. More may be added.</p>
     <dl>${entries.join('\n    ')}</dl>`;

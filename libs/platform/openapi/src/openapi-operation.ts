@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { EndpointSpec, PublishedWebhook } from '#http/endpoint.js';
 import { curlSample, typescriptSample } from './code-samples.js';
-import type { ErrorCode } from '#http/error.dto.js';
+import { REFUSALS } from './refusals.js';
 import { published, Schemas, type JsonSchema } from './schemas.js';
 
 type OpenApiObject = Record<string, unknown>;
@@ -23,99 +23,6 @@ export type FoundOperation = {
   parameters?: Parameter[];
   requestBody?: { content: Content };
   responses?: Record<string, { description?: string; content?: Content }>;
-};
-
-type Refusal = {
-  name: string;
-  code: ErrorCode;
-  description: string;
-  error: string;
-  errors?: Record<string, string[]>;
-  resolution?: string;
-  headers?: string[];
-};
-
-const REFUSALS: Record<number, Refusal> = {
-  400: {
-    name: 'MalformedJson',
-    code: 'malformed_json',
-    description: 'The body is not valid JSON',
-    error: 'The body is not valid JSON',
-    resolution: 'Send one JSON object in UTF-8.',
-  },
-  401: {
-    name: 'Unauthorized',
-    code: 'unauthorized',
-    description: 'The token is missing or invalid',
-    error: 'The API token is missing or invalid',
-    resolution: 'Send the header Authorization: Bearer <API_TOKEN> with a token that is in force.',
-  },
-  404: {
-    name: 'NotFound',
-    code: 'not_found',
-    description: 'The record does not exist, or the token does not reach its store',
-    error: 'Card not found',
-  },
-  409: {
-    name: 'InProgress',
-    code: 'idempotency_in_progress',
-    description: 'The first request with this Idempotency-Key is still running',
-    error: 'A request with this Idempotency-Key is still running',
-    resolution: 'Wait as long as Retry-After says and send the request again.',
-    headers: ['Retry-After'],
-  },
-  410: {
-    name: 'Retired',
-    code: 'version_sunset',
-    description: 'This version of the API has been retired',
-    error: 'This version of the API has been retired',
-    resolution: 'Move to a version that is supported.',
-  },
-  413: {
-    name: 'TooLarge',
-    code: 'payload_too_large',
-    description: 'The body is larger than 1 MiB',
-    error: 'The body is larger than 1 MiB',
-    resolution: 'Send less in one request.',
-  },
-  415: {
-    name: 'NotJson',
-    code: 'unsupported_media_type',
-    description: 'The body is not JSON',
-    error: 'The body must be JSON',
-    resolution: 'Send the header Content-Type: application/json.',
-  },
-  422: {
-    name: 'Rejected',
-    code: 'validation_failed',
-    description:
-      'The request was understood and refused: errors has the messages by field, code names the rule. idempotency_key_reused: the key came before with another body',
-    error: 'name must not be blank',
-    errors: { name: ['must not be blank'] },
-    headers: ['Idempotent-Replayed'],
-  },
-  429: {
-    name: 'TooManyRequests',
-    code: 'rate_limited',
-    description: 'Too many requests; wait as long as Retry-After says',
-    error: 'Too many requests',
-    resolution: 'Wait 12 seconds and send the request again.',
-    headers: ['Retry-After'],
-  },
-  500: {
-    name: 'Failed',
-    code: 'internal',
-    description: 'A fault of the service; nothing was written',
-    error: 'Something went wrong on our side',
-  },
-  503: {
-    name: 'Unavailable',
-    code: 'unavailable',
-    description: 'A part that the request needs is away; nothing was written',
-    error: 'The database cannot be reached',
-    resolution: 'Nothing was written. Send the request again in a moment.',
-    headers: ['Retry-After'],
-  },
 };
 
 const header = (description: string, schema: JsonSchema, required = false) => ({

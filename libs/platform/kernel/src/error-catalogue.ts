@@ -1,0 +1,165 @@
+type Entry = {
+  status: number;
+  /** What went wrong, where it is not said for each case. Parts in braces are filled in. */
+  error?: string;
+  /** How to put it right. */
+  resolution?: string;
+  /** What the code means, for the documentation. */
+  meaning: string;
+  /** Headers of the answer beyond those that every answer has. */
+  headers?: readonly string[];
+  /** What Retry-After says where nothing else is known. */
+  retryAfterSeconds?: number;
+  /** Name of the response in the OpenAPI document: the first code of a status that operations answer. */
+  response?: string;
+  /** What its example says instead of `error`. */
+  example?: { error: string; errors?: Record<string, string[]> };
+};
+
+/**
+ * Every failure that a caller can meet. The answers, the OpenAPI document and the page of error codes are
+ * made from it. Published: codes may be added, never removed.
+ */
+export const ERRORS = {
+  unauthorized: {
+    status: 401,
+    error: 'The API token is missing or invalid',
+    resolution: 'Send the header Authorization: Bearer <API_TOKEN> with a token that is in force.',
+    meaning: 'The API token is missing or not in force.',
+    response: 'Unauthorized',
+  },
+  rate_limited: {
+    status: 429,
+    error: 'Rate limit exceeded',
+    resolution: 'Wait {seconds} seconds and send the request again.',
+    meaning: 'Too many requests: wait as many seconds as Retry-After says.',
+    headers: ['Retry-After'],
+    response: 'TooManyRequests',
+  },
+  version_sunset: {
+    status: 410,
+    error: 'Version v1 of this API is retired',
+    resolution: 'Move to a version that is still supported; versioning.policy_url says more.',
+    meaning: 'This version of the API is retired.',
+    response: 'Retired',
+  },
+  not_found: {
+    status: 404,
+    error: 'This path does not exist',
+    meaning: 'The record or path does not exist, or the token does not reach its store.',
+    response: 'NotFound',
+    example: { error: 'Card not found' },
+  },
+  method_not_allowed: {
+    status: 405,
+    error: 'This path does not take {method}',
+    resolution: 'Use one of {allowed}.',
+    meaning: 'The path exists, but takes other methods: those in Allow.',
+    headers: ['Allow'],
+  },
+  validation_failed: {
+    status: 422,
+    meaning: 'A field is not as it must be: errors says which and why.',
+    headers: ['Idempotent-Replayed'],
+    response: 'Rejected',
+    example: { error: 'name must not be blank', errors: { name: ['must not be blank'] } },
+  },
+  malformed_json: {
+    status: 400,
+    error: 'The body is not valid JSON',
+    resolution: 'Send one JSON object in UTF-8.',
+    meaning: 'The body is not valid JSON.',
+    response: 'MalformedJson',
+  },
+  malformed_request: {
+    status: 400,
+    error: 'This is not an HTTP request',
+    meaning: 'What was sent is not an HTTP request, or not a whole one.',
+  },
+  header_fields_too_large: {
+    status: 431,
+    error: 'The header is larger than 16 KiB',
+    meaning: 'The header of the request is larger than 16 KiB.',
+  },
+  request_timeout: {
+    status: 408,
+    error: 'The request did not arrive in time',
+    meaning: 'The request did not arrive whole in time. Nothing was done.',
+  },
+  payload_too_large: {
+    status: 413,
+    error: 'The body is larger than 1 MiB',
+    resolution: 'Send less in one request.',
+    meaning: 'The body is larger than 1 MiB.',
+    response: 'TooLarge',
+  },
+  unsupported_media_type: {
+    status: 415,
+    error: 'The body must be JSON',
+    resolution: 'Send the header Content-Type: application/json.',
+    meaning: 'The body is of a media type that this path does not take.',
+    response: 'NotJson',
+  },
+  insufficient_stamps: {
+    status: 422,
+    meaning: 'The customer card holds too few stamps for this reward.',
+  },
+  reward_inactive: {
+    status: 422,
+    meaning: 'The reward is switched off.',
+  },
+  card_expired: {
+    status: 422,
+    meaning: 'The card has expired: it takes no stamps and gives no rewards.',
+  },
+  stamp_limit_reached: {
+    status: 422,
+    meaning: 'One of the limits that the card sets on stamping.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    meaning: 'The Idempotency-Key was used before, with another body.',
+  },
+  idempotency_in_progress: {
+    status: 409,
+    error: 'A request with this Idempotency-Key is still running',
+    resolution: 'Send the request again in a moment: it gets the answer of the first one.',
+    meaning: 'The first request with this Idempotency-Key is still being answered.',
+    headers: ['Retry-After'],
+    retryAfterSeconds: 1,
+    response: 'InProgress',
+  },
+  internal: {
+    status: 500,
+    error: 'Something went wrong on our side',
+    meaning: 'Something went wrong on our side. Nothing was written.',
+    response: 'Failed',
+  },
+  unavailable: {
+    status: 503,
+    error: 'The database cannot be reached',
+    resolution: 'Nothing was written. Send the request again in a moment.',
+    meaning:
+      'A part that the request needs is unavailable. Nothing was written: send it again in a moment.',
+    headers: ['Retry-After'],
+    retryAfterSeconds: 1,
+    response: 'Unavailable',
+  },
+} as const satisfies Record<string, Entry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The refusals of a rule: all that answer 422. */
+export type RejectionCode = {
+  [C in ErrorCode]: (typeof ERRORS)[C]['status'] extends 422 ? C : never;
+}[ErrorCode];
+
+/** The codes and what is said of each, without the literal types. */
+export const CATALOGUE: Readonly<Record<ErrorCode, Entry>> = ERRORS;
+
+export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
+
+/** @param values of the parts in braces; one that is not given stays as it is */
+export function worded(text: string, values: Record<string, string | number>): string {
+  return text.replaceAll(/\{(\w+)\}/g, (part, name: string) => String(values[name] ?? part));
+}

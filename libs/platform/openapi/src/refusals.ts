@@ -1,0 +1,39 @@
+import { CATALOGUE, ERROR_CODES, worded, type ErrorCode } from '#kernel/error-catalogue.js';
+
+type Refusal = {
+  name: string;
+  code: ErrorCode;
+  description: string;
+  error: string;
+  errors?: Record<string, string[]>;
+  resolution?: string;
+  headers?: string[];
+};
+
+const entries = ERROR_CODES.map((code) => [code, CATALOGUE[code]] as const);
+
+/** What operations answer when they do not succeed, by status. */
+export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
+  entries.flatMap(([code, entry]) => {
+    const { status, response, meaning, error = meaning, resolution, headers = [], example } = entry;
+    if (response === undefined) return [];
+    const refusal: Refusal = {
+      name: response,
+      code,
+      description: descriptionOf(status, code),
+      error,
+      ...example,
+      ...(resolution !== undefined && { resolution: worded(resolution, { seconds: 12 }) }),
+      headers: [...headers],
+    };
+    return [[status, refusal]];
+  }),
+);
+
+/** What the first code of a status means, then by their names the others. */
+function descriptionOf(status: number, first: ErrorCode): string {
+  const others = entries
+    .filter(([code, entry]) => entry.status === status && code !== first)
+    .map(([code, { meaning }]) => `${code}: ${meaning}`);
+  return [CATALOGUE[first].meaning, ...others].join(' ');
+}
