@@ -53,13 +53,29 @@ try {
     const answers = await Promise.all(Array.from({ length: 10 }, () => ask('POST', '/')));
     return answers.every((answer) => answer === '127.0.0.3');
   });
+
+  addresses = [];
+  await stop(apis[1]);
+  await until('without any api it is 503', async () => (await ask('POST', '/')) === '503');
+  const { headers, body } = await answered('POST', '/api/v1/accounts');
+  assert.match(headers['content-type'], /^application\/json/, 'the 503 is JSON');
+  assert.equal(headers['retry-after'], '1', 'the 503 says when to come back');
+  const { error, code, resolution, documentation_url, request_id } = JSON.parse(body);
+  assert.equal(code, 'unavailable', 'the 503 has the code of the contract');
+  for (const text of [error, resolution]) assert.match(text, /\w/, 'the 503 says what to do');
+  assert.equal(documentation_url, `http://localhost:${proxyPort}/docs`);
+  assert.match(request_id, /^[\da-f-]{36}$/, 'the 503 has a request id');
+  assert.equal(headers['x-request-id'], request_id, 'which is that of the header');
   console.log('deploy/Caddyfile does what docker-compose.yml promises');
 } catch (error) {
   console.error(`check-proxy: ${error.message}\n${said}`);
   process.exitCode = 1;
 } finally {
-  caddy.kill('SIGTERM');
-  await once(caddy, 'exit');
+  // It may have refused the file and be gone already.
+  if (caddy.exitCode === null) {
+    caddy.kill('SIGTERM');
+    await once(caddy, 'exit');
+  }
   await Promise.all(apis.map(stop));
   names.close();
   fs.rmSync(folder, { recursive: true });
@@ -100,17 +116,22 @@ async function stop(server) {
 
 /** @returns {Promise<string | null>} which api answered; null when nobody did */
 async function ask(method, url, headers = {}) {
-  const request = http.request({ port: proxyPort, method, path: url, headers, agent: false });
-  request.end();
   try {
-    const [response] = await once(request, 'response');
-    let body = '';
-    for await (const chunk of response) body += chunk;
-    return response.statusCode === 200 ? body : `${response.statusCode}`;
+    const { status, body } = await answered(method, url, headers);
+    return status === 200 ? body : `${status}`;
   } catch (error) {
     if (['ECONNRESET', 'ECONNREFUSED'].includes(error.code)) return null;
     throw error;
   }
+}
+
+async function answered(method, url, headers = {}) {
+  const request = http.request({ port: proxyPort, method, path: url, headers, agent: false });
+  request.end();
+  const [response] = await once(request, 'response');
+  let body = '';
+  for await (const chunk of response) body += chunk;
+  return { status: response.statusCode, headers: response.headers, body };
 }
 
 async function servers(requests) {
