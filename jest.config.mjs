@@ -16,7 +16,10 @@ const base = {
   },
   testEnvironment: 'node',
   testEnvironmentOptions: { customExportConditions: ['inkpad-source', 'node', 'node-addons'] },
-  moduleNameMapper: { '^(\\.{1,2}/(?!.*\\.json).*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^@nestjs/throttler$': '<rootDir>/test/support/throttler.mjs',
+    '^(\\.{1,2}/(?!.*\\.json).*)\\.js$': '$1',
+  },
 };
 
 const postgres = {

@@ -1,7 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { SkipThrottle, Throttle } from '#http/throttle.js';
 import { LimitToken } from '#identity/identity.commands.js';
-import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
+import { ApiModule } from '../apps/api/src/api.module.js';
+import { createServer } from '../apps/api/src/server.js';
+import {
+  testConfig,
+  testDatabase,
+  testEnvironment,
+  type TestDatabase,
+} from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { startProgram, type Program } from './support/program.js';
 import { cli, Client, startService, type Service } from './support/service.js';
@@ -41,6 +51,54 @@ describe('limits of a token and of an address', () => {
       expect((await anonymous.get('/health/live')).status).toBe(200);
     }
     expect(left(await anonymous.get('/api/v1/status'))).toBe(2);
+  });
+});
+
+@ApiExcludeController()
+@Controller('pages')
+class Pages {
+  @Get('sign-in')
+  @Throttle({ default: { limit: 2, ttl: 900_000 } })
+  signIn(): string {
+    return 'sign in';
+  }
+
+  @Get('about')
+  about(): string {
+    return 'about';
+  }
+
+  @Get('picture')
+  @SkipThrottle()
+  picture(): string {
+    return 'picture';
+  }
+}
+
+describe('limits of a page', () => {
+  it('are those of its decorator, and have nothing to do with those of others', async () => {
+    const database = await testDatabase();
+    const config = testConfig(database.url, { PAGE_RATE_LIMIT_PER_MINUTE: '3' });
+    const app = await createServer(
+      { module: class {}, imports: [ApiModule.forRoot(config)], controllers: [Pages] },
+      config,
+    );
+    try {
+      await app.listen(0, '127.0.0.1');
+      const baseUrl = await app.getUrl();
+      const statuses = async (page: string) => {
+        const answers = [];
+        for (let i = 0; i < 4; i++) answers.push(await fetch(`${baseUrl}/pages/${page}`));
+        const [last] = answers.slice(-1);
+        return [...answers.map(({ status }) => status), last?.headers.get('retry-after')];
+      };
+      expect(await statuses('sign-in')).toEqual([200, 200, 429, 429, '900']);
+      expect(await statuses('about')).toEqual([200, 200, 200, 429, expect.any(String)]);
+      expect(await statuses('picture')).toEqual([200, 200, 200, 200, null]);
+    } finally {
+      await app.close();
+      await database.drop();
+    }
   });
 });
 

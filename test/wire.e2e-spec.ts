@@ -294,6 +294,47 @@ describe('a request that does not arrive', () => {
   });
 });
 
+describe('what is answered before there is a request', () => {
+  const DEPRECATION = '2040-01-01T00:00:00Z';
+  let announced: Service;
+
+  beforeAll(async () => {
+    announced = await startService({
+      RATE_LIMIT_PER_MINUTE: '5',
+      API_V1_DEPRECATION_DATE: DEPRECATION,
+      API_V1_SUNSET_DATE: '2041-01-01T00:00:00Z',
+    });
+    Object.assign(announced.app.getHttpServer(), { headersTimeout: 300, requestTimeout: 300 });
+  });
+  afterAll(() => announced.stop());
+
+  it('counts for its address and says so, and when the version ends', async () => {
+    const unfit = [
+      ['400', 'nonsense\r\n\r\n'],
+      ['431', `GET /api/v1/status HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
+      ['408', 'GET /api/v1/status HTTP/1.1\r\nHost: x\r\n'],
+    ] as const;
+    for (const [i, [status, bytes]] of unfit.entries()) {
+      const said = await exchange(announced.baseUrl, bytes);
+      const lines = said.toLowerCase().split('\r\n');
+      expect(lines[0]).toContain(`http/1.1 ${status} `);
+      expect(lines).toEqual(
+        expect.arrayContaining([
+          'ratelimit-limit: 5',
+          `ratelimit-remaining: ${4 - i}`,
+          expect.stringMatching(/^ratelimit-reset: ([1-9]|[1-5]\d|60)$/),
+          'ratelimit-policy: 5;w=60',
+          `deprecation: @${Date.parse(DEPRECATION) / 1000}`,
+          'sunset: tue, 01 jan 2041 00:00:00 gmt',
+          expect.stringMatching(/^link: <.*\/docs\/versioning>; rel="deprecation"/),
+        ]),
+      );
+    }
+    const { headers } = await fetch(`${announced.baseUrl}/api/v1/status`);
+    expect(headers.get('ratelimit-remaining')).toBe('1');
+  });
+});
+
 describe('the access log', () => {
   it('has a line for each request, by its id, and neither token nor query', async () => {
     const database = await testDatabase();

@@ -1,16 +1,12 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { Config } from '#kernel/config.js';
 import { randomFew } from '#kernel/randomness.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
+import { HttpModule } from '#http/http.module.js';
 import { HealthController } from '#operations/health.controller.js';
-import { FieldsPipe } from '#http/fields.pipe.js';
-import { HttpMetrics } from '#http/http-metrics.js';
-import { IdempotencyInterceptor } from '#http/idempotency.interceptor.js';
 import { ReplicaWarning } from '#operations/replica-warning.js';
 import { Readiness } from '#operations/readiness.js';
-import { StatusController } from '#http/status.controller.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { CardsModule } from '#cards/cards.module.js';
 import { RewardsModule } from '#rewards/rewards.module.js';
@@ -31,6 +27,7 @@ export class ApiModule {
         // A name of its own for each process: by these they see one another (ReplicaWarning).
         DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`),
         EventStoreModule.forRoot(rowTables),
+        HttpModule,
         IdentityModule,
         AccountsModule,
         CardsModule,
@@ -41,14 +38,8 @@ export class ApiModule {
         PostersModule,
         SubscriptionsModule,
       ],
-      controllers: [HealthController, StatusController],
-      providers: [
-        HttpMetrics,
-        Readiness,
-        ReplicaWarning,
-        { provide: APP_PIPE, useClass: FieldsPipe },
-        { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
-      ],
+      controllers: [HealthController],
+      providers: [Readiness, ReplicaWarning],
     };
   }
 }

@@ -1,9 +1,10 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
+import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
 import { newId } from '#kernel/randomness.js';
@@ -12,13 +13,14 @@ import { Authenticator, type GatedRequest } from '#http/caller.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { serveDocsPages } from '#openapi/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
-import { installGate } from '#http/gate.js';
+import { Gate } from '#http/gate.js';
 import { installHeaders } from '#http/headers.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { answerMethods } from '#http/methods.js';
 import { openApiDocument, serveDocs } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
-import { openCounts, SharedCounts } from '#http/rate-limit.js';
+import { RateLimits } from '#http/rate-limit.js';
+import { SharedCounts } from '#http/throttler-storage.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 
@@ -34,8 +36,41 @@ export async function createServer(
   module: DynamicModule,
   config: Config,
 ): Promise<NestFastifyApplication> {
-  const clientErrors = new ClientErrors();
+  const errors = new ErrorsFilter(config);
+  const clientErrors = new ClientErrors(config);
+  // Of the module, which is not there before the adapter is; nobody can connect until then.
+  const counted = (ip: string) =>
+    new RateLimits(app.get(getStorageToken(), { strict: false }), config).ofAddress(ip);
   const adapter = new FastifyAdapter({
+    ...serverOptions(config),
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      Object.assign(request, { requestId: request.id });
+      errors.answer(error, request as unknown as GatedRequest, reply);
+    },
+    clientErrorHandler: (error, socket) => void clientErrors.answer(error, socket, counted),
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
+    bodyParser: false,
+    logger: new Log(config, 'api'),
+    abortOnError: false,
+  });
+  app.useGlobalFilters(errors);
+  app.enableShutdownHooks(['SIGTERM', 'SIGINT']);
+
+  const server = adapter.getInstance();
+  clientErrors.watch(server.server);
+  await installHooks(app, server, config, errors);
+  readBodies(server);
+  serveDocs(server, openApiDocument(app, config.publicUrl));
+  serveDocsPages(server, config);
+  closeIdleConnections(server);
+  await app.init();
+  await server.ready();
+  return app;
+}
+
+function serverOptions(config: Config): FastifyHttpOptions<Server> {
+  return {
     bodyLimit: BODY_LIMIT,
     requestTimeout: REQUEST_WITHIN_MS,
     http: {
@@ -53,24 +88,16 @@ export async function createServer(
     forceCloseConnections: 'idle',
     // What still comes in on an open connection while closing is answered like anything else.
     return503OnClosing: false,
-    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      Object.assign(request, { requestId: request.id });
-      errors.answer(error, request as unknown as GatedRequest, reply);
-    },
-    clientErrorHandler: (error, socket) =>
-      clientErrors.answer(error, socket, `${config.publicUrl}/docs`),
-  });
-  const errors = new ErrorsFilter(config);
-  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
-    bodyParser: false,
-    logger: new Log(config, 'api'),
-    abortOnError: false,
-  });
-  app.useGlobalFilters(errors);
-  app.enableShutdownHooks(['SIGTERM', 'SIGINT']);
+  };
+}
 
-  const server = adapter.getInstance();
-  clientErrors.watch(server.server);
+/** In the order in which a request passes them. */
+async function installHooks(
+  app: NestFastifyApplication,
+  server: FastifyInstance,
+  config: Config,
+  errors: ErrorsFilter,
+): Promise<void> {
   const metrics = app.get(HttpMetrics);
   metrics.watch(server);
   if (config.otlpEndpoint !== null) traceRequests(server, app.get(CommandBus, { strict: false }));
@@ -82,13 +109,17 @@ export async function createServer(
       errors.answer(error, request as GatedRequest, reply);
   });
   await installHeaders(server, config);
-  const counts = await openCounts(config);
-  server.addHook('onClose', async () => counts.close());
-  if (counts instanceof SharedCounts) {
-    app.get(Readiness).doesWithout('redis', () => counts.areShared);
+  const storage = app.get<ThrottlerStorage>(getStorageToken(), { strict: false });
+  if (storage instanceof SharedCounts) {
+    app.get(Readiness).doesWithout('redis', () => storage.areShared);
   }
-  installGate(server, app.get(Authenticator, { strict: false }), counts, config, metrics);
+  const authenticator = app.get(Authenticator, { strict: false });
+  new Gate(storage, authenticator, metrics, config).install(server);
   answerMethods(server);
+}
+
+/** JSON alone; an empty body is none. */
+function readBodies(server: FastifyInstance): void {
   server.removeContentTypeParser(['text/plain', 'application/json']);
   const parse = server.getDefaultJsonParser('remove', 'remove');
   server.addContentTypeParser(
@@ -99,16 +130,14 @@ export async function createServer(
       else parse(request, body, done);
     },
   );
-  serveDocs(server, openApiDocument(app, config.publicUrl));
-  serveDocsPages(server, config);
-  // Closing ends idle connections once; one that was busy then would be kept alive for a minute more.
+}
+
+/** Closing ends idle connections once; one that was busy then would be kept alive for a minute more. */
+function closeIdleConnections(server: FastifyInstance): void {
   server.addHook('preClose', async () => {
     const timer = setInterval(() => server.server.closeIdleConnections(), IDLE_EVERY_MS);
     server.server.once('close', () => clearInterval(timer));
   });
-  await app.init();
-  await server.ready();
-  return app;
 }
 
 /** Before all other hooks: whatever they answer carries it. */

@@ -1,25 +1,15 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Config } from '#kernel/config.js';
+import { ERRORS } from '#kernel/error-catalogue.js';
 import { newId } from '#kernel/randomness.js';
+import { limitHeaders, type Usage } from './rate-limit.js';
+import { retirementHeaders } from './versioning.js';
 
-type Fault = { status: string; code: string; error: string };
-
-const NOT_HTTP: Fault = {
-  status: '400 Bad Request',
-  code: 'malformed_request',
-  error: 'This is not an HTTP request',
-};
-const FAULTS: Record<string, Fault> = {
-  HPE_HEADER_OVERFLOW: {
-    status: '431 Request Header Fields Too Large',
-    code: 'header_fields_too_large',
-    error: 'The header is larger than 16 KiB',
-  },
-  ERR_HTTP_REQUEST_TIMEOUT: {
-    status: '408 Request Timeout',
-    code: 'request_timeout',
-    error: 'The request did not arrive in time',
-  },
+const NOT_HTTP = 'malformed_request';
+const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
+  HPE_HEADER_OVERFLOW: 'header_fields_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
 /**
@@ -30,6 +20,9 @@ const FAULTS: Record<string, Fault> = {
  */
 export class ClientErrors {
   private readonly open = new WeakMap<Socket, Set<ServerResponse>>();
+  private readonly answered = new WeakSet<Socket>();
+
+  constructor(private readonly config: Config) {}
 
   watch(server: Server): void {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -47,29 +40,51 @@ export class ClientErrors {
     server.on('checkExpectation', (...both) => server.emit('request', ...both));
   }
 
-  answer(error: NodeJS.ErrnoException, socket: Socket, documentationUrl: string): void {
-    const responses = [...(this.open.get(socket) ?? [])];
-    const spokenFor = responses.some(({ req, headersSent }) => req.complete || headersSent);
-    if (spokenFor || !socket.writable) {
+  /** @param count counts this answer for an address, and does not take long even without Redis */
+  async answer(
+    fault: NodeJS.ErrnoException,
+    socket: Socket,
+    count: (ip: string) => Promise<Usage>,
+  ): Promise<void> {
+    // Whatever else comes in on it meanwhile is of no interest.
+    if (this.answered.has(socket)) return;
+    if (this.isSpokenFor(socket) || !socket.writable) {
       socket.destroy();
       return;
     }
-    const fault = FAULTS[error.code ?? ''] ?? NOT_HTTP;
+    this.answered.add(socket);
+    const usage = await count(socket.remoteAddress ?? '').catch(() => undefined);
+    // The rest of a request that was late may have arrived by now: then it is answered as usual.
+    if (this.isSpokenFor(socket)) this.answered.delete(socket);
+    else if (socket.writable) socket.end(this.textOf(fault, usage));
+    else socket.destroy();
+  }
+
+  private isSpokenFor(socket: Socket): boolean {
+    const responses = [...(this.open.get(socket) ?? [])];
+    return responses.some(({ req, headersSent }) => req.complete || headersSent);
+  }
+
+  private textOf(fault: NodeJS.ErrnoException, usage: Usage | undefined): string {
+    const code = CODES[fault.code ?? ''] ?? NOT_HTTP;
     const requestId = newId();
     const body = JSON.stringify({
-      error: fault.error,
-      code: fault.code,
-      documentation_url: documentationUrl,
+      error: ERRORS[code].error,
+      code,
+      documentation_url: `${this.config.publicUrl}/docs`,
       request_id: requestId,
     });
-    const head = [
-      `HTTP/1.1 ${fault.status}`,
-      'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      `X-Request-Id: ${requestId}`,
-      'Cache-Control: no-store',
-      'Connection: close',
-    ];
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    const { status } = ERRORS[code];
+    const headers = {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(body),
+      'x-request-id': requestId,
+      'cache-control': 'no-store',
+      ...(usage && limitHeaders(usage)),
+      ...retirementHeaders(this.config),
+      connection: 'close',
+    };
+    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', body].join('\r\n');
   }
 }

@@ -1,99 +1,132 @@
+import type { ThrottlerStorage } from '@nestjs/throttler';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { NotFoundError, RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
 import type { Authenticator, Caller, GatedRequest } from './caller.js';
 import type { HttpMetrics } from './http-metrics.js';
 import { pathId, routeOf } from './path.js';
-import { addressKey, RateLimit, WINDOW_SECONDS, type Counts, type Usage } from './rate-limit.js';
+import { limitHeaders, RateLimits, type Usage } from './rate-limit.js';
+import { throttleOf } from './throttle.js';
 import { isRetired, retirementHeaders, versioningJson, VersionSunsetError } from './versioning.js';
 
 export const API = '/api/v1';
 const STATUS = `${API}/status`;
-const HEALTH = '/health';
 
 /**
  * Everything that is decided before a body is read, in the contract's order (section 1): retired
  * version, limit per IP for callers without a valid token, token, limit per token, store. A hook and
  * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
- * carry the headers too. Outside the API there is a limit per IP, and none for health checks.
+ * carry the headers too.
  */
-export function installGate(
-  server: FastifyInstance,
-  authenticator: Authenticator,
-  counts: Counts,
-  config: Config,
-  metrics: HttpMetrics,
-): void {
-  const limits = new RateLimit(counts);
-  const countAddress = (request: FastifyRequest) =>
-    limits.count(`ip ${addressKey(request.ip)}`, config.rateLimitPerMinute);
+export class Gate {
+  private readonly limits: RateLimits;
 
-  server.addHook('onRequest', async (plain: FastifyRequest, reply: FastifyReply) => {
-    const request = plain as GatedRequest;
-    const route = routeOf(request);
-    if (isBelow(HEALTH, route)) return;
-    if (!isBelow(API, route)) {
-      const key = `page ${addressKey(request.ip)}`;
-      const usage = await limits.count(key, config.pageRateLimitPerMinute);
-      if (usage.exceeded) metrics.limitedBy('page_address');
-      refuseBeyond(usage, reply);
-      return;
-    }
+  constructor(
+    storage: ThrottlerStorage,
+    private readonly authenticator: Authenticator,
+    private readonly metrics: HttpMetrics,
+    private readonly config: Config,
+  ) {
+    this.limits = new RateLimits(storage, config);
+  }
 
-    reply.header('cache-control', 'no-store');
-    const now = new Date();
-    if (isRetired(config, now)) {
-      sendLimits(reply, await countAddress(request));
-      throw new VersionSunsetError(versioningJson(config, now));
-    }
-    const caller = await callerOf(request, authenticator).catch(async (error: unknown) => {
-      sendLimits(reply, await countAddress(request));
-      throw error;
+  install(server: FastifyInstance): void {
+    server.addHook('onRequest', async (request, reply) => {
+      if (isApi(request)) await this.admitToApi(request as GatedRequest, reply);
+      else await this.admitToPages(request);
     });
-    if (caller) request.caller = caller;
-    const usage = caller
-      ? await limits.count(`token ${caller.tokenId}`, caller.perMinute ?? config.rateLimitPerMinute)
-      : await countAddress(request);
-    sendLimits(reply, usage);
-    if (usage.exceeded) metrics.limitedBy(caller ? 'token' : 'address');
-    refuseBeyond(usage, reply);
-    if (route === STATUS) return;
-    if (!caller) throw new UnauthorizedError();
+    server.addHook('onSend', async (request, reply) => {
+      if (isApi(request)) await this.countPreflight(request, reply);
+    });
+    if (this.config.v1.deprecatedAt === null) return;
+    // At the very end: a list has set its own Link by then.
+    server.addHook('onSend', async (request, reply) => {
+      if (isApi(request)) this.announceRetirement(reply);
+    });
+  }
 
+  /** Outside the API there is a limit per IP, and none where a route says so. */
+  private async admitToPages(request: FastifyRequest): Promise<void> {
+    if (throttleOf(request) === false) return;
+    const usage = await this.limits.ofPages(request.ip, ownLimit(request));
+    if (usage.exceeded) this.metrics.limitedBy('page_address');
+    refuseBeyond(usage);
+  }
+
+  private async admitToApi(request: GatedRequest, reply: FastifyReply): Promise<void> {
+    reply.header('cache-control', 'no-store');
+    await this.refuseWhenRetired(request, reply);
+    const caller = await this.identify(request, reply);
+    const own = ownLimit(request);
+    const usage = caller
+      ? await this.limits.ofToken(caller, own)
+      : await this.limits.ofAddress(request.ip, own);
+    reply.headers(limitHeaders(usage));
+    if (usage.exceeded) this.metrics.limitedBy(caller ? 'token' : 'address');
+    refuseBeyond(usage);
+    if (routeOf(request) === STATUS) return;
+    if (!caller) throw new UnauthorizedError();
+    await this.admitToStore(request, caller);
+  }
+
+  private async refuseWhenRetired(request: GatedRequest, reply: FastifyReply): Promise<void> {
+    const now = new Date();
+    if (!isRetired(this.config, now)) return;
+    await this.countAddress(request, reply);
+    throw new VersionSunsetError(versioningJson(this.config, now));
+  }
+
+  /** A failure of the look-up itself is answered with the headers too. */
+  private async identify(request: GatedRequest, reply: FastifyReply): Promise<Caller | undefined> {
+    const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (token === undefined) return undefined;
+    try {
+      const caller = await this.authenticator.callerOf(token);
+      if (caller) request.caller = caller;
+      return caller;
+    } catch (error) {
+      await this.countAddress(request, reply);
+      throw error;
+    }
+  }
+
+  private async admitToStore(request: GatedRequest, caller: Caller): Promise<void> {
     const accountId = accountIdOf(request);
     if (accountId === undefined) return;
-    if (!(await authenticator.reaches(caller, accountId))) throw new NotFoundError('Store');
+    if (!(await this.authenticator.reaches(caller, accountId))) throw new NotFoundError('Store');
     request.accountId = accountId;
-  });
+  }
 
-  // A preflight is answered before the gate: refused, it would hide from the script why. It counts all the
-  // same, for the address, since it never has a token.
-  server.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply) => {
-    if (!isBelow(API, routeOf(request)) || reply.hasHeader('ratelimit-limit')) return;
+  /**
+   * A preflight is answered before the gate: refused, it would hide from the script why. It counts all
+   * the same, for the address, since it never has a token.
+   */
+  private async countPreflight(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (reply.hasHeader('ratelimit-limit')) return;
     reply.header('cache-control', 'no-store');
-    sendLimits(reply, await countAddress(request));
-  });
+    await this.countAddress(request, reply);
+  }
 
-  const { link, ...dates } = retirementHeaders(config);
-  if (link === undefined) return;
-  // At the very end: a list has set its own Link by then.
-  server.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply) => {
-    if (!isBelow(API, routeOf(request))) return;
+  private announceRetirement(reply: FastifyReply): void {
+    const { link, ...dates } = retirementHeaders(this.config);
+    if (link === undefined) return;
     const own = reply.getHeader('link');
     reply.headers({ ...dates, link: own === undefined ? link : `${String(own)}, ${link}` });
-  });
+  }
+
+  private async countAddress(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    reply.headers(limitHeaders(await this.limits.ofAddress(request.ip)));
+  }
 }
 
-function isBelow(folder: string, route: string): boolean {
-  return route === folder || route.startsWith(`${folder}/`);
+function isApi(request: FastifyRequest): boolean {
+  const route = routeOf(request);
+  return route === API || route.startsWith(`${API}/`);
 }
 
-async function callerOf(
-  request: FastifyRequest,
-  authenticator: Authenticator,
-): Promise<Caller | undefined> {
-  const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-  return token === undefined ? undefined : authenticator.callerOf(token);
+function ownLimit(request: FastifyRequest) {
+  const limit = throttleOf(request);
+  return limit ? { route: routeOf(request), limit } : undefined;
 }
 
 function accountIdOf({ params }: FastifyRequest): number | undefined {
@@ -101,16 +134,6 @@ function accountIdOf({ params }: FastifyRequest): number | undefined {
   return pathId(String(params.account_id));
 }
 
-/** The four fields of draft revisions 04 to 06; Reset counts seconds, it is no point in time. */
-function sendLimits(reply: FastifyReply, { limit, remaining, resetSeconds }: Usage): void {
-  reply.header('ratelimit-limit', limit);
-  reply.header('ratelimit-remaining', remaining);
-  reply.header('ratelimit-reset', resetSeconds);
-  reply.header('ratelimit-policy', `${limit};w=${WINDOW_SECONDS}`);
-}
-
-function refuseBeyond({ exceeded, resetSeconds }: Usage, reply: FastifyReply): void {
-  if (!exceeded) return;
-  reply.header('retry-after', resetSeconds);
-  throw new RateLimitedError(resetSeconds);
+function refuseBeyond({ exceeded, resetSeconds }: Usage): void {
+  if (exceeded) throw new RateLimitedError(resetSeconds);
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { addressKey, LocalCounts, RateLimit } from './rate-limit.js';
+import { readConfig } from '#kernel/config.js';
+import { addressKey, RateLimits } from './rate-limit.js';
+import { LocalCounts } from './throttler-storage.js';
 
 describe('addresses that are counted together', () => {
   it.each([
@@ -17,21 +19,41 @@ describe('addresses that are counted together', () => {
 
 describe('counting in this process', () => {
   it('says what is left, and when it is too much', async () => {
-    const limits = new RateLimit(new LocalCounts());
+    const config = readConfig({
+      DATABASE_URL: 'postgres://nowhere.invalid/x',
+      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      RATE_LIMIT_PER_MINUTE: '2',
+    });
+    const limits = new RateLimits(new LocalCounts(), config);
     const usage = [];
-    for (let i = 0; i < 3; i++) usage.push(await limits.count('a', 2));
+    for (let i = 0; i < 3; i++) usage.push(await limits.ofAddress('192.0.2.1'));
     expect(usage.map(({ remaining, exceeded }) => [remaining, exceeded])).toEqual([
       [1, false],
       [0, false],
       [0, true],
     ]);
-    expect((await limits.count('b', 2)).remaining).toBe(1);
+    expect((await limits.ofAddress('192.0.2.2')).remaining).toBe(1);
+    const caller = { tokenId: 1, userId: 1, perMinute: 7 };
+    expect((await limits.ofToken(caller)).remaining).toBe(6);
+  });
+
+  it('counts a route with a limit of its own apart, in a window of its own', async () => {
+    const counts = new LocalCounts();
+    for (let i = 0; i < 3; i++) await counts.increment('sign-in', 900_000, 2);
+    const beyond = await counts.increment('sign-in', 900_000, 2);
+    expect(beyond).toEqual({
+      totalHits: 4,
+      timeToExpire: 900,
+      isBlocked: true,
+      timeToBlockExpire: 900,
+    });
+    expect(await counts.increment('other', 60_000, 2)).toMatchObject({ timeToExpire: 60 });
   });
 
   it('knows no more callers than it may, and forgets the one silent for longest', async () => {
     const counts = new LocalCounts(2);
-    for (const key of ['a', 'b', 'a', 'c']) await counts.add(key);
-    expect((await counts.add('a')).consumedPoints).toBe(3);
-    expect((await counts.add('b')).consumedPoints).toBe(1);
+    for (const key of ['a', 'b', 'a', 'c']) await counts.increment(key, 60_000, 9);
+    expect((await counts.increment('a', 60_000, 9)).totalHits).toBe(3);
+    expect((await counts.increment('b', 60_000, 9)).totalHits).toBe(1);
   });
 });

@@ -1,6 +1,7 @@
 import { Controller, Get, Header, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { SkipThrottle } from '#http/throttle.js';
 import { Readiness, type Health } from './readiness.js';
 
 /** For whoever runs the service, not for callers of the API: outside its limits and its document. */
@@ -10,12 +11,14 @@ export class HealthController {
   constructor(private readonly readiness: Readiness) {}
 
   @Get('live')
+  @SkipThrottle()
   @Header('cache-control', 'no-store')
   live(): Health {
     return { status: 'ok' };
   }
 
   @Get('ready')
+  @SkipThrottle()
   @Header('cache-control', 'no-store')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const health = await this.readiness.ask();

@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import { ThrottlerModule } from '@nestjs/throttler';
+import { Config } from '#kernel/config.js';
+import { FieldsPipe } from './fields.pipe.js';
+import { HttpMetrics } from './http-metrics.js';
+import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { WINDOW_SECONDS } from './rate-limit.js';
+import { StatusController } from './status.controller.js';
+import { openCounts } from './throttler-storage.js';
+
+/** What every request passes; the gate asks the throttler's storage (installGate). */
+@Module({
+  imports: [
+    ThrottlerModule.forRootAsync({
+      inject: [Config],
+      useFactory: async (config: Config) => ({
+        throttlers: [{ limit: config.rateLimitPerMinute, ttl: WINDOW_SECONDS * 1000 }],
+        storage: await openCounts(config),
+      }),
+    }),
+  ],
+  controllers: [StatusController],
+  providers: [
+    HttpMetrics,
+    { provide: APP_PIPE, useClass: FieldsPipe },
+    { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
+  ],
+})
+export class HttpModule {}

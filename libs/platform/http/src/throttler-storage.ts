@@ -1,0 +1,170 @@
+import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { ThrottlerStorage } from '@nestjs/throttler';
+import { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
+import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+
+/** Callers that a process counts at a time: a flood of addresses must not fill its memory. */
+const MOST_KEYS = 100_000;
+const REDIS_ANSWERS_WITHIN_MS = 150;
+const REDIS_CONNECTS_WITHIN_MS = 2_000;
+const ASK_AGAIN_EVERY_MS = 1_000;
+
+type Counted = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+
+/** Where the settings say that requests are counted. */
+export async function openCounts({ redisUrl }: Config): Promise<LocalCounts | SharedCounts> {
+  if (redisUrl === null) return new LocalCounts();
+  const shared = new SharedCounts(redisUrl);
+  await shared.open();
+  return shared;
+}
+
+/**
+ * A fixed window from the first request in it; every request counts, refused ones too, and none makes the
+ * window longer. Nothing is blocked beyond it.
+ */
+function counted({ consumedPoints, msBeforeNext }: RateLimiterRes, limit: number): Counted {
+  const isBlocked = consumedPoints > limit;
+  const timeToExpire = Math.max(1, Math.ceil(msBeforeNext / 1000));
+  return {
+    totalHits: consumedPoints,
+    timeToExpire,
+    isBlocked,
+    timeToBlockExpire: isBlocked ? timeToExpire : 0,
+  };
+}
+
+/** In this process. When there are too many callers, the one silent for longest is forgotten. */
+export class LocalCounts implements ThrottlerStorage, OnApplicationShutdown {
+  // The library's own limit and window stay out of it, here and below: ours differ from key to key.
+  private readonly limiter = new RateLimiterMemory({ points: 1, duration: 1 });
+  private readonly keys: LRUCache<string, true>;
+
+  constructor(mostKeys = MOST_KEYS) {
+    this.keys = new LRUCache({
+      max: mostKeys,
+      dispose: (_, key, reason) => {
+        if (reason === 'evict') void this.limiter.delete(key);
+      },
+    });
+  }
+
+  /** @param ttl how long a window is, in milliseconds */
+  async increment(key: string, ttl: number, limit: number): Promise<Counted> {
+    this.keys.set(key, true);
+    return counted(await this.limiter.penalty(key, 1, windowOf(ttl)), limit);
+  }
+
+  onApplicationShutdown(): void {
+    this.keys.clear();
+  }
+}
+
+/**
+ * In Redis, for all processes together. A Redis that is unavailable or hangs costs a request at most
+ * REDIS_ANSWERS_WITHIN_MS, and only those under way when that is noticed: from then on this process
+ * counts by itself, until Redis counts again.
+ */
+export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
+  private readonly log = new Logger('limits');
+  private readonly redis: Redis;
+  private readonly limiter: RateLimiterRedis;
+  private readonly local = new LocalCounts();
+  private asking: NodeJS.Timeout | undefined;
+
+  constructor(redisUrl: string) {
+    this.redis = new Redis(redisUrl, {
+      lazyConnect: true,
+      connectTimeout: REDIS_CONNECTS_WITHIN_MS,
+      socketTimeout: REDIS_CONNECTS_WITHIN_MS,
+      retryStrategy: () => ASK_AGAIN_EVERY_MS,
+      // A request that was counted here meanwhile must not be counted there later.
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+    });
+    // What goes wrong is told by the request that it goes wrong for.
+    this.redis.on('error', () => undefined);
+    this.limiter = new RateLimiterRedis({
+      storeClient: this.redis,
+      keyPrefix: 'inkpad',
+      points: 1,
+      duration: 1,
+    });
+  }
+
+  /** Waits for Redis, but not long: the service does without it. */
+  async open(): Promise<void> {
+    try {
+      await within(REDIS_CONNECTS_WITHIN_MS, this.redis.connect());
+    } catch (error) {
+      this.countHere(error);
+    }
+  }
+
+  /** @param ttl how long a window is, in milliseconds */
+  async increment(key: string, ttl: number, limit: number): Promise<Counted> {
+    if (this.asking) return this.local.increment(key, ttl, limit);
+    try {
+      const penalty = this.limiter.penalty(key, 1, windowOf(ttl));
+      return counted(await within(REDIS_ANSWERS_WITHIN_MS, penalty), limit);
+    } catch (error) {
+      this.countHere(error);
+      return this.local.increment(key, ttl, limit);
+    }
+  }
+
+  /** Not so: this process counts by itself for the time being. */
+  get areShared(): boolean {
+    return this.asking === undefined;
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.asking);
+    this.redis.disconnect();
+    this.local.onApplicationShutdown();
+  }
+
+  private countHere(error: unknown): void {
+    if (this.asking) return;
+    this.asking = setInterval(() => void this.ask(), ASK_AGAIN_EVERY_MS).unref();
+    this.log.warn(
+      `Redis does not count (${messageOf(error)}): until it does, this process counts by itself`,
+    );
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      // Counted and not only pinged: a Redis that is full answers, and refuses to write.
+      await within(REDIS_ANSWERS_WITHIN_MS, this.limiter.penalty('asked', 1));
+    } catch {
+      // Still unavailable, which was said.
+      return;
+    }
+    clearInterval(this.asking);
+    this.asking = undefined;
+    this.log.log('Redis counts again: limits are shared');
+  }
+}
+
+function windowOf(ttl: number): { customDuration: number } {
+  return { customDuration: ttl / 1000 };
+}
+
+async function within<R>(ms: number, answer: Promise<R>): Promise<R> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const expire = () => reject(new Error(`no answer within ${ms} ms`));
+    // One turn more: what came while this process was busy itself is read before that.
+    timer = setTimeout(() => setImmediate(expire), ms);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+    // Whatever becomes of it after its time is of no interest.
+    answer.catch(() => undefined);
+  }
+}
