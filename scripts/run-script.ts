@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { CqrsModule } from '@nestjs/cqrs';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { DatabaseModule } from '#database/database.module.js';
@@ -29,7 +28,6 @@ class ScriptModule {
     return {
       module: ScriptModule,
       imports: [
-        CqrsModule.forRoot(),
         DatabaseModule.forRoot(config, 'script'),
         EventStoreModule.forRoot(rowTables),
         IdentityModule,

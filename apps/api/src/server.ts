@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { CommandBus } from '@nestjs/cqrs';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -100,7 +99,7 @@ async function installHooks(
 ): Promise<void> {
   const metrics = app.get(HttpMetrics);
   metrics.watch(server);
-  if (config.otlpEndpoint !== null) traceRequests(server, app.get(CommandBus, { strict: false }));
+  if (config.otlpEndpoint !== null) traceRequests(server);
   identifyRequests(server);
   logAccess(server);
   // The route for preflights comes before Nest's error handler does, and would never get it.

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { CqrsModule } from '@nestjs/cqrs';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { posterHandlers } from './poster.commands.js';
 import { posterEntity } from './poster.entity.js';
@@ -7,7 +6,7 @@ import { PostersController } from './posters.controller.js';
 import { PostersService } from './posters.service.js';
 
 @Module({
-  imports: [CqrsModule, TypeOrmModule.forFeature([posterEntity])],
+  imports: [TypeOrmModule.forFeature([posterEntity])],
   controllers: [PostersController],
   providers: [PostersService, ...posterHandlers],
 })

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { CqrsModule } from '@nestjs/cqrs';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { PublicEventsModule } from '#public-events/public-events.module.js';
 import { EventsController } from '#public-events/events.controller.js';
@@ -16,7 +15,6 @@ import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js'
 @Module({
   imports: [
     TypeOrmModule.forFeature([WebhookSubscriptionRow]),
-    CqrsModule,
     DeliveryPlansModule,
     PublicEventsModule,
     SendingModule,

@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import type { CommandBus } from '@nestjs/cqrs';
 import { propagation, SpanStatusCode, trace } from '@opentelemetry/api';
 import {
   context,
   ROOT_CONTEXT,
   SpanKind,
-  traced,
   tracer,
   type Context,
   type Span,
@@ -16,10 +14,10 @@ import { patternOf } from './path.js';
 type Traced = GatedRequest & { trace?: Context };
 
 /**
- * A span for each request, within the caller's trace where it names one (`traceparent`), and one for each
- * command. By patterns and ids: neither path nor query.
+ * A span for each request, within the caller's trace where it names one (`traceparent`). By patterns and ids:
+ * neither path nor query.
  */
-export function traceRequests(server: FastifyInstance, commands: CommandBus): void {
+export function traceRequests(server: FastifyInstance): void {
   server.addHook('onRequest', async (request, reply) => {
     const route = patternOf(request);
     if (route.startsWith('/health')) return;
@@ -37,13 +35,6 @@ export function traceRequests(server: FastifyInstance, commands: CommandBus): vo
   // Not before: what reads the body does so outside of any trace.
   server.addHook('preHandler', (request, _reply, done) => {
     context.with((request as Traced).trace ?? ROOT_CONTEXT, done);
-  });
-
-  const execute = commands.execute.bind(commands) as (command: object) => Promise<unknown>;
-  // The bus knows no interceptors.
-  Object.assign(commands, {
-    execute: (command: object) =>
-      traced(command.constructor.name, {}, () => Promise.resolve(execute(command))),
   });
 }
 

@@ -1,15 +1,21 @@
 import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { CommandBus, CqrsModule } from '@nestjs/cqrs';
 import { Registry } from 'prom-client';
 import { Config } from './config.js';
+import { TracedCommandBus } from './traced-command-bus.js';
 import { stopTracing } from './tracing.js';
 
-/** What every part of a process may ask for: its settings, and where its metrics are registered. */
+/**
+ * What every part of a process may ask for: its settings, the bus that commands take, and where
+ * metrics are registered.
+ */
 @Global()
 @Module({})
 export class KernelModule implements OnApplicationShutdown {
   static forRoot(config: Config): DynamicModule {
     return {
       module: KernelModule,
+      imports: [commandBus()],
       providers: [
         { provide: Config, useValue: config },
         // One registry for a process, not the library's global one: tests run several services in one.
@@ -22,4 +28,13 @@ export class KernelModule implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     await stopTracing();
   }
+}
+
+/** One for all modules, which therefore do not import CqrsModule themselves: each would get another. */
+function commandBus(): DynamicModule {
+  const { providers = [], ...cqrs } = CqrsModule.forRoot();
+  return {
+    ...cqrs,
+    providers: [...providers, { provide: CommandBus, useClass: TracedCommandBus }],
+  };
 }
