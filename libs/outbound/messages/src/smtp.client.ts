@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { createTransport } from 'nodemailer';
-import { Config, type MailServer } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
+import type { MailServer } from '#kernel/settings.js';
 import type { Mail, MailOutcome } from './mail.js';
 
 /** From the first look-up to the server's last word. */

@@ -1,129 +1,8 @@
+import { validateSync } from 'class-validator';
 import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
-import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
-import { z } from 'zod';
-
-const flag = z
-  .enum(['true', 'false', '1', '0'])
-  .transform((value) => value === 'true' || value === '1');
-
-const url = (...protocols: string[]) =>
-  z.string().refine(
-    (value) => {
-      return URL.canParse(value) && protocols.includes(new URL(value).protocol);
-    },
-    `must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
-  );
-
-/** A network: its address and how many bits of it count. */
-export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
-
-const ranges = z.string().transform((text, context): AddressRange[] => {
-  const given = text.split(',').map((range) => range.trim());
-  if (given.every((range) => isIP(range.split('/')[0] ?? '') && ipaddr.isValidCIDR(range))) {
-    return given.map((range) => ipaddr.parseCIDR(range));
-  }
-  const message = 'must be ranges such as 10.1.0.0/16, with commas between';
-  context.addIssue({ code: 'custom', message });
-  return z.NEVER;
-});
-const origins = z
-  .string()
-  .transform((value) => value.split(',').map((one) => one.trim()))
-  .refine(
-    (list) =>
-      list.every((one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one)),
-    'must be * or origins such as https://shop.example, separated by commas',
-  );
-
-const moment = z
-  .union(
-    [z.iso.date(), z.iso.datetime({ offset: true })],
-    'must be an ISO date such as 2027-01-31, or a time with its offset',
-  )
-  .transform((value) => new Date(value));
-
-export type MailServer = {
-  host: string;
-  port: number;
-  /** TLS from the first byte on; else as soon as the server offers it. */
-  tls: boolean;
-  login: { user: string; password: string } | null;
-};
-
-const mailServer = url('smtp:', 'smtps:').transform((text, context): MailServer => {
-  const { protocol, hostname, port, username, password } = new URL(text);
-  const tls = protocol === 'smtps:';
-  try {
-    if (hostname !== '') {
-      return {
-        host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1'),
-        port: port === '' ? (tls ? 465 : 587) : Number(port),
-        tls,
-        login:
-          username === ''
-            ? null
-            : { user: decodeURIComponent(username), password: decodeURIComponent(password) },
-      };
-    }
-  } catch (error) {
-    // What is percent-encoded wrongly; the text itself may be a password.
-    if (!(error instanceof URIError)) throw error;
-  }
-  const message =
-    'must name a host, and have %40 and the like for special characters of name and password';
-  context.addIssue({ code: 'custom', message });
-  return z.NEVER;
-});
-
-const settings = z.object({
-  NODE_ENV: z.string().default('development'),
-  HOST: z.string().default('0.0.0.0'),
-  PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
-  HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(9466),
-  DATA_DIR: z.string().default('.data'),
-  PUBLIC_URL: url('http:', 'https:').optional(),
-  DATABASE_URL: url('postgres:', 'postgresql:').optional(),
-  DATABASE_MIGRATION_URL: url('postgres:', 'postgresql:').optional(),
-  EVENTSTORE_URL: url('esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:').optional(),
-  EVENTSTORE_STREAM_PREFIX: z
-    .string()
-    .regex(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}')
-    .default(''),
-  DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10),
-  MASTER_KEY: z
-    .string()
-    .refine((value) => Buffer.from(value, 'base64').length === 32, 'must be 32 bytes in base64')
-    .optional(),
-  RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(1).default(300),
-  PAGE_RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(1).default(1200),
-  TRUST_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
-  WEBHOOK_ALLOWED_CIDRS: ranges.default([]),
-  REDIS_URL: url('redis:', 'rediss:').optional(),
-  CORS_ORIGINS: origins.default([]),
-  API_V1_DEPRECATION_DATE: moment.optional(),
-  API_V1_SUNSET_DATE: moment.optional(),
-  WEBHOOK_ALLOW_INSECURE_TARGETS: flag.default(false),
-  WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(30),
-  SMTP_URL: mailServer.optional(),
-  MAIL_FROM: z
-    .string()
-    .regex(
-      /^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
-      'must be like inkpad@shop.example or Inkpad <inkpad@shop.example>',
-    )
-    .optional(),
-  WEBHOOK_TIME_SCALE: z.coerce.number().min(1).default(1),
-  METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
-  OTEL_EXPORTER_OTLP_ENDPOINT: url('http:', 'https:').optional(),
-  LOG_LEVEL: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug']).default('info'),
-  LOG_FORMAT: z.enum(['json', 'text']).optional(),
-});
-
-/** For the test that holds docker-compose.yml against this list. */
-export const SETTINGS: readonly string[] = Object.keys(settings.shape);
+import { momentOf, Settings, type AddressRange, type MailServer } from './settings.js';
 
 /** The settings as the code asks for them, made once, at the start. */
 export class Config {
@@ -166,11 +45,11 @@ export class Config {
   readonly metricsPort: number | null;
   /** Where traces go, without a trailing slash; null: nowhere. */
   readonly otlpEndpoint: string | null;
-  readonly logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug';
+  readonly logLevel: Settings['LOG_LEVEL'];
   readonly logFormat: 'json' | 'text';
 
   /** @param env as it was checked by `readConfig` */
-  constructor(env: z.infer<typeof settings>) {
+  constructor(env: Settings) {
     const dataDir = resolve(env.DATA_DIR);
     const production = env.NODE_ENV === 'production';
     const databaseUrl = env.DATABASE_URL ?? embeddedDatabaseUrl(dataDir);
@@ -224,16 +103,18 @@ export class ConfigError extends Error {}
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, v]) => v !== ''));
-  const parsed = settings.safeParse(given);
+  const settings = Settings.read(given);
   const faults = [
-    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...validateSync(settings).flatMap(({ property, constraints = {} }) =>
+      Object.values(constraints).map((message) => `${property}: ${message}`),
+    ),
     ...retirementFaults(given),
     ...mailFaults(given),
   ];
-  if (!parsed.success || faults.length > 0) {
+  if (faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
   }
-  return new Config(parsed.data);
+  return new Config(settings);
 }
 
 /** What one date says about the other (section 9 of the contract); each by itself is checked above. */
@@ -242,8 +123,8 @@ function retirementFaults(given: Record<string, string | undefined>): string[] {
   if (end !== undefined && announced === undefined) {
     return ['API_V1_SUNSET_DATE: needs API_V1_DEPRECATION_DATE, at least twelve months before it'];
   }
-  const deprecatedAt = moment.safeParse(announced).data;
-  const sunsetAt = moment.safeParse(end).data;
+  const deprecatedAt = momentOf(announced ?? '');
+  const sunsetAt = momentOf(end ?? '');
   if (!deprecatedAt || !sunsetAt) return [];
   if (sunsetAt < deprecatedAt) {
     return ['API_V1_SUNSET_DATE: lies before API_V1_DEPRECATION_DATE'];
@@ -267,10 +148,9 @@ function mailFaults({ SMTP_URL, MAIL_FROM }: Record<string, string | undefined>)
 function embeddedDatabaseUrl(dataDir: string): string {
   const file = join(dataDir, 'run.json');
   try {
-    const run = z
-      .object({ postgres: z.object({ url: z.string() }) })
-      .parse(JSON.parse(readFileSync(file, 'utf8')));
-    return run.postgres.url;
+    const run = JSON.parse(readFileSync(file, 'utf8')) as { postgres?: { url?: unknown } };
+    if (typeof run.postgres?.url === 'string') return run.postgres.url;
+    throw new Error('it names no database');
   } catch (cause) {
     throw new ConfigError(
       `DATABASE_URL is not set and no running service was found (${file}): run npm start first, or set DATABASE_URL`,

@@ -1,0 +1,198 @@
+import { ValidateBy } from 'class-validator';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** A network: its address and how many bits of it count. */
+export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+export type MailServer = {
+  host: string;
+  port: number;
+  /** TLS from the first byte on; else as soon as the server offers it. */
+  tls: boolean;
+  login: { user: string; password: string } | null;
+};
+
+const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
+const LOG_FORMATS = ['json', 'text'] as const;
+
+/** In the place of a value: why its text cannot be used. */
+class Unusable {
+  constructor(readonly message: string) {}
+}
+
+const readers = new Map<string, (text: string) => unknown>();
+
+/** The environment, by the names of its variables, as what was read from their text. */
+export class Settings {
+  @Text() NODE_ENV = 'development';
+  @Text() HOST = '0.0.0.0';
+  @Whole(0, 65_535) PORT = 3000;
+  @Whole(0, 65_535) HEALTH_PORT = 9466;
+  @Text() DATA_DIR = '.data';
+  @Url('http:', 'https:') PUBLIC_URL?: string;
+  @Url('postgres:', 'postgresql:') DATABASE_URL?: string;
+  @Url('postgres:', 'postgresql:') DATABASE_MIGRATION_URL?: string;
+  @Url('esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:') EVENTSTORE_URL?: string;
+  @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENTSTORE_STREAM_PREFIX = '';
+  @Whole(2, 200) DATABASE_POOL = 10;
+  @Setting(keyOf, 'must be 32 bytes in base64') MASTER_KEY?: string;
+  @Whole(1) RATE_LIMIT_PER_MINUTE = 300;
+  @Whole(1) PAGE_RATE_LIMIT_PER_MINUTE = 1200;
+  @Whole(0, 10) TRUST_PROXY_HOPS = 0;
+  @Setting(rangesOf, 'must be ranges such as 10.1.0.0/16, with commas between')
+  WEBHOOK_ALLOWED_CIDRS: AddressRange[] = [];
+  @Url('redis:', 'rediss:') REDIS_URL?: string;
+  @Setting(originsOf, 'must be * or origins such as https://shop.example, separated by commas')
+  CORS_ORIGINS: string[] = [];
+  @Moment() API_V1_DEPRECATION_DATE?: Date;
+  @Moment() API_V1_SUNSET_DATE?: Date;
+  @Setting(flagOf, 'must be true or false') WEBHOOK_ALLOW_INSECURE_TARGETS = false;
+  @Whole(1, 3650) WEBHOOK_RETENTION_DAYS = 30;
+  @MailUrl('smtp:', 'smtps:') SMTP_URL?: MailServer;
+  @Matching(
+    /^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
+    'must be like inkpad@shop.example or Inkpad <inkpad@shop.example>',
+  )
+  MAIL_FROM?: string;
+  @Setting(factorOf, 'must be a number from 1 on') WEBHOOK_TIME_SCALE = 1;
+  @Whole(0, 65_535) METRICS_PORT?: number;
+  @Url('http:', 'https:') OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  @OneOf(LOG_LEVELS) LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
+  @OneOf(LOG_FORMATS) LOG_FORMAT?: (typeof LOG_FORMATS)[number];
+
+  /** Not checked yet: what cannot be read is found by class-validator. */
+  static read(given: Record<string, string | undefined>): Settings {
+    const settings = new Settings();
+    for (const [name, read] of readers) {
+      const text = given[name];
+      if (text !== undefined) Object.assign(settings, { [name]: read(text) });
+    }
+    return settings;
+  }
+}
+
+/** For the test that holds docker-compose.yml against this list. */
+export const SETTINGS: readonly string[] = [...readers.keys()];
+
+/**
+ * How a setting is read, and what is said when it cannot be.
+ * @param read answers undefined for a text that cannot be used
+ */
+function Setting(read: (text: string) => unknown, message: string): PropertyDecorator {
+  const check = ValidateBy({
+    name: 'setting',
+    validator: {
+      validate: (value) => !(value instanceof Unusable),
+      defaultMessage: (about) => (about?.value instanceof Unusable ? about.value.message : message),
+    },
+  });
+  return (target, name) => {
+    readers.set(String(name), (text) => read(text) ?? new Unusable(message));
+    check(target, name);
+  };
+}
+
+function Text(): PropertyDecorator {
+  return Setting((text) => text, 'must be a text');
+}
+
+function Whole(min: number, max = Number.MAX_SAFE_INTEGER): PropertyDecorator {
+  const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
+  return Setting((text) => {
+    const number = Number(text);
+    return Number.isSafeInteger(number) && number >= min && number <= max ? number : undefined;
+  }, `must be a whole number ${range}`);
+}
+
+function Matching(pattern: RegExp, message: string): PropertyDecorator {
+  return Setting((text) => (pattern.test(text) ? text : undefined), message);
+}
+
+function OneOf(values: readonly string[]): PropertyDecorator {
+  return Setting((text) => values.find((value) => value === text), `must be ${values.join(', ')}`);
+}
+
+function Moment(): PropertyDecorator {
+  return Setting(momentOf, 'must be an ISO date such as 2027-01-31, or a time with its offset');
+}
+
+function Url(...protocols: string[]): PropertyDecorator {
+  return Setting((text) => (isUrl(text, protocols) ? text : undefined), urlMessage(protocols));
+}
+
+function MailUrl(...protocols: string[]): PropertyDecorator {
+  return Setting(
+    (text) => (isUrl(text, protocols) ? mailServerOf(text) : new Unusable(urlMessage(protocols))),
+    'must name a host, and have %40 and the like for special characters of name and password',
+  );
+}
+
+function isUrl(text: string, protocols: string[]): boolean {
+  return URL.canParse(text) && protocols.includes(new URL(text).protocol);
+}
+
+function urlMessage(protocols: string[]): string {
+  return `must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`;
+}
+
+function keyOf(text: string): string | undefined {
+  return Buffer.from(text, 'base64').length === 32 ? text : undefined;
+}
+
+function flagOf(text: string): boolean | undefined {
+  if (['true', '1'].includes(text)) return true;
+  return ['false', '0'].includes(text) ? false : undefined;
+}
+
+function factorOf(text: string): number | undefined {
+  const factor = Number(text);
+  return Number.isFinite(factor) && factor >= 1 ? factor : undefined;
+}
+
+function rangesOf(text: string): AddressRange[] | undefined {
+  const given = text.split(',').map((range) => range.trim());
+  const fit = given.every((range) => isIP(range.split('/')[0] ?? '') && ipaddr.isValidCIDR(range));
+  return fit ? given.map((range) => ipaddr.parseCIDR(range)) : undefined;
+}
+
+function originsOf(text: string): string[] | undefined {
+  const given = text.split(',').map((origin) => origin.trim());
+  const fit = given.every(
+    (one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
+  );
+  return fit ? given : undefined;
+}
+
+const DAY = /^\d{4}-\d\d-\d\d/;
+const TIME = /^(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):?[0-5]\d))?$/;
+
+/** @returns undefined for what is neither a date nor a time with its offset, 30 February included */
+export function momentOf(text: string): Date | undefined {
+  const [day] = DAY.exec(text) ?? [];
+  if (day === undefined || !TIME.test(text.slice(day.length))) return undefined;
+  const midnight = new Date(day);
+  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(day)) return undefined;
+  return new Date(text);
+}
+
+function mailServerOf(text: string): MailServer | undefined {
+  const { protocol, hostname, port, username, password } = new URL(text);
+  const tls = protocol === 'smtps:';
+  if (hostname === '') return undefined;
+  try {
+    return {
+      host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1'),
+      port: port === '' ? (tls ? 465 : 587) : Number(port),
+      tls,
+      login:
+        username === ''
+          ? null
+          : { user: decodeURIComponent(username), password: decodeURIComponent(password) },
+    };
+  } catch (error) {
+    // What is percent-encoded wrongly; the text itself may be a password.
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}
