@@ -38,12 +38,12 @@ export function exportSpans(endpoint: string, program: ProcessName): () => Promi
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   trace.setGlobalTracerProvider(provider);
   return async () => {
-    // A collector that is away must not hold up the end of a process.
+    // A collector that is unavailable must not hold up the end of a process.
     await Promise.race([provider.shutdown(), pauseOf(LEFT_SENT_WITHIN_MS)]);
   };
 }
 
-/** A collector that is away is no trouble for the service: one line, not one for each try. */
+/** A collector that is unavailable is no trouble for the service: one line, not one for each try. */
 function sayOnce(): void {
   const log = new Logger('tracing');
   let said = false;

@@ -9,7 +9,7 @@ const WITHIN_MS = 2_000;
 
 type Checks = Record<string, 'ok' | 'unavailable'>;
 
-/** Ready with checks: a part is away that this process can do without. */
+/** Ready with checks: a part is unavailable that this process can do without. */
 export type Health = { status: 'ok'; checks?: Checks } | { status: 'unavailable'; checks: Checks };
 
 /** Whether this process can do its work now. Why not stands in the log only: anybody may ask. */
@@ -49,7 +49,7 @@ export class Readiness implements OnModuleDestroy {
     this.stopping = true;
   }
 
-  /** Something that is shown when it is away, and that this process does without then. */
+  /** Something that this process does without: shown while it is unavailable. */
   doesWithout(name: string, isThere: () => boolean): void {
     this.dispensable.set(name, isThere);
   }
@@ -70,7 +70,7 @@ export class Readiness implements OnModuleDestroy {
     return [...(await Promise.all(asked)), ...shown];
   }
 
-  /** Tables do not go away again: what was found once is not asked for any more. */
+  /** Tables do not vanish again: what was found once is not asked for any more. */
   private async askForMigrations(): Promise<void> {
     if (this.migrated) return;
     const missing = await missingMigrations(this.source);
