@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals';
+import { Batcher } from './batcher.js';
+
+type Settled = PromiseSettledResult<string>[];
+
+/** A batcher whose groups are answered by hand. */
+function given(workers: number, groupSize: number) {
+  const groups: {
+    items: number[];
+    answer: (results: Settled) => void;
+    fail: (e: Error) => void;
+  }[] = [];
+  const batcher = new Batcher<number, string>(
+    workers,
+    groupSize,
+    (items) =>
+      new Promise<Settled>((answer, fail) => {
+        groups.push({ items, answer, fail });
+      }),
+  );
+  return { batcher, groups };
+}
+
+const echoed = (items: number[]): Settled =>
+  items.map((item) => ({ status: 'fulfilled', value: `answer ${item}` }));
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a batcher', () => {
+  it('hands over together what was asked for in one turn, in order', async () => {
+    const { batcher, groups } = given(1, 8);
+    const answers = Promise.all([1, 2, 3].map((item) => batcher.add(item)));
+    await nextTurn();
+    expect(groups.map(({ items }) => items)).toEqual([[1, 2, 3]]);
+    groups[0]?.answer(echoed([1, 2, 3]));
+    expect(await answers).toEqual(['answer 1', 'answer 2', 'answer 3']);
+  });
+
+  it('forms a group of what comes while every worker is busy', async () => {
+    const { batcher, groups } = given(1, 2);
+    const answers = [batcher.add(1)];
+    await nextTurn();
+    answers.push(batcher.add(2), batcher.add(3), batcher.add(4));
+    await nextTurn();
+    expect(groups.map(({ items }) => items)).toEqual([[1]]);
+    groups[0]?.answer(echoed([1]));
+    await answers[0];
+    await nextTurn();
+    expect(groups.map(({ items }) => items)).toEqual([[1], [2, 3]]);
+    groups[1]?.answer(echoed([2, 3]));
+    await answers[1];
+    await nextTurn();
+    groups[2]?.answer(echoed([4]));
+    expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 2', 'answer 3', 'answer 4']);
+  });
+
+  it('gives each item the result of its own', async () => {
+    const { batcher, groups } = given(1, 8);
+    const answers = Promise.allSettled([batcher.add(1), batcher.add(2), batcher.add(3)]);
+    await nextTurn();
+    groups[0]?.answer([
+      { status: 'rejected', reason: 'refused' },
+      { status: 'fulfilled', value: 'done' },
+    ]);
+    expect(await answers).toEqual([
+      { status: 'rejected', reason: 'refused' },
+      { status: 'fulfilled', value: 'done' },
+      { status: 'rejected', reason: new Error('a group must answer every item') },
+    ]);
+  });
+
+  it('rejects every member of a group that fails, and goes on with the next', async () => {
+    const { batcher, groups } = given(1, 2);
+    const failed = Promise.allSettled([batcher.add(1), batcher.add(2)]);
+    const later = batcher.add(3);
+    await nextTurn();
+    const reason = new Error('the database is gone');
+    groups[0]?.fail(reason);
+    expect(await failed).toEqual([
+      { status: 'rejected', reason },
+      { status: 'rejected', reason },
+    ]);
+    await nextTurn();
+    groups[1]?.answer(echoed([3]));
+    expect(await later).toBe('answer 3');
+  });
+});
