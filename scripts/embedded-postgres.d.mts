@@ -36,6 +36,3 @@ export function startPostgres(options: StartPostgresOptions): Promise<EmbeddedPo
 
 /** Stops the server that an earlier, killed owner of dataDir left running; false: none was. */
 export function stopLeftoverPostgres(dataDir: string): Promise<boolean>;
-
-/** Makes the data folder when it is missing and returns its real path. */
-export function makeDataDir(dataDir: string): string;

@@ -4,7 +4,8 @@ import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, findWork, install, watchBuild } from './build.mjs';
-import { makeDataDir, startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
+import { startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
+import { makeDataDir } from './postgres-data.mjs';
 import {
   Refusal,
   birthOf,

