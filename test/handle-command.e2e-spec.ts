@@ -52,9 +52,9 @@ let ids = 0;
 async function openProcess() {
   const config = testConfig(database.url, engine.environment);
   const { close, ...process } = await openStore(config, ['counter-', 'notes-']);
-  const { store, rows, keys, outcomes } = process;
+  const { store, rows, keys, responses } = process;
   const metrics = new PipelineMetrics(new Registry());
-  const pipeline = new CommandPipeline(store, rows, keys, outcomes, metrics);
+  const pipeline = new CommandPipeline(store, rows, keys, responses, metrics);
   return { ...process, close, pipeline };
 }
 

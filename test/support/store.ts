@@ -2,7 +2,7 @@ import { dataSource, poolOf } from '#database/data-source.js';
 import { readConfig, type Config } from '#kernel/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
-import { Outcomes } from '#event-store/outcomes.js';
+import { StoredResponses } from '#event-store/stored-responses.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
@@ -27,7 +27,7 @@ export async function openStore(config: Config, streams = STREAMS) {
     store,
     keys,
     rows: new Rows(pool, store, keys),
-    outcomes: new Outcomes(pool, config),
+    responses: new StoredResponses(pool, config),
     close: async () => {
       await store.onApplicationShutdown();
       await source.destroy();

@@ -1,6 +1,6 @@
 import type { Commit, Head, RowWrite, Write } from './event-store.js';
 import { chain } from './hash-chain.js';
-import { outcomeArgument } from './outcomes.js';
+import { responseArgument } from './stored-responses.js';
 
 /** A write with the heads that its events lead to, one after the other. */
 export type Prepared = { write: Write; heads: Head[] };
@@ -65,7 +65,7 @@ export function commitArguments(
     commit ? claimArgument(commit, commit.claims) : null,
     commit ? claimArgument(commit, commit.releases) : null,
     atomic,
-    outcomeArgument(commits.flatMap(({ outcomes = [] }) => outcomes)),
+    responseArgument(commits.flatMap(({ responses = [] }) => responses)),
   ];
 }
 

@@ -5,7 +5,7 @@ import { Config } from '#kernel/config.js';
 import { EventStore } from './event-store.js';
 import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
-import { Outcomes } from './outcomes.js';
+import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { PlainWrites } from './plain-writes.service.js';
@@ -37,14 +37,22 @@ export class EventStoreModule {
           useFactory: (pool: pg.Pool, store: EventStore, rows: Rows) =>
             new RowCatchUp(pool, store, rows, rowTables),
         },
-        Outcomes,
+        StoredResponses,
         PersonalKeys,
         Rows,
         PipelineMetrics,
         CommandPipeline,
         PlainWrites,
       ],
-      exports: [EventStore, Outcomes, PersonalKeys, RowCatchUp, Rows, CommandPipeline, PlainWrites],
+      exports: [
+        EventStore,
+        StoredResponses,
+        PersonalKeys,
+        RowCatchUp,
+        Rows,
+        CommandPipeline,
+        PlainWrites,
+      ],
     };
   }
 }

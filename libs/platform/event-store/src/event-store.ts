@@ -45,8 +45,8 @@ export type Write = {
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the value itself. */
 export type Claim = { kind: string; value: Buffer; stream: string };
 
-/** The answer to a request with an Idempotency-Key, kept with the events that it tells of. */
-export type Outcome = {
+/** The response to a request with an Idempotency-Key, stored with the events that it tells of. */
+export type SealedResponse = {
   key: Buffer;
   /** Whoever may answer under the key. */
   holder: string;
@@ -64,7 +64,7 @@ export type Commit = {
   claims?: Claim[];
   /** Claims given up, by their holder. */
   releases?: Claim[];
-  outcomes?: Outcome[];
+  responses?: SealedResponse[];
 };
 
 /** A stream is not where the commit expected it; nothing was written. */

@@ -57,7 +57,7 @@ type Metadata = EventMeta & { schemaVersion: number; hash: string };
 
 /**
  * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
- * append, and its row follows. One that claims something, writes several streams or has an answer to keep
+ * append, and its row follows. One that claims something, writes several streams or has a response to store
  * is first written down as an intent, which any process finishes if this one dies. An append whose outcome is unknown is
  * repeated identically: the server then answers as it did, or says that the stream has moved.
  */
@@ -105,7 +105,7 @@ export class EventStoreDbEventStore
     const { writes, ...beside } = commit;
     const alone =
       writes.length === 1 &&
-      [beside.claims, beside.releases, beside.outcomes].every((list) => !list?.length);
+      [beside.claims, beside.releases, beside.responses].every((list) => !list?.length);
     return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
   }
 

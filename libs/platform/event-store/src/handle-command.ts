@@ -11,11 +11,11 @@ import {
   type Claim,
   type JsonObject,
   type NewEvent,
-  type Outcome,
+  type SealedResponse,
   type RowWrite,
   type Write,
 } from './event-store.js';
-import { Outcomes } from './outcomes.js';
+import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded, type RowTable } from './rows.js';
@@ -89,7 +89,7 @@ type Writes = {
   begun: Write[];
   claims: Claim[];
   releases: Claim[];
-  outcome: Outcome | undefined;
+  response: SealedResponse | undefined;
 };
 
 /** What a command came to. Without writes: it was refused, or it is already so. */
@@ -100,7 +100,7 @@ type Segment = {
   writes: Write[];
   claims: Claim[];
   releases: Claim[];
-  outcomes: Outcome[];
+  responses: SealedResponse[];
   members: { pending: Pending; settle: () => void }[];
 };
 
@@ -117,7 +117,7 @@ export class CommandPipeline {
     private readonly store: EventStore,
     private readonly rows: Rows,
     private readonly keys: PersonalKeys,
-    private readonly outcomes: Outcomes,
+    private readonly responses: StoredResponses,
     private readonly metrics: PipelineMetrics,
   ) {}
 
@@ -262,14 +262,14 @@ export class CommandPipeline {
       }
       const events = await this.keys.sealed(main.recorded.map(newEvent));
       const stream = streamOf(command.rows.aggregate, command.id);
-      const outcome = keyed && this.outcomes.outcome(keyed, stream, told);
+      const response = keyed && this.responses.sealed(keyed, stream, told);
       return {
         settle: () => {
           if (keyed) keyed.stored = true;
           pending.resolve(told);
         },
         alone,
-        writes: { state: after, events, begun, claims, releases, outcome },
+        writes: { state: after, events, begun, claims, releases, response },
       };
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
@@ -281,7 +281,7 @@ export class CommandPipeline {
     let after = head;
     if (segment.writes.length > 0) {
       const [member] = segment.members;
-      const { writes, claims, releases, outcomes } = segment;
+      const { writes, claims, releases, responses } = segment;
       const accountId = member?.pending.command.context.accountId ?? 0;
       const heads = await traced(
         'commit',
@@ -296,7 +296,7 @@ export class CommandPipeline {
             );
           }
           return this.metrics.commit(events.length, () =>
-            this.store.commit({ accountId, writes, claims, releases, outcomes }),
+            this.store.commit({ accountId, writes, claims, releases, responses }),
           );
         },
         // Several may be committed at once: it stands in the trace of the first.
@@ -314,7 +314,7 @@ function add(
   segment: Segment,
   stream: string,
   { command }: Pending,
-  { state, events, begun, claims, releases, outcome }: Writes,
+  { state, events, begun, claims, releases, response }: Writes,
   head: Write['expected'],
 ): void {
   const [main] = segment.writes;
@@ -327,7 +327,7 @@ function add(
   segment.writes.push(...begun);
   segment.claims.push(...claims);
   segment.releases.push(...releases);
-  if (outcome) segment.outcomes.push(outcome);
+  if (response) segment.responses.push(response);
 }
 
 function foldOn(
@@ -346,7 +346,7 @@ function foldOn(
 }
 
 function newSegment(): Segment {
-  return { writes: [], claims: [], releases: [], outcomes: [], members: [] };
+  return { writes: [], claims: [], releases: [], responses: [], members: [] };
 }
 
 function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {

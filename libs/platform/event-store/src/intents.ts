@@ -8,7 +8,7 @@ import {
   type Head,
   type Write,
 } from './event-store.js';
-import { outcomeArgument, takenOver } from './outcomes.js';
+import { responseArgument, takenOver } from './stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
 
@@ -32,7 +32,7 @@ export function intentOf(id: string, commit: Commit): Intent {
       writes,
       claims: claimArgument(commit, commit.claims ?? []),
       releases: claimArgument(commit, commit.releases ?? []),
-      outcomes: outcomeArgument(commit.outcomes),
+      outcomes: responseArgument(commit.responses),
     },
   };
 }

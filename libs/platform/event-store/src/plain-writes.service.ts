@@ -5,7 +5,7 @@ import type { Actor, Channel, KeyedRequest } from '#kernel/aggregate.js';
 import { UnknownOutcomeError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
 import { isConnectionLoss, isDatabaseUnavailable } from '#database/connection.js';
-import { Outcomes } from './outcomes.js';
+import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const SETTLE_EVERY_MS = 250;
@@ -36,7 +36,7 @@ export type Audited = {
 export class PlainWrites {
   constructor(
     private readonly source: DataSource,
-    private readonly responses: Outcomes,
+    private readonly responses: StoredResponses,
   ) {}
 
   /**
@@ -53,7 +53,7 @@ export class PlainWrites {
           const made = await work(new PlainTransaction(manager, by, repeated));
           if (by.keyed) {
             const response = { status: by.keyed.status, body: made };
-            await this.responses.keep(by.keyed, response, rawQuery(manager));
+            await this.responses.store(by.keyed, response, rawQuery(manager));
           }
           return made;
         });

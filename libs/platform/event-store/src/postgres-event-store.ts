@@ -18,7 +18,7 @@ import {
 } from './event-store.js';
 import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { Batcher } from '#database/batcher.js';
-import { takenOver } from './outcomes.js';
+import { takenOver } from './stored-responses.js';
 import { refuseForeignPositions } from './positions-check.js';
 
 const CHANNEL = 'inkpad_events';
@@ -196,7 +196,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     await this.listening?.close();
   }
 
-  /** While the database is away there is nothing to read, and it will be looked at again. */
+  /** While the database is unavailable there is nothing to read, and it will be looked at again. */
   private async read(after: Position, limit: number): Promise<StoredEvent[]> {
     try {
       return await this.readAll(after, limit);

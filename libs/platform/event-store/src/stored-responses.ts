@@ -4,7 +4,7 @@ import type { KeyedRequest } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
-import { KeyTakenOverError, type Outcome } from './event-store.js';
+import { KeyTakenOverError, type SealedResponse } from './event-store.js';
 
 /** How long a request may stay silent until another one with its key takes over. */
 const HELD_SECONDS = 10;
@@ -38,10 +38,10 @@ const PRUNE = {
 
 /**
  * Responses stored under Idempotency-Keys (contract section 1). One that tells of a commit is written by that
- * commit, so that neither is ever there without the other; the rest, of which nothing depends, by `keep`.
+ * commit, so that neither is ever there without the other; the rest, on which nothing depends, by `store`.
  */
 @Injectable()
-export class Outcomes {
+export class StoredResponses {
   private readonly sealingKey: Buffer;
   private readonly scopeKey: Buffer;
 
@@ -77,7 +77,7 @@ export class Outcomes {
   }
 
   /** For the commit that it tells of. */
-  outcome(keyed: KeyedRequest, stream: string, body: unknown): Outcome {
+  sealed(keyed: KeyedRequest, stream: string, body: unknown): SealedResponse {
     const { key, holder, status } = keyed;
     const answer = seal(this.sealingKey, Buffer.from(textOf(body)), contextOf(key));
     return { key, holder, stream, status, answer };
@@ -87,15 +87,15 @@ export class Outcomes {
    * For an answer with no events behind it; with a client, in the transaction that it tells of.
    * @throws KeyTakenOverError then nothing may be committed
    */
-  async keep(
+  async store(
     keyed: KeyedRequest,
     { status, body }: StoredResponse,
     client: { query: (statement: { text: string; values: unknown[] }) => Promise<unknown> } = this
       .pool,
   ): Promise<void> {
-    const outcome = this.outcome({ ...keyed, status }, '', body);
+    const response = this.sealed({ ...keyed, status }, '', body);
     try {
-      await client.query({ ...KEEP, values: [outcomeArgument([outcome])] });
+      await client.query({ ...KEEP, values: [responseArgument([response])] });
     } catch (error) {
       throw takenOver(error) ?? error;
     }
@@ -114,10 +114,10 @@ export class Outcomes {
 }
 
 /** What `es.keep_outcomes` takes. */
-export function outcomeArgument(outcomes: Outcome[] | undefined): string | null {
-  if (!outcomes?.length) return null;
+export function responseArgument(responses: SealedResponse[] | undefined): string | null {
+  if (!responses?.length) return null;
   return JSON.stringify(
-    outcomes.map(({ key, holder, stream, status, answer }) => ({
+    responses.map(({ key, holder, stream, status, answer }) => ({
       k: key.toString('hex'),
       o: holder,
       s: stream,

@@ -22,7 +22,7 @@ import {
   type FieldErrors,
 } from '#kernel/errors.js';
 import { isConnectionLoss } from '#database/connection.js';
-import type { StoredResponse } from '#event-store/outcomes.js';
+import type { StoredResponse } from '#event-store/stored-responses.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
 import { ERROR_PAGE } from './error.dto.js';

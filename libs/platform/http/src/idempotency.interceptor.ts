@@ -23,7 +23,7 @@ import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
-import { Outcomes, type StoredResponse } from '#event-store/outcomes.js';
+import { StoredResponses, type StoredResponse } from '#event-store/stored-responses.js';
 import type { GatedRequest } from './caller.js';
 import { StoredRefusal, refusalOf } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
@@ -33,7 +33,7 @@ const PRUNE_EVERY_MS = 10 * 60_000;
 
 /**
  * The optional header Idempotency-Key (contract section 1): the same request again gets the same answer.
- * What was committed stands under its key already; here the rest is kept, or given up.
+ * What was committed stands under its key already; here the rest is stored, or given up.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, OnModuleDestroy {
@@ -41,7 +41,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
   private readonly stopped = new AbortController();
 
   constructor(
-    private readonly outcomes: Outcomes,
+    private readonly responses: StoredResponses,
     private readonly metrics: HttpMetrics,
     private readonly config: Config,
   ) {}
@@ -62,7 +62,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
       return next.handle();
     }
     const keyed: KeyedRequest = {
-      key: this.outcomes.fingerprint(
+      key: this.responses.fingerprint(
         request.caller.tokenId,
         request.method,
         request.url,
@@ -72,8 +72,8 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
       status: Number(Reflect.getMetadata(HTTP_CODE_METADATA, execution.getHandler())),
       stored: false,
     };
-    const body = this.outcomes.fingerprint(canonicalText(request.body));
-    const begun = await this.outcomes.begin(keyed, body);
+    const body = this.responses.fingerprint(canonicalText(request.body));
+    const begun = await this.responses.begin(keyed, body);
     if (begun.state === 'running') throw new InProgressError();
     if (begun.state === 'other') throw usedOtherwise();
     if (begun.state === 'done') {
@@ -88,14 +88,17 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
         from(this.settle(request, { status: keyed.status, body: answer }).then(() => answer)),
       ),
       catchError((error: unknown) =>
-        from(this.settle(request, this.keptOf(error, request))).pipe(
+        from(this.settle(request, this.responseOf(error, request))).pipe(
           mergeMap(() => throwError(() => error)),
         ),
       ),
     );
   }
 
-  private keptOf(error: unknown, request: GatedRequest): StoredResponse | 'nothing' | 'unknown' {
+  private responseOf(
+    error: unknown,
+    request: GatedRequest,
+  ): StoredResponse | 'nothing' | 'unknown' {
     if (error instanceof RejectedError && !(error instanceof InvalidFieldsError)) {
       return refusalOf(error, request, this.config.publicUrl);
     }
@@ -106,7 +109,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
   }
 
   /**
-   * Nothing was committed that is not kept already, so a failure here costs a retry nothing but a
+   * Nothing was committed that is not stored already, so a failure here costs a retry nothing but a
    * second look at the same rules.
    */
   private async settle(
@@ -115,10 +118,10 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
   ): Promise<void> {
     if (!keyed || keyed.stored || came === 'unknown') return;
     try {
-      if (came === 'nothing') await this.outcomes.release(keyed);
-      else await this.outcomes.keep(keyed, came);
+      if (came === 'nothing') await this.responses.release(keyed);
+      else await this.responses.store(keyed, came);
     } catch (error) {
-      this.log.warn(`the answer under an Idempotency-Key is not kept: ${messageOf(error)}`, {
+      this.log.warn(`the answer under an Idempotency-Key is not stored: ${messageOf(error)}`, {
         request_id: requestId,
       });
     }
@@ -128,7 +131,7 @@ export class IdempotencyInterceptor implements NestInterceptor, OnModuleInit, On
     const { signal } = this.stopped;
     while (!signal.aborted) {
       try {
-        while (!signal.aborted && (await this.outcomes.prune())) continue;
+        while (!signal.aborted && (await this.responses.prune())) continue;
       } catch (error) {
         this.log.warn(`old answers are forgotten later: ${messageOf(error)}`);
       }
