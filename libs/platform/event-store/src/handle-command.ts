@@ -235,19 +235,7 @@ export class CommandPipeline {
       const main = foldOn(command.rows, state, decision.events, meta);
       const { state: after } = main;
       if (!after) throw new NotFoundError('Record');
-      const begun: Write[] = [];
-      const states = new Map<string, object>();
-      for (const { rows, id, events } of starts) {
-        const fold = foldOn(rows, undefined, events, meta);
-        if (!fold.state) throw new Error('a new stream needs an event');
-        states.set(rows.table, fold.state);
-        begun.push({
-          stream: streamOf(rows.aggregate, id),
-          expected: null,
-          events: await this.keys.sealed(fold.recorded.map(newEvent)),
-          row: rowOf({ rows, id }, fold.state),
-        });
-      }
+      const { begun, states } = await this.begin(starts, meta);
       const told = command.answer({
         state: after,
         events: main.recorded,
@@ -274,6 +262,27 @@ export class CommandPipeline {
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
     }
+  }
+
+  /** The writes of new streams, and the state of each by its table. */
+  private async begin(
+    starts: Start[],
+    meta: EventMeta,
+  ): Promise<{ begun: Write[]; states: Map<string, object> }> {
+    const begun: Write[] = [];
+    const states = new Map<string, object>();
+    for (const { rows, id, events } of starts) {
+      const fold = foldOn(rows, undefined, events, meta);
+      if (!fold.state) throw new Error('a new stream needs an event');
+      states.set(rows.table, fold.state);
+      begun.push({
+        stream: streamOf(rows.aggregate, id),
+        expected: null,
+        events: await this.keys.sealed(fold.recorded.map(newEvent)),
+        row: rowOf({ rows, id }, fold.state),
+      });
+    }
+    return { begun, states };
   }
 
   /** Answers the members once what they were told is true. Returns the stream's head. */
