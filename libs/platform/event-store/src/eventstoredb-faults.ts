@@ -1,5 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
+/** For one append, or one page of a read: the client itself has no time-out. */
+export const ANSWER_WITHIN_MS = 10_000;
+
 /** No answer within our own deadline: the client sets none for what it has sent. */
 class NoAnswerError extends Error {}
 

@@ -1,0 +1,65 @@
+import { jsonEvent, NO_STREAM, type EventStoreDBClient } from '@eventstore/db-client';
+import { setTimeout as wait } from 'node:timers/promises';
+import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { prepareWrites } from './commit-arguments.js';
+import { ConflictError, type Write } from './event-store.js';
+import { ANSWER_WITHIN_MS, faultOf, within } from './eventstoredb-faults.js';
+import type { OwnStreams } from './eventstoredb-streams.js';
+
+const SETTLE_WITHIN_MS = 30_000;
+
+/**
+ * Appends to one stream. One whose outcome is unknown is repeated identically: the server then answers as it did,
+ * or says that the stream has moved.
+ */
+export class EventStoreDbAppender {
+  constructor(
+    private readonly client: EventStoreDBClient,
+    private readonly streams: OwnStreams,
+  ) {}
+
+  /**
+   * @param begun the commit has appended to another stream already, so this one has to follow
+   * @throws ConflictError, UnavailableError: not appended. @throws UnknownOutcomeError
+   */
+  async append({ stream, expected, events }: Write, begun = false): Promise<void> {
+    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    const [prepared] = prepareWrites({ writes: [{ stream, expected, events }] });
+    const batch = events.map(({ id, type, version, data, meta }, i) =>
+      jsonEvent({
+        id,
+        type,
+        data,
+        metadata: { ...meta, schemaVersion: version, hash: prepared?.heads[i]?.hash },
+      }),
+    );
+    const expectedRevision = expected === null ? NO_STREAM : BigInt(expected.revision);
+    let unknown = begun;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await within(
+          this.client.appendToStream(this.streams.nameOf(stream), batch, { expectedRevision }),
+          ANSWER_WITHIN_MS,
+        );
+        return;
+      } catch (error) {
+        const fault = faultOf(error);
+        if (fault === 'conflict' && !begun) throw new ConflictError();
+        if (fault === 'other' && !unknown) throw error;
+        if (fault === 'unreachable' && !unknown) {
+          throw new UnavailableError('The event store cannot be reached', { cause: error });
+        }
+        if (fault === 'unanswered') unknown = true;
+        if (Date.now() > deadline) {
+          if (unknown) {
+            throw new UnknownOutcomeError('the outcome of an append stays unknown', {
+              cause: error,
+            });
+          }
+          throw new UnavailableError('The event store does not take appends', { cause: error });
+        }
+        await wait(Math.min(50 * 2 ** attempt, 1_000));
+      }
+    }
+  }
+}

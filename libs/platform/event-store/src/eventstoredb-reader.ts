@@ -1,0 +1,144 @@
+import {
+  BACKWARDS,
+  END,
+  FORWARDS,
+  START,
+  type EventStoreDBClient,
+  type JSONRecordedEvent,
+} from '@eventstore/db-client';
+import { UnavailableError } from '#kernel/errors.js';
+import { BEGINNING, type EventRef, type Position, type StoredEvent } from './event-store.js';
+import { ANSWER_WITHIN_MS, faultOf, within } from './eventstoredb-faults.js';
+import { positionOf, type OwnStreams } from './eventstoredb-streams.js';
+import { isAfter } from './position.js';
+
+const PAGE = 500;
+const READS_AT_ONCE = 8;
+
+/** Bounded reads. @throws UnavailableError where the server does not answer in time */
+export class EventStoreDbReader {
+  constructor(
+    private readonly client: EventStoreDBClient,
+    private readonly streams: OwnStreams,
+  ) {}
+
+  async *readStream(
+    stream: string,
+    options: { from?: number; to?: number; direction?: 'forwards' | 'backwards' } = {},
+  ): AsyncIterable<StoredEvent> {
+    const backwards = options.direction === 'backwards';
+    const { to } = options;
+    for (let from = options.from; ;) {
+      const start = from === undefined ? (backwards ? END : START) : BigInt(from);
+      const page = await this.page(() =>
+        this.client.readStream(this.streams.nameOf(stream), {
+          fromRevision: start,
+          direction: backwards ? BACKWARDS : FORWARDS,
+          maxCount: PAGE,
+        }),
+      );
+      for (const event of page) {
+        if (to !== undefined && (backwards ? event.revision < to : event.revision > to)) return;
+        yield event;
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) return;
+      if (backwards && last.revision === 0) return;
+      from = backwards ? last.revision - 1 : last.revision + 1;
+    }
+  }
+
+  async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
+    const wanted = new Map<string, Set<number>>();
+    for (const { stream, revision } of refs) {
+      wanted.set(stream, (wanted.get(stream) ?? new Set()).add(revision));
+    }
+    const found: StoredEvent[] = [];
+    const streams = [...wanted];
+    const readNext = async (): Promise<void> => {
+      for (let next = streams.pop(); next; next = streams.pop()) {
+        const [stream, revisions] = next;
+        const range = { from: Math.min(...revisions), to: Math.max(...revisions) };
+        for await (const event of this.readStream(stream, range)) {
+          if (revisions.has(event.revision)) found.push(event);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: READS_AT_ONCE }, readNext));
+    return found;
+  }
+
+  async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+    const found: StoredEvent[] = [];
+    // Some of what is read is not ours, and the first is the one that was read last.
+    const maxCount = Math.min(PAGE, 2 * limit + 1);
+    for (let from = after; found.length < limit;) {
+      let read = 0;
+      let last = from;
+      const page = await this.page(
+        () =>
+          this.client.readAll({
+            fromPosition: isAfter(from, BEGINNING) ? from : START,
+            direction: FORWARDS,
+            maxCount,
+          }),
+        (streamName, position) => {
+          read++;
+          last = position;
+          return this.streams.has(streamName) && isAfter(position, after);
+        },
+      );
+      for (const event of page) {
+        if (isAfter(event.position, from) && found.length < limit) found.push(event);
+      }
+      // Reads begin with the event at their position, so a page of one is the last that there is.
+      if (read < maxCount) break;
+      from = last;
+    }
+    return found;
+  }
+
+  async head(): Promise<Position> {
+    let head = BEGINNING;
+    await this.page(
+      () => this.client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
+      (_streamName, position) => {
+        head = position;
+        return false;
+      },
+    );
+    return head;
+  }
+
+  /** A bounded read as a whole, within our own deadline; no stream is no events. */
+  private async page(
+    read: () => AsyncIterable<{ event?: unknown }> & { destroy: () => unknown },
+    wanted: (streamName: string, position: Position) => boolean = () => true,
+  ): Promise<StoredEvent[]> {
+    const reading = read();
+    try {
+      return await within(this.collect(reading, wanted), ANSWER_WITHIN_MS);
+    } catch (error) {
+      // One that was given up must not go on in the background.
+      reading.destroy();
+      const fault = faultOf(error);
+      if (fault === 'missing') return [];
+      if (fault === 'other' || fault === 'conflict') throw error;
+      throw new UnavailableError('The event store cannot be reached', { cause: error });
+    }
+  }
+
+  private async collect(
+    reading: AsyncIterable<{ event?: unknown }>,
+    wanted: (streamName: string, position: Position) => boolean,
+  ): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    for await (const resolved of reading) {
+      const recorded = resolved.event as JSONRecordedEvent | undefined;
+      if (!recorded || !wanted(recorded.streamId, positionOf(recorded))) continue;
+      const event = this.streams.stored(recorded);
+      if (event) events.push(event);
+    }
+    return events;
+  }
+}

@@ -1,0 +1,53 @@
+import type { JSONRecordedEvent } from '@eventstore/db-client';
+import type { EventMeta } from '#kernel/aggregate.js';
+import type { JsonObject, Position, StoredEvent } from './event-store.js';
+
+type Metadata = EventMeta & { schemaVersion: number; hash: string };
+
+/** Our streams within a server, and its events as the rest of the product knows them. */
+export class OwnStreams {
+  /**
+   * @param prefix in front of every stream's name
+   * @param beginnings of our streams' names; whatever else the server holds is not read
+   */
+  constructor(
+    private readonly prefix: string,
+    private readonly beginnings: string[],
+  ) {}
+
+  /** What a filter lets through. */
+  get prefixes(): string[] {
+    return this.beginnings.map((beginning) => this.prefix + beginning);
+  }
+
+  nameOf(stream: string): string {
+    return this.prefix + stream;
+  }
+
+  has(streamName: string): boolean {
+    return this.prefixes.some((prefix) => streamName.startsWith(prefix));
+  }
+
+  /** Undefined when it is none of ours. */
+  stored(recorded: JSONRecordedEvent | undefined): StoredEvent | undefined {
+    if (!recorded || !this.has(recorded.streamId)) return undefined;
+    const { schemaVersion, hash, ...meta } = recorded.metadata as Metadata;
+    return {
+      id: recorded.id,
+      stream: recorded.streamId.slice(this.prefix.length),
+      revision: Number(recorded.revision),
+      type: recorded.type,
+      version: schemaVersion,
+      data: recorded.data as JsonObject,
+      meta,
+      hash,
+      position: positionOf(recorded),
+    };
+  }
+}
+
+export function positionOf(recorded: JSONRecordedEvent): Position {
+  const { position } = recorded as { position?: Position };
+  if (!position) throw new Error(`the server gave no position for event ${recorded.id}`);
+  return { commit: position.commit, prepare: position.prepare };
+}
