@@ -10,14 +10,10 @@ import { isDatabaseUnavailable } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { DeliveryLane, type Pace, type Signal } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import {
-  DeliveryQueue,
-  doneAt,
-  type Delivery,
-  type LaneView,
-  type Release,
-  type Target,
-} from './delivery-queue.service.js';
+import { AttemptResults, doneAt } from './attempt-results.service.js';
+import type { Delivery } from './delivery.js';
+import { LaneLeases, type LaneView, type Release, type Target } from './lane-leases.service.js';
+import { PendingDeliveries } from './pending-deliveries.service.js';
 import {
   EventBodies,
   TEXT_KEPT_MS,
@@ -26,7 +22,12 @@ import {
 } from '#public-events/event-bodies.service.js';
 import { bodyOf } from '#public-events/public-events.js';
 import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
-import { afterAttempt, afterManualAttempt, type Next } from '#subscriptions/webhook-delivery.js';
+import {
+  afterAttempt,
+  afterManualAttempt,
+  endsSubscription,
+  type Next,
+} from '#subscriptions/webhook-delivery.js';
 import { WORK_CHANNEL } from '#subscriptions/work-hints.service.js';
 import { attemptResult, isSuccess } from '#sending/outcome.js';
 
@@ -120,7 +121,9 @@ export class DeliveryWorker {
   private busyShare = 0;
 
   constructor(
-    private readonly queue: DeliveryQueue,
+    private readonly leases: LaneLeases,
+    private readonly pending: PendingDeliveries,
+    private readonly results: AttemptResults,
     private readonly bodies: EventBodies,
     private readonly client: WebhookClient,
     private readonly metrics: DeliveryMetrics,
@@ -193,7 +196,7 @@ export class DeliveryWorker {
       if (this.lanes.size === 0 || late) break;
       await wait(20);
     }
-    await this.queue.leave().catch((error: unknown) => this.log.debug(messageOf(error)));
+    await this.leases.leave().catch((error: unknown) => this.log.debug(messageOf(error)));
     return this.inFlight.size;
   }
 
@@ -233,7 +236,7 @@ export class DeliveryWorker {
       for (const owned of this.lanes.values()) if (room-- > 0) owned.leaving = true;
       return false;
     }
-    const claimed = await this.queue.claim(CLAIM);
+    const claimed = await this.leases.claim(CLAIM);
     for (const { subscriptionId, pace } of claimed) {
       if (this.lanes.has(subscriptionId)) continue;
       const before = this.left.get(subscriptionId);
@@ -265,7 +268,7 @@ export class DeliveryWorker {
   }
 
   private async idle(): Promise<void> {
-    const due = await this.queue.millisecondsToNext();
+    const due = await this.leases.millisecondsToNext();
     const milliseconds = Math.min(POLL_MS, Math.max(1, Math.ceil(due ?? POLL_MS)));
     if (this.woken) return;
     await new Promise<void>((resolve) => {
@@ -327,10 +330,10 @@ export class DeliveryWorker {
       const { id: subscriptionId, after, held } = owned;
       return { subscriptionId, after, room, skip: Math.min(held.size, 2 * KNOWN.ofLane) };
     });
-    const taken = await this.queue.take(wanted);
+    const taken = await this.pending.take(wanted);
     const asked = wanting.filter(({ redelivery }) => redelivery);
     if (asked.length > 0) {
-      taken.push(...(await this.queue.takeRedeliveries(asked.map(({ id }) => id))));
+      taken.push(...(await this.pending.takeRedeliveries(asked.map(({ id }) => id))));
     }
     await this.place(wanting, taken, room);
   }
@@ -343,7 +346,10 @@ export class DeliveryWorker {
   private async view(some: Owned[]): Promise<Owned[]> {
     const unseen = some.filter(({ ending }) => ending === 'unseen');
     const views = new Map(
-      (await this.queue.views(some.map(({ id }) => id))).map((view) => [view.subscriptionId, view]),
+      (await this.leases.views(some.map(({ id }) => id))).map((view) => [
+        view.subscriptionId,
+        view,
+      ]),
     );
     for (const owned of unseen) {
       if (owned.ending !== 'unseen') continue;
@@ -385,7 +391,7 @@ export class DeliveryWorker {
     await this.giveUp(id, 'infinity');
     if (target) owned.hold = 'parked';
     else if (isIdle(owned)) {
-      await this.queue.forget(id, owned.planned);
+      await this.leases.forget(id, owned.planned);
       this.lose(owned);
     }
     return false;
@@ -393,7 +399,7 @@ export class DeliveryWorker {
 
   private async giveUp(subscriptionId: number, before: Date | 'infinity'): Promise<void> {
     for (let more = true; more && !this.stopping;) {
-      more = await this.queue.giveUp(subscriptionId, before);
+      more = await this.pending.giveUp(subscriptionId, before);
     }
   }
 
@@ -584,7 +590,7 @@ export class DeliveryWorker {
         webhookTimeScale,
       );
     }
-    if (!next.subscription.kept || 'disabled' in next.subscription) {
+    if (endsSubscription(next.subscription)) {
       // Nothing more goes there; what is pending is cleared away once this is recorded.
       owned.ending = 'unrecorded';
       this.drop(owned, owned.lane.clear());
@@ -600,7 +606,7 @@ export class DeliveryWorker {
   ): Promise<void> {
     for (let refusals = 0; ;) {
       try {
-        await this.queue.record({ delivery, attempted, next });
+        await this.results.record({ delivery, attempted, next });
         this.metrics.followed(delivery, attempted.outcome, next);
         break;
       } catch (error) {
@@ -621,7 +627,7 @@ export class DeliveryWorker {
       );
     }
     this.settle(owned, delivery);
-    if (!next.subscription.kept || 'disabled' in next.subscription) {
+    if (endsSubscription(next.subscription)) {
       owned.ending = 'unseen';
       this.refillSoon(owned);
     }
@@ -713,7 +719,7 @@ export class DeliveryWorker {
   private async released(lanes: Owned[]): Promise<Set<number>> {
     for (const owned of lanes) owned.busy = 'releasing';
     try {
-      return await this.queue.release(
+      return await this.leases.release(
         lanes.map((owned) => ({
           subscriptionId: owned.id,
           planned: owned.planned,
@@ -736,7 +742,7 @@ export class DeliveryWorker {
     while (!signal.aborted) {
       try {
         const asked = performance.now();
-        const ours = await this.stalls.during(() => this.queue.renew());
+        const ours = await this.stalls.during(() => this.leases.renew());
         this.renewedAt = asked;
         for (const owned of this.lanes.values()) if (!ours.has(owned.id)) this.refillSoon(owned);
         await this.share();
@@ -751,7 +757,7 @@ export class DeliveryWorker {
 
   /** With other dispatchers there, nobody keeps much more than their share of the lanes. */
   private async share(): Promise<void> {
-    const { others, owned: all } = await this.queue.present();
+    const { others, owned: all } = await this.leases.present();
     this.othersThere = others;
     if (others === 0) return;
     const share = Math.ceil(all / (others + 1));

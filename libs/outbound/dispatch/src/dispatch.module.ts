@@ -5,7 +5,9 @@ import { PublicEventsModule } from '#public-events/public-events.module.js';
 import { SendingModule } from '#sending/sending.module.js';
 import { DeliveryPlansModule } from '#subscriptions/delivery-plans.module.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { DeliveryQueue } from './delivery-queue.service.js';
+import { AttemptResults } from './attempt-results.service.js';
+import { LaneLeases } from './lane-leases.service.js';
+import { PendingDeliveries } from './pending-deliveries.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatchGauges } from './dispatch-gauges.service.js';
 import { FailingNotices } from './failing-notices.service.js';
@@ -18,7 +20,9 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
   imports: [DeliveryPlansModule, MessagesModule, PublicEventsModule, SendingModule],
   providers: [
     DeliveryMetrics,
-    DeliveryQueue,
+    AttemptResults,
+    LaneLeases,
+    PendingDeliveries,
     DeliveryWorker,
     DispatchGauges,
     FailingNotices,

@@ -1,6 +1,10 @@
 import { Module } from '@nestjs/common';
 import { NameLookup } from './name-lookup.client.js';
+import { WebhookSecrets } from './webhook-secrets.service.js';
 import { WebhookClient } from './webhook.client.js';
 
-@Module({ providers: [NameLookup, WebhookClient], exports: [NameLookup, WebhookClient] })
+@Module({
+  providers: [NameLookup, WebhookClient, WebhookSecrets],
+  exports: [NameLookup, WebhookClient, WebhookSecrets],
+})
 export class SendingModule {}

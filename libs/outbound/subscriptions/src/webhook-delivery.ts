@@ -16,11 +16,13 @@ export type Next = {
     | { status: 'failed' }
     | { status: 'cancelled' }
     | { status: 'pending'; nextAttemptAt: Date };
-  subscription:
-    | { kept: true; failingSince: Date | null }
-    | { kept: true; disabled: 'failing' | 'blocked_address'; failingSince: Date | null }
-    | { kept: false };
+  subscription: { kept: true; failingSince: Date | null } | EndedSubscription;
 };
+
+/** Disabled, or deleted. */
+export type EndedSubscription =
+  | { kept: true; disabled: 'failing' | 'blocked_address'; failingSince: Date | null }
+  | { kept: false };
 
 const MINUTE = 60;
 const DELAY_SECONDS = [
@@ -104,6 +106,13 @@ export function afterManualAttempt(
     };
   }
   return { delivered: false, subscription: { kept: true, failingSince } };
+}
+
+/** Nothing more goes to a subscription that is disabled or deleted by this. */
+export function endsSubscription(
+  subscription: Next['subscription'],
+): subscription is EndedSubscription {
+  return !subscription.kept || 'disabled' in subscription;
 }
 
 /** At a resume: what was planned earlier than this is failed instead of sent. */

@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
@@ -13,7 +12,6 @@ import {
 } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
-import { deriveKey } from '#kernel/sealing.js';
 import { nextId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
 import { Batcher } from '#database/batcher.js';
@@ -30,13 +28,7 @@ import {
 } from '#sending/target-address.js';
 import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
 import { giveUpBefore } from './webhook-delivery.js';
-import {
-  openSecret,
-  SECRET_BYTES,
-  SECRETS,
-  sealSecret,
-  signingSecret,
-} from '#sending/webhook-secret.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
   webhookSubscriptionJson,
   webhookSubscriptionSecretJson,
@@ -70,8 +62,6 @@ export class CreateWebhookSubscription extends Command<WebhookSubscriptionSecret
 
 @CommandHandler(CreateWebhookSubscription)
 export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateWebhookSubscription> {
-  private readonly secretKey: Buffer;
-
   constructor(
     private readonly writes: PlainWrites,
     private readonly table: WebhookSubscriptionTable,
@@ -79,9 +69,8 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     private readonly events: EventStore,
     private readonly names: NameLookup,
     private readonly config: Config,
-  ) {
-    this.secretKey = deriveKey(config.masterKey, SECRETS);
-  }
+    private readonly secrets: WebhookSecrets,
+  ) {}
 
   async execute({
     context,
@@ -90,8 +79,8 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     await refuseTarget(attributes.targetUrl, this.names, this.config);
     // Taken before the insert, because the sealed secret names the subscription that it belongs to.
     const id = await nextId(this.pool, 'webhook_subscriptions');
-    const secret = signingSecret(randomBytes(SECRET_BYTES));
-    const sealed = sealSecret(this.secretKey, id, secret);
+    const secret = this.secrets.generate();
+    const sealed = this.secrets.seal(id, secret);
     const { enabled } = attributes;
     const activeFrom = enabled ? formatPosition(await this.events.head()) : null;
     const now = new Date();
@@ -187,24 +176,20 @@ export class RotateWebhookSecret extends Command<WebhookSubscriptionSecretJson> 
 
 @CommandHandler(RotateWebhookSecret)
 export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhookSecret> {
-  private readonly secretKey: Buffer;
-
   constructor(
     private readonly writes: PlainWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
-    config: Config,
-  ) {
-    this.secretKey = deriveKey(config.masterKey, SECRETS);
-  }
+    private readonly secrets: WebhookSecrets,
+  ) {}
 
   async execute({
     context,
     id,
     graceSeconds,
   }: RotateWebhookSecret): Promise<WebhookSubscriptionSecretJson> {
-    const secret = signingSecret(randomBytes(SECRET_BYTES));
-    const sealed = sealSecret(this.secretKey, id, secret);
+    const secret = this.secrets.generate();
+    const sealed = this.secrets.seal(id, secret);
     const now = new Date();
     const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
     const answer = await this.writes.write(context, async (transaction) => {
@@ -262,7 +247,6 @@ export class TestWebhookSubscription extends Command<WebhookTestJson> {
 @CommandHandler(TestWebhookSubscription)
 export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
   private readonly log = new Logger('webhook tests');
-  private readonly secretKey: Buffer;
   /** Receivers may take ten seconds each: those that do must not fill the process. */
   private readonly sending = new Batcher<Attempt, Attempted>(TESTS_AT_ONCE, 1, (attempts) =>
     Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
@@ -272,10 +256,8 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   constructor(
     private readonly table: WebhookSubscriptionTable,
     private readonly client: WebhookClient,
-    config: Config,
-  ) {
-    this.secretKey = deriveKey(config.masterKey, SECRETS);
-  }
+    private readonly secrets: WebhookSecrets,
+  ) {}
 
   async execute({ context: { accountId }, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
     const row = await this.table.find(accountId, id);
@@ -302,8 +284,8 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
     const signsToo = previous !== null && until !== null && until > new Date();
     return {
-      secret: openSecret(this.secretKey, id, secret),
-      ...(signsToo && { previousSecret: openSecret(this.secretKey, id, previous) }),
+      secret: this.secrets.open(id, secret),
+      ...(signsToo && { previousSecret: this.secrets.open(id, previous) }),
     };
   }
 

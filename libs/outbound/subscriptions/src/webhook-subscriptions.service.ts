@@ -1,8 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
-import { deriveKey } from '#kernel/sealing.js';
 import type { Range } from '#http/page.js';
-import { openSecret, SECRETS } from '#sending/webhook-secret.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
   webhookSubscriptionJson,
   webhookSubscriptionSecretJson,
@@ -16,14 +14,10 @@ import { PUBLIC_EVENTS } from '#public-events/public-event.js';
 
 @Injectable()
 export class WebhookSubscriptionsService {
-  private readonly secretKey: Buffer;
-
   constructor(
     private readonly table: WebhookSubscriptionTable,
-    config: Config,
-  ) {
-    this.secretKey = deriveKey(config.masterKey, SECRETS);
-  }
+    private readonly secrets: WebhookSecrets,
+  ) {}
 
   /** Oldest first. An event that there is not has no subscriptions, not even those of every event. */
   async list(
@@ -41,7 +35,7 @@ export class WebhookSubscriptionsService {
     const row = await this.table.find(accountId, id);
     return webhookSubscriptionSecretJson(
       subscriptionOf(row),
-      openSecret(this.secretKey, row.id, row.secret),
+      this.secrets.open(row.id, row.secret),
     );
   }
 }

@@ -1,0 +1,8 @@
+/** Deliveries that are over, from those taken out of `webhook_pending`. @param from an SQL relation of these */
+export const finishedFrom = (
+  from: string,
+  { status, attempts, deliveredAt }: Record<'status' | 'attempts' | 'deliveredAt', string>,
+): string => `insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, status, attempts_count, created_at, delivered_at)
+      select id, subscription_id, event_seq, event_id, account_id, customer_id, type, payload_format,
+        ${status}, ${attempts}, created_at, ${deliveredAt} from ${from}`;

@@ -1,0 +1,245 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { newId } from '#kernel/randomness.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
+import type { Pace } from './delivery-lane.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+
+const LEASE_SECONDS = 30;
+/** A lane in which something could not be worked on comes back after this long. */
+const AFTER_TROUBLE_SECONDS = 30;
+/** A dispatcher that has not been seen for this long does not count when work is shared. */
+const GONE_SECONDS = 12;
+
+/** Where a lane's deliveries go, as of a moment ago. */
+export type Target = {
+  url: string;
+  secret: string;
+  previousSecret: string | undefined;
+  enabled: boolean;
+  disabledReason: DisabledReason | null;
+  giveUpBefore: Date | null;
+  failingSince: Date | null;
+};
+
+/** What a lane is about now. `target` is missing when the subscription was deleted. */
+export type LaneView = {
+  subscriptionId: number;
+  /** Raised by whoever adds work; `release` refuses to let go of what is not known yet. */
+  planned: number;
+  redelivery: boolean;
+  target: Target | undefined;
+};
+
+export type Release = {
+  subscriptionId: number;
+  planned: number;
+  pace: Pace;
+  /** Nothing of it may be sent until somebody says so, or not before a while. */
+  hold: 'none' | 'parked' | 'trouble';
+};
+
+/** Of a lane whose lease had ended, `taken_over`: its owner has died, or could not renew it. */
+type ClaimedRow = { subscription_id: number; pace: Pace; taken_over: boolean };
+
+type ViewRow = {
+  subscription_id: number;
+  planned: number;
+  redelivery: boolean;
+  target_url: string | null;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+  enabled: boolean;
+  disabled_reason: DisabledReason | null;
+  give_up_before: Date | null;
+  failing_since: Date | null;
+};
+
+/** Endpoints, not rows: what is claimed costs one write a lane, however much lies in it. */
+const CLAIM = {
+  name: 'webhook_lanes_claim',
+  text: `
+    with due as (
+      select subscription_id, owner is not null as taken_over from webhook_lanes
+      where due_at <= now() and due_at < 'infinity'
+      order by due_at limit $2 for update skip locked
+    )
+    update webhook_lanes l set owner = $1, due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from due where l.subscription_id = due.subscription_id
+    returning l.subscription_id, l.pace, due.taken_over`,
+};
+
+const NEXT_DUE = {
+  name: 'webhook_lanes_next',
+  text: `select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
+         from webhook_lanes where due_at > now() and due_at < 'infinity'`,
+};
+
+/** Whoever is named here still owns it. */
+const VIEWS = {
+  name: 'webhook_lanes_view',
+  text: `
+    select l.subscription_id, l.planned, s.target_url, s.secret,
+      case when s.previous_secret_until > now() then s.previous_secret end as previous_secret,
+      s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
+      exists (select from webhook_redeliveries r where r.subscription_id = l.subscription_id) as redelivery
+    from webhook_lanes l
+    left join webhook_subscriptions s on s.id = l.subscription_id
+    where l.subscription_id = any ($2) and l.owner = $1`,
+};
+
+/** When each is next due is seen in the same moment in which it is let go of. */
+const RELEASE = {
+  name: 'webhook_lanes_release',
+  text: `
+    with mine as (
+      select l.subscription_id, r.pace, r.hold
+      from webhook_lanes l
+      join unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) as r (subscription_id, planned, pace, hold)
+        on r.subscription_id = l.subscription_id and r.planned = l.planned
+      where l.owner = $1
+      order by l.subscription_id for no key update of l
+    )
+    update webhook_lanes l set owner = null, pace = mine.pace, due_at = case mine.hold
+      when 'parked' then 'infinity'
+      when 'trouble' then now() + interval '${AFTER_TROUBLE_SECONDS} seconds'
+      else least(
+        (select now() from webhook_pending p
+         where p.subscription_id = l.subscription_id and p.tries = 0 limit 1),
+        (select p.next_attempt_at from webhook_pending p
+         where p.subscription_id = l.subscription_id and p.tries > 0
+         order by p.next_attempt_at limit 1),
+        (select now() from webhook_redeliveries r where r.subscription_id = l.subscription_id limit 1),
+        'infinity') end
+    from mine where l.subscription_id = mine.subscription_id
+    returning l.subscription_id`,
+};
+
+const RENEW = {
+  name: 'webhook_lanes_renew',
+  text: `
+    with mine as (
+      select subscription_id from webhook_lanes where owner = $1
+      order by subscription_id for no key update
+    )
+    update webhook_lanes l set due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from mine where l.subscription_id = mine.subscription_id
+    returning l.subscription_id`,
+};
+
+const PRESENT = {
+  name: 'webhook_dispatchers_present',
+  text: `
+    with seen as (
+      insert into webhook_dispatchers (id, seen_at) values ($1, now())
+      on conflict (id) do update set seen_at = now()
+    ), forgotten as (
+      delete from webhook_dispatchers where seen_at < now() - interval '5 minutes'
+    )
+    select (select count(*) from webhook_dispatchers
+            where id <> $1 and seen_at > now() - interval '${GONE_SECONDS} seconds') as others,
+      (select count(*) from webhook_lanes where owner is not null) as owned`,
+};
+
+const FORGET_LANE = {
+  name: 'webhook_lane_forget',
+  text: `
+    with forgotten as (delete from webhook_redeliveries where subscription_id = $2)
+    delete from webhook_lanes l where l.subscription_id = $2 and l.owner = $1 and l.planned = $3`,
+};
+
+/** Who sends for which subscription: a lane whose owner died is due again when its lease ends. */
+@Injectable()
+export class LaneLeases {
+  /** This process among all dispatchers. */
+  private readonly me = newId();
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly secrets: WebhookSecrets,
+    private readonly metrics: DeliveryMetrics,
+  ) {}
+
+  async claim(limit: number): Promise<{ subscriptionId: number; pace: Pace }[]> {
+    const { rows } = await this.metrics.statement(
+      'claim',
+      () => this.pool.query<ClaimedRow>({ ...CLAIM, values: [this.me, limit] }),
+      (answer) => answer.rows.length,
+    );
+    this.metrics.claimed(rows.length, rows.filter((row) => row.taken_over).length);
+    return rows.map((row) => ({ subscriptionId: row.subscription_id, pace: row.pace }));
+  }
+
+  /** How long until a lane becomes due that is not so yet, or a lease ends. */
+  async millisecondsToNext(): Promise<number | undefined> {
+    const { rows } = await this.pool.query<{ ms: number | null }>(NEXT_DUE);
+    return rows[0]?.ms ?? undefined;
+  }
+
+  /** Only of lanes that are still ours. To be asked before `take`: what is added later raises `planned`. */
+  async views(subscriptionIds: number[]): Promise<LaneView[]> {
+    const { rows } = await this.pool.query<ViewRow>({
+      ...VIEWS,
+      values: [this.me, subscriptionIds],
+    });
+    return rows.map((row) => this.viewOf(row));
+  }
+
+  /** @returns those let go of; the others have got new work, or belong to somebody else */
+  async release(lanes: Release[]): Promise<Set<number>> {
+    const { rows } = await this.pool.query<{ subscription_id: number }>({
+      ...RELEASE,
+      values: [
+        this.me,
+        lanes.map((lane) => lane.subscriptionId),
+        lanes.map((lane) => lane.planned),
+        lanes.map((lane) => lane.pace),
+        lanes.map((lane) => lane.hold),
+      ],
+    });
+    return new Set(rows.map((row) => row.subscription_id));
+  }
+
+  /** Prolongs every lease of ours. @returns the lanes that are still ours */
+  async renew(): Promise<Set<number>> {
+    const { rows } = await this.pool.query<{ subscription_id: number }>({
+      ...RENEW,
+      values: [this.me],
+    });
+    return new Set(rows.map((row) => row.subscription_id));
+  }
+
+  /** @returns how many other dispatchers there are, and how many lanes all of them own together */
+  async present(): Promise<{ others: number; owned: number }> {
+    const { rows } = await this.pool.query<{ others: number; owned: number }>({
+      ...PRESENT,
+      values: [this.me],
+    });
+    return rows[0] ?? { others: 0, owned: 0 };
+  }
+
+  async leave(): Promise<void> {
+    await this.pool.query('delete from webhook_dispatchers where id = $1', [this.me]);
+  }
+
+  /** Of a deleted subscription with nothing left in it. */
+  async forget(subscriptionId: number, planned: number): Promise<void> {
+    await this.pool.query({ ...FORGET_LANE, values: [this.me, subscriptionId, planned] });
+  }
+
+  private viewOf(row: ViewRow): LaneView {
+    const { subscription_id: subscriptionId, planned, redelivery } = row;
+    const opened = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
+    const target = row.target_url !== null && {
+      url: row.target_url,
+      secret: opened(row.secret),
+      previousSecret: row.previous_secret === null ? undefined : opened(row.previous_secret),
+      enabled: row.enabled,
+      disabledReason: row.disabled_reason,
+      giveUpBefore: row.give_up_before,
+      failingSince: row.failing_since,
+    };
+    return { subscriptionId, planned, redelivery, target: target || undefined };
+  }
+}

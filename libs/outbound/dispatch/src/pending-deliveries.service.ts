@@ -1,0 +1,144 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { PayloadFormat } from '#public-events/public-event.js';
+import { withPartitions } from '#public-events/webhook-partitions.service.js';
+import type { Delivery } from './delivery.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { finishedFrom } from './finished-deliveries.js';
+
+const GIVE_UP_AT_ONCE = 2_000;
+
+/** @property after the last first attempt that is known already */
+export type Wanted = { subscriptionId: number; after: number; room: number; skip: number };
+
+type DeliveryRow = {
+  id: number;
+  subscription_id: number;
+  account_id: number;
+  customer_id: number;
+  event_seq: number;
+  event_id: string;
+  type: string;
+  payload_format: PayloadFormat;
+  tries: number;
+  first_attempt_at: Date | null;
+  created_at: Date;
+  due_at: Date;
+  redelivery_id: number;
+};
+
+const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, p.event_seq, p.event_id,
+  p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
+  0 as redelivery_id`;
+
+/** Each lane's first attempts in order, and after them what is due again. */
+const TAKE = {
+  name: 'webhook_take',
+  text: `
+    select p.* from unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[])
+      as w (subscription_id, after, room, skip)
+    cross join lateral (
+      (select ${DELIVERY_COLUMNS} from webhook_pending p
+       where p.subscription_id = w.subscription_id and p.tries = 0 and p.id > w.after
+       order by p.id limit w.room)
+      union all
+      (select ${DELIVERY_COLUMNS} from webhook_pending p
+       where p.subscription_id = w.subscription_id and p.tries > 0 and p.next_attempt_at <= now()
+       order by p.next_attempt_at limit w.room + w.skip)
+    ) p`,
+};
+
+const TAKE_REDELIVERIES = {
+  name: 'webhook_take_redeliveries',
+  text: `
+    select d.id, d.subscription_id, d.account_id, d.customer_id, d.event_seq, d.event_id, d.type,
+      d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.created_at as due_at,
+      r.id as redelivery_id
+    from webhook_redeliveries r
+    join webhook_deliveries d on d.subscription_id = r.subscription_id and d.id = r.delivery_id
+    where r.subscription_id = any ($1) order by r.id limit 64`,
+};
+
+/** What was planned too long ago, or before the end of its subscription, without an attempt. */
+const GIVE_UP = {
+  name: 'webhook_give_up',
+  text: `
+    with gone as (
+      delete from webhook_pending p
+      where p.subscription_id = $1 and p.id in (
+        select id from webhook_pending where subscription_id = $1 and created_at < $2
+        order by id limit ${GIVE_UP_AT_ONCE})
+      returning p.*
+    ), kept as (
+      ${finishedFrom('gone', {
+        status: "'failed'",
+        attempts: 'attempts_count',
+        deliveredAt: 'null::timestamptz',
+      })}
+      where exists (select from webhook_subscriptions where id = $1)
+    )
+    select count(*) as n from gone`,
+};
+
+/** What is still to be sent. Asked only by the owner of a lane. */
+@Injectable()
+export class PendingDeliveries {
+  constructor(
+    private readonly pool: Pool,
+    private readonly metrics: DeliveryMetrics,
+  ) {}
+
+  async take(wanted: Wanted[]): Promise<Delivery[]> {
+    const values = [
+      wanted.map((one) => one.subscriptionId),
+      wanted.map((one) => one.after),
+      wanted.map((one) => one.room),
+      wanted.map((one) => one.skip),
+    ];
+    const { rows } = await this.metrics.statement(
+      'take',
+      () => this.pool.query<DeliveryRow>({ ...TAKE, values }),
+      (answer) => answer.rows.length,
+    );
+    return rows.map(deliveryOf);
+  }
+
+  async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
+    const { rows } = await this.pool.query<DeliveryRow>({
+      ...TAKE_REDELIVERIES,
+      values: [subscriptionIds],
+    });
+    return rows.map(deliveryOf);
+  }
+
+  /** Fails some of what was planned before then. @returns whether there may be more */
+  async giveUp(subscriptionId: number, before: Date | 'infinity'): Promise<boolean> {
+    return withPartitions(this.pool, async () => {
+      const { rows } = await this.pool.query<{ n: number }>({
+        ...GIVE_UP,
+        values: [subscriptionId, before],
+      });
+      this.metrics.gaveUp(rows[0]?.n ?? 0);
+      return rows[0]?.n === GIVE_UP_AT_ONCE;
+    });
+  }
+}
+
+function deliveryOf(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    subscriptionId: row.subscription_id,
+    accountId: row.account_id,
+    customerId: row.customer_id,
+    eventSeq: row.event_seq,
+    eventId: row.event_id,
+    type: row.type,
+    payloadFormat: row.payload_format,
+    tries: row.tries,
+    manual: row.redelivery_id !== 0,
+    firstAttemptAt: row.first_attempt_at,
+    createdAt: row.created_at,
+    dueAt: row.due_at,
+    redeliveryId: row.redelivery_id,
+  };
+}
