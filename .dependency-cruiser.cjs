@@ -1,25 +1,9 @@
-/** The ladder, floor by floor: a lib may import only libs before it in this list. */
-const LADDER = [
-  'platform/kernel',
-  'platform/database',
-  'platform/event-store',
-  'platform/http',
-  'platform/openapi',
-  'platform/operations',
-  'identity',
-  'loyalty/cards',
-  'loyalty/rewards',
-  'loyalty/stamping',
-  'loyalty/customers',
-  'loyalty/locations',
-  'loyalty/posters',
-  'loyalty/accounts',
-  'outbound/messages',
-  'outbound/sending',
-  'outbound/public-events',
-  'outbound/subscriptions',
-  'outbound/dispatch',
-];
+const { imports } = require('./package.json');
+
+/** The ladder, floor by floor: a lib may import only libs before it in the imports of package.json. */
+const LADDER = Object.values(imports).map(
+  ({ 'inkpad-source': source }) => /^[.]\/libs\/(.+)\/src\//.exec(source)[1],
+);
 const LIB = '^libs/.+/src/';
 const EVENTS = '[.]events[.]ts$';
 const PURE_OUTSIDE = '^(node:)?(crypto|util|net)$';
