@@ -6,8 +6,11 @@ import { SendingModule } from '#sending/sending.module.js';
 import { DeliveryPlansModule } from '#subscriptions/delivery-plans.module.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { AttemptResults } from './attempt-results.service.js';
+import { LaneFiller } from './lane-filler.service.js';
 import { LaneLeases } from './lane-leases.service.js';
+import { OwnedLanes } from './owned-lanes.service.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
+import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatchGauges } from './dispatch-gauges.service.js';
 import { FailingNotices } from './failing-notices.service.js';
@@ -21,8 +24,11 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
   providers: [
     DeliveryMetrics,
     AttemptResults,
+    LaneFiller,
     LaneLeases,
+    OwnedLanes,
     PendingDeliveries,
+    DeliveryAttempts,
     DeliveryWorker,
     DispatchGauges,
     FailingNotices,

@@ -5,6 +5,7 @@ import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
 import type { Pace } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
+import type { Hold, LaneView } from './owned-lane.js';
 
 const LEASE_SECONDS = 30;
 /** A lane in which something could not be worked on comes back after this long. */
@@ -12,32 +13,11 @@ const AFTER_TROUBLE_SECONDS = 30;
 /** A dispatcher that has not been seen for this long does not count when work is shared. */
 const GONE_SECONDS = 12;
 
-/** Where a lane's deliveries go, as of a moment ago. */
-export type Target = {
-  url: string;
-  secret: string;
-  previousSecret: string | undefined;
-  enabled: boolean;
-  disabledReason: DisabledReason | null;
-  giveUpBefore: Date | null;
-  failingSince: Date | null;
-};
-
-/** What a lane is about now. `target` is missing when the subscription was deleted. */
-export type LaneView = {
-  subscriptionId: number;
-  /** Raised by whoever adds work; `release` refuses to let go of what is not known yet. */
-  planned: number;
-  redelivery: boolean;
-  target: Target | undefined;
-};
-
 export type Release = {
   subscriptionId: number;
   planned: number;
   pace: Pace;
-  /** Nothing of it may be sent until somebody says so, or not before a while. */
-  hold: 'none' | 'parked' | 'trouble';
+  hold: Hold;
 };
 
 /** Of a lane whose lease had ended, `taken_over`: its owner has died, or could not renew it. */
@@ -223,9 +203,16 @@ export class LaneLeases {
     await this.pool.query('delete from webhook_dispatchers where id = $1', [this.me]);
   }
 
-  /** Of a deleted subscription with nothing left in it. */
-  async forget(subscriptionId: number, planned: number): Promise<void> {
-    await this.pool.query({ ...FORGET_LANE, values: [this.me, subscriptionId, planned] });
+  /**
+   * Of a deleted subscription with nothing left in it.
+   * @returns false when something was added since it was viewed: it is to be looked at again
+   */
+  async forget(subscriptionId: number, planned: number): Promise<boolean> {
+    const { rowCount } = await this.pool.query({
+      ...FORGET_LANE,
+      values: [this.me, subscriptionId, planned],
+    });
+    return rowCount === 1;
   }
 
   private viewOf(row: ViewRow): LaneView {

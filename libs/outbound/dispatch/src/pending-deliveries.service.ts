@@ -5,11 +5,9 @@ import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { finishedFrom } from './finished-deliveries.js';
+import type { Wanted } from './owned-lane.js';
 
 const GIVE_UP_AT_ONCE = 2_000;
-
-/** @property after the last first attempt that is known already */
-export type Wanted = { subscriptionId: number; after: number; room: number; skip: number };
 
 type DeliveryRow = {
   id: number;

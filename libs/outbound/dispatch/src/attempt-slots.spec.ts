@@ -1,0 +1,53 @@
+import { describe, expect, it } from '@jest/globals';
+import { AttemptSlots, MOST_UNRECORDED, SLOW_MS } from './attempt-slots.js';
+
+describe('slots', () => {
+  it('are counted by pace, and full at their number', () => {
+    const slots = new AttemptSlots();
+    for (let i = 0; i < 64; i++) slots.begin('probe', 0);
+    expect([slots.isFree('probe'), slots.isFree('fast')]).toEqual([false, true]);
+    expect(slots.taken).toEqual({ fast: 0, slow: 0, probe: 64 });
+  });
+
+  it('are free again when an attempt ends', () => {
+    const slots = new AttemptSlots();
+    const begun = Array.from({ length: 64 }, () => slots.begin('probe', 0));
+    for (const slot of begun.slice(0, 1)) slots.end(slot, true);
+    expect([slots.isFree('probe'), slots.inFlight, slots.unrecorded]).toEqual([true, 63, 1]);
+  });
+
+  it('of the fast that take long become slow ones, and end as such', () => {
+    const slots = new AttemptSlots();
+    const slow = slots.begin('fast', 0);
+    slots.begin('fast', 1);
+    slots.slowDown(SLOW_MS - 1);
+    expect(slots.taken).toEqual({ fast: 2, slow: 0, probe: 0 });
+    slots.slowDown(SLOW_MS);
+    expect([slow.pace, slots.taken]).toEqual(['slow', { fast: 1, slow: 1, probe: 0 }]);
+    slots.end(slow, true);
+    expect(slots.taken).toEqual({ fast: 1, slow: 0, probe: 0 });
+  });
+});
+
+describe('attempts that are not recorded', () => {
+  it('keep others from beginning at their bound, until one is recorded', () => {
+    const slots = new AttemptSlots();
+    for (let i = 0; i < MOST_UNRECORDED; i++) slots.end(slots.begin('fast', 0), true);
+    expect(slots.mayBegin).toBe(false);
+    expect([slots.recorded(), slots.mayBegin]).toEqual([true, true]);
+    expect(slots.recorded()).toBe(false);
+  });
+
+  it('are only those that were made', () => {
+    const slots = new AttemptSlots();
+    slots.end(slots.begin('fast', 0), false);
+    expect(slots.unrecorded).toBe(0);
+  });
+});
+
+it('more at once help while the process has time left, and fewer when many are in flight', () => {
+  const slots = new AttemptSlots();
+  expect([slots.mayGrow(0.8), slots.mayGrow(0.9)]).toEqual([true, false]);
+  for (let i = 0; i < 256; i++) slots.begin('fast', 0);
+  expect([slots.mayGrow(0.4), slots.mayGrow(0.8)]).toEqual([true, false]);
+});

@@ -1,0 +1,248 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
+import {
+  EventBodies,
+  TEXT_KEPT_MS,
+  type PublicEventRef,
+} from '#public-events/event-bodies.service.js';
+import { bodyOf } from '#public-events/public-events.js';
+import { attemptResult, isSuccess } from '#sending/outcome.js';
+import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
+import {
+  afterAttempt,
+  afterManualAttempt,
+  endsSubscription,
+  type Next,
+} from '#subscriptions/webhook-delivery.js';
+import { AttemptResults, doneAt } from './attempt-results.service.js';
+import type { Slot } from './attempt-slots.js';
+import type { Delivery } from './delivery.js';
+import type { Pace, Signal } from './delivery-lane.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
+
+const DATABASE_UNAVAILABLE_MS = 1_000;
+const RECORD_TRIES = 3;
+
+/**
+ * Sends what is known of the owned lanes: round and round, one delivery of each at a turn, so that whoever has many
+ * waits behind their own.
+ */
+@Injectable()
+export class DeliveryAttempts {
+  private readonly log = new Logger('webhook deliveries');
+  private utilisation = performance.eventLoopUtilization();
+  private busyShare = 0;
+
+  constructor(
+    private readonly lanes: OwnedLanes,
+    private readonly bodies: EventBodies,
+    private readonly client: WebhookClient,
+    private readonly results: AttemptResults,
+    private readonly metrics: DeliveryMetrics,
+    private readonly config: Config,
+  ) {}
+
+  /** One delivery of each lane in turn, while there are slots. */
+  pump(): void {
+    const { slots, stopping, isLeaseTrusted } = this.lanes;
+    if (stopping || !slots.mayBegin || !isLeaseTrusted) return;
+    this.pumpRing('fast');
+    this.pumpRing('slow');
+    this.pumpRing('probe');
+  }
+
+  /** Now and then: how busy the process is, and which attempts have become slow. */
+  tick(now: number): void {
+    const { utilization } = performance.eventLoopUtilization(this.utilisation);
+    this.utilisation = performance.eventLoopUtilization();
+    this.busyShare = utilization;
+    this.lanes.slots.slowDown(now);
+  }
+
+  private pumpRing(pace: Pace): void {
+    const ring = this.lanes.rings[pace];
+    for (const owned of ring) {
+      if (!this.lanes.slots.isFree(pace)) return;
+      ring.delete(owned);
+      if (!owned.maySend) continue;
+      const delivery = owned.lane.next();
+      if (!delivery) continue;
+      // A set is walked in the order of insertion: it comes again after the others.
+      ring.add(owned);
+      this.lanes.begun();
+      this.start(owned, delivery, pace);
+    }
+  }
+
+  private start(owned: Lane, delivery: Known, pace: Pace): void {
+    const slot = this.lanes.slots.begin(pace, performance.now());
+    owned.begin();
+    if (owned.isHalfEmpty(this.lanes.room)) this.lanes.askToFill(owned);
+    void this.deliver(owned, delivery, slot);
+  }
+
+  private async deliver(owned: Lane, delivery: Known, slot: Slot): Promise<void> {
+    let attempted: Attempted | undefined;
+    this.metrics.begins(delivery, slot.pace);
+    try {
+      attempted = await this.attempt(owned, delivery);
+    } catch (error) {
+      this.log.warn(`a delivery cannot be made: ${messageOf(error)}`, aboutOf(delivery));
+    }
+    const milliseconds = performance.now() - slot.since;
+    this.lanes.slots.end(slot, attempted !== undefined);
+    if (attempted === undefined) {
+      owned.lane.letGo(delivery);
+      owned.hold = 'trouble';
+      this.lanes.settle(owned, delivery);
+      return;
+    }
+    this.metrics.made(delivery, attempted.outcome, milliseconds);
+    const mayGrow = this.lanes.slots.mayGrow(this.busyShare);
+    owned.lane.done(delivery, signalOf(attempted), milliseconds, mayGrow);
+    const next = this.judge(owned, delivery, attempted);
+    this.lanes.ready(owned);
+    this.pump();
+    await this.record(owned, delivery, attempted, next);
+  }
+
+  private async attempt(owned: Lane, delivery: Known): Promise<Attempted | undefined> {
+    let { body } = delivery;
+    if (performance.now() - delivery.readAt > TEXT_KEPT_MS) {
+      // The person may have been erased while it waited.
+      const texts = await this.bodies.textsOf([eventOf(delivery)]);
+      body = texts.get(delivery.eventSeq) ?? 'unknown';
+    }
+    const { target } = owned;
+    if (body === 'unknown' || !target) return undefined;
+    if (body === 'erased') {
+      return { outcome: { kind: 'erased' }, at: new Date(), durationMs: 0, excerpt: null };
+    }
+    const attempt = {
+      url: target.url,
+      secret: target.secret,
+      ...(target.previousSecret !== undefined && { previousSecret: target.previousSecret }),
+      eventId: delivery.eventId,
+      type: delivery.type,
+      body: bodyOf(body, delivery.payloadFormat),
+    };
+    return traced('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {
+      kind: SpanKind.CLIENT,
+      // Whatever woke this lane has nothing to do with it.
+      within: ROOT_CONTEXT,
+    });
+  }
+
+  private async sendTraced(span: Span, delivery: Known, attempt: Attempt): Promise<Attempted> {
+    const attempted = await this.client.send(attempt);
+    if (!span.isRecording()) return attempted;
+    const { outcome } = attempted;
+    span.setAttributes({
+      'inkpad.event_id': delivery.eventId,
+      'inkpad.webhook_delivery_id': delivery.id,
+      'inkpad.webhook_subscription_id': delivery.subscriptionId,
+      'inkpad.attempt': delivery.tries + 1,
+      // Of the URL no more than this: paths and queries may hold secrets.
+      'server.address': new URL(attempt.url).hostname,
+      ...(outcome.kind === 'answered' && { 'http.response.status_code': outcome.status }),
+      'inkpad.result': attemptResult(outcome),
+    });
+    if (!isSuccess(outcome)) span.setStatus({ code: SpanStatusCode.ERROR });
+    return attempted;
+  }
+
+  private judge(owned: Lane, delivery: Known, attempted: Attempted): Next {
+    const { target } = owned;
+    const subscription = { failingSince: target?.failingSince ?? null };
+    const now = doneAt(attempted);
+    const { webhookTimeScale } = this.config;
+    let next: Next;
+    if (delivery.manual) {
+      const manual = afterManualAttempt(attempted.outcome, subscription, now);
+      const status = manual.delivered ? 'delivered' : 'failed';
+      next = { delivery: { status }, subscription: manual.subscription };
+    } else {
+      next = afterAttempt(
+        delivery,
+        subscription,
+        attempted.outcome,
+        now,
+        Math.random(),
+        webhookTimeScale,
+      );
+    }
+    if (endsSubscription(next.subscription)) {
+      // Nothing more goes there; what is pending is cleared away once this is recorded.
+      this.lanes.close(owned);
+    } else if (target) target.failingSince = next.subscription.failingSince;
+    return next;
+  }
+
+  private async record(
+    owned: Lane,
+    delivery: Known,
+    attempted: Attempted,
+    next: Next,
+  ): Promise<void> {
+    for (let refusals = 0; ;) {
+      try {
+        await this.results.record({ delivery, attempted, next });
+        this.metrics.followed(delivery, attempted.outcome, next);
+        break;
+      } catch (error) {
+        if (!isDatabaseUnavailable(error) && ++refusals === RECORD_TRIES) {
+          // It is sent again later, under the same id.
+          this.log.error(`an attempt cannot be recorded: ${messageOf(error)}`, aboutOf(delivery));
+          owned.hold = 'trouble';
+          break;
+        }
+        await wait(DATABASE_UNAVAILABLE_MS);
+      }
+    }
+    if (this.lanes.slots.recorded()) this.pump();
+    if (next.delivery.status === 'pending' && !delivery.manual) {
+      owned.nextDue = Math.min(
+        owned.nextDue,
+        performance.now() + next.delivery.nextAttemptAt.getTime() - Date.now(),
+      );
+    }
+    this.lanes.settle(owned, delivery);
+    if (endsSubscription(next.subscription)) {
+      owned.closed();
+      this.lanes.askToFill(owned);
+    }
+  }
+}
+
+export function eventOf({
+  eventSeq: seq,
+  eventId,
+  accountId,
+  customerId,
+}: Delivery): PublicEventRef {
+  return { seq, eventId, accountId, customerId };
+}
+
+/** For the log. */
+function aboutOf({ id, subscriptionId, accountId, eventId }: Delivery): Record<string, unknown> {
+  return {
+    event_id: eventId,
+    delivery_id: id,
+    subscription_id: subscriptionId,
+    account_id: accountId,
+  };
+}
+
+function signalOf({ outcome }: Attempted): Signal {
+  if (isSuccess(outcome)) return 'success';
+  if (outcome.kind === 'answered') {
+    return [429, 502, 503, 504].includes(outcome.status) ? 'overload' : 'refusal';
+  }
+  return outcome.kind === 'failed' ? 'silence' : 'refusal';
+}

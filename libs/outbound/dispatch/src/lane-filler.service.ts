@@ -1,0 +1,189 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import { messageOf } from '#kernel/errors.js';
+import { StallDetector } from '#kernel/stall-detector.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
+import { EventBodies } from '#public-events/event-bodies.service.js';
+import { DeliveryAttempts, eventOf } from './delivery-attempts.service.js';
+import type { Delivery } from './delivery.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { LaneLeases } from './lane-leases.service.js';
+import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
+import { PendingDeliveries } from './pending-deliveries.service.js';
+
+/** Few enough that the first of them need not wait for the bodies of all. */
+const VIEWED_AT_ONCE = 32;
+const DATABASE_UNAVAILABLE_MS = 1_000;
+
+type Counted = { firsts: number; repeated: number; outdated: Date | undefined };
+
+/** Brings what is due, with its bodies, into the lanes that ask for it. */
+@Injectable()
+export class LaneFiller {
+  private readonly log = new Logger('webhook deliveries');
+  private filling: Promise<void> | undefined;
+
+  constructor(
+    private readonly lanes: OwnedLanes,
+    private readonly leases: LaneLeases,
+    private readonly pending: PendingDeliveries,
+    private readonly bodies: EventBodies,
+    private readonly attempts: DeliveryAttempts,
+    private readonly metrics: DeliveryMetrics,
+    private readonly stalls: StallDetector,
+  ) {
+    lanes.whenHungry(() => {
+      this.filling ??= this.fill().finally(() => {
+        this.filling = undefined;
+      });
+    });
+  }
+
+  /** Until what is being filled now is done. */
+  async finish(): Promise<void> {
+    await this.filling;
+  }
+
+  /** @returns those of the lanes that are still ours */
+  async view(some: Lane[]): Promise<Lane[]> {
+    const awaiting = some.filter(({ awaitsView }) => awaitsView);
+    const views = new Map(
+      (await this.leases.views(some.map(({ id }) => id))).map((view) => [
+        view.subscriptionId,
+        view,
+      ]),
+    );
+    for (const lane of awaiting) {
+      if (!lane.awaitsView) continue;
+      // Taken while the end was being recorded.
+      this.lanes.drop(lane);
+      lane.reopen();
+    }
+    const now = performance.now();
+    return some.filter((lane) => {
+      const view = views.get(lane.id);
+      if (view) lane.show(view, now);
+      else {
+        this.metrics.lostLane();
+        this.lanes.lose(lane);
+      }
+      return view !== undefined;
+    });
+  }
+
+  private async fill(): Promise<void> {
+    const { hungry } = this.lanes;
+    // Those who ask in the same turn of the event loop are served together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (hungry.size > 0 && !this.lanes.stopping) {
+      const some = [...hungry].slice(0, VIEWED_AT_ONCE);
+      for (const lane of some) {
+        hungry.delete(lane);
+        lane.hungry = false;
+        lane.busy = 'filling';
+      }
+      try {
+        await this.stalls.during(() => this.fillSome(some));
+      } catch (error) {
+        this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
+          `lanes cannot be filled: ${messageOf(error)}`,
+        );
+        for (const lane of some) hungry.add(lane);
+        await wait(DATABASE_UNAVAILABLE_MS);
+      } finally {
+        for (const lane of some) lane.filled();
+      }
+    }
+  }
+
+  private async fillSome(some: Lane[]): Promise<void> {
+    const open: Lane[] = [];
+    for (const lane of await this.view(some)) if (await this.isOpen(lane)) open.push(lane);
+    const { room, mostHeld } = this.lanes;
+    const wanting = open.filter((lane) => lane.wantsMore(room));
+    if (wanting.length === 0) return;
+    const taken = await this.pending.take(wanting.map((lane) => lane.ask(room, mostHeld)));
+    const asked = wanting.filter(({ redelivery }) => redelivery);
+    if (asked.length > 0) {
+      taken.push(...(await this.pending.takeRedeliveries(asked.map(({ id }) => id))));
+    }
+    await this.place(wanting, taken, room);
+  }
+
+  /** Whether anything of it may be sent. What may not be is put away: failed, or left for a resume. */
+  private async isOpen(owned: Lane): Promise<boolean> {
+    const { id, target, lane } = owned;
+    if (owned.isClosing) return false;
+    owned.hold = 'none';
+    if (target?.enabled) return true;
+    this.lanes.drop(owned);
+    lane.more = false;
+    if (target?.disabledReason === 'disabled_by_user') {
+      owned.hold = 'parked';
+      return false;
+    }
+    // Gone, or disabled by what went wrong: what is pending is over.
+    await this.giveUp(id, 'infinity');
+    if (target) owned.hold = 'parked';
+    else if (owned.isIdle) {
+      if (await this.leases.forget(id, owned.planned)) this.lanes.lose(owned);
+      else this.lanes.askToFill(owned);
+    }
+    return false;
+  }
+
+  private async giveUp(subscriptionId: number, before: Date | 'infinity'): Promise<void> {
+    for (let more = true; more && !this.lanes.stopping;) {
+      more = await this.pending.giveUp(subscriptionId, before);
+    }
+  }
+
+  private async place(wanting: Lane[], taken: Delivery[], room: number): Promise<void> {
+    const counts = new Map<Lane, Counted>();
+    const fresh = taken.filter((delivery) => this.count(delivery as Known, counts));
+    await this.addKnown(fresh);
+    for (const lane of wanting) {
+      const counted = counts.get(lane) ?? { firsts: 0, repeated: 0, outdated: undefined };
+      if (counted.outdated) await this.giveUp(lane.id, counted.outdated);
+      lane.sawAll(counted, room, counted.outdated !== undefined);
+      if (lane.lane.known > 0) this.lanes.ready(lane);
+      else if (lane.lane.more) this.lanes.askToFill(lane);
+    }
+    this.attempts.pump();
+  }
+
+  /** @returns whether the delivery is to be sent */
+  private count(delivery: Known, counts: Map<Lane, Counted>): boolean {
+    const lane = this.lanes.get(delivery.subscriptionId);
+    if (!lane) return false;
+    const counted = counts.get(lane) ?? { firsts: 0, repeated: 0, outdated: undefined };
+    counts.set(lane, counted);
+    if (!delivery.manual) counted[delivery.tries === 0 ? 'firsts' : 'repeated']++;
+    if (!lane.isNew(delivery)) return false;
+    const outdated = lane.outdatedBefore(delivery);
+    if (outdated) counted.outdated = outdated;
+    return outdated === undefined;
+  }
+
+  private async addKnown(fresh: Delivery[]): Promise<void> {
+    const readAt = performance.now();
+    const texts = await this.bodies.textsOf(fresh.map(eventOf));
+    const byLane = new Map<Lane, Known[]>();
+    for (const delivery of fresh) {
+      const lane = this.lanes.get(delivery.subscriptionId);
+      if (!lane) continue;
+      const body = texts.get(delivery.eventSeq) ?? 'unknown';
+      if (body === 'unknown') {
+        lane.hold = 'trouble';
+        continue;
+      }
+      // One object, not a copy: there are thousands a second of these.
+      const known = Object.assign(delivery, { body, readAt });
+      const others = byLane.get(lane);
+      if (others) others.push(known);
+      else byLane.set(lane, [known]);
+    }
+    for (const [lane, deliveries] of byLane) this.lanes.add(lane, deliveries);
+  }
+}
