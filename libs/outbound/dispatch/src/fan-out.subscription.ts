@@ -17,6 +17,7 @@ import {
 import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
+import { NOBODY } from '#event-store/personal-keys.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
 import { publicTypeOf } from '#public-events/public-events.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
@@ -359,10 +360,9 @@ function planArguments(
   ];
 }
 
-function customerOf({ id, data }: StoredEvent): number {
-  const { customerId } = data;
-  if (typeof customerId !== 'number') throw new Error(`event ${id} names no customer`);
-  return customerId;
+/** Whom the event is about: with their key its body is sealed, and their events keep their order. */
+function customerOf({ data: { customerId } }: StoredEvent): number {
+  return typeof customerId === 'number' ? customerId : NOBODY;
 }
 
 function listenersOf(event: StoredEvent, listeners: Map<number, Listener[]>): Listener[] {

@@ -1,14 +1,27 @@
 import { Module } from '@nestjs/common';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
 import { EventBodies } from './event-bodies.service.js';
+import type { EventRenderer } from './event-renderer.js';
 import { EventFeed } from './event-feed.service.js';
-import { PublicEventsService } from './public-events.service.js';
+import { CustomerCardRenderer } from './customer-card-renderer.service.js';
+import { CustomerRenderer } from './customer-renderer.service.js';
+import { PublicEventsService, RENDERERS } from './public-events.service.js';
 import { StreamFolds } from './stream-folds.service.js';
+
+/** One for each aggregate whose events the world sees. */
+const renderers = [CustomerRenderer, CustomerCardRenderer];
 
 /** How public events are shown, in webhooks and in the feed. */
 @Module({
   imports: [CustomerCardReadsModule],
-  providers: [EventBodies, EventFeed, PublicEventsService, StreamFolds],
+  providers: [
+    EventBodies,
+    EventFeed,
+    PublicEventsService,
+    StreamFolds,
+    ...renderers,
+    { provide: RENDERERS, inject: renderers, useFactory: (...all: EventRenderer[]) => all },
+  ],
   exports: [EventBodies, EventFeed],
 })
 export class PublicEventsModule {}

@@ -7,6 +7,9 @@ import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
 
+/** Stands where a text is about no person. Customers' ids begin at 1. */
+export const NOBODY = 0;
+
 const KEYS_KEPT = 20_000;
 /** A key destroyed by another process is forgotten by this one within this time. */
 const KEY_KEPT_MS = 5_000;
@@ -22,6 +25,7 @@ type PersonalData = { customerId: number; personal: object | string | null };
 export class PersonalKeys {
   private readonly wrappingKey: Buffer;
   private readonly claimKey: Buffer;
+  private readonly nobodysKey: Buffer;
   private readonly known = new LRUCache<number, Buffer>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
 
   constructor(
@@ -30,6 +34,7 @@ export class PersonalKeys {
   ) {
     this.wrappingKey = deriveKey(config.masterKey, 'personal keys');
     this.claimKey = deriveKey(config.masterKey, 'claims');
+    this.nobodysKey = deriveKey(config.masterKey, 'texts about nobody');
   }
 
   /** Before the customer's first event. An unused key of a refused command does no harm. */
@@ -51,11 +56,18 @@ export class PersonalKeys {
     }
   }
 
-  /** Keys of those that have one; an erased customer is missing. */
+  /**
+   * Keys of those that have one; an erased customer is missing. 0 stands for nobody: the key of texts about no
+   * person, which is never destroyed.
+   */
   async load(customerIds: Iterable<number>): Promise<Map<number, Buffer>> {
     const keys = new Map<number, Buffer>();
     const missing: number[] = [];
     for (const id of new Set(customerIds)) {
+      if (id === NOBODY) {
+        keys.set(id, this.nobodysKey);
+        continue;
+      }
       const key = this.known.get(id);
       if (key) keys.set(id, key);
       else missing.push(id);

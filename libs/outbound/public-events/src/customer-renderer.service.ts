@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { recorded } from '#event-store/rows.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { customerJson } from '#customers/customer.dto.js';
+import { customerRows } from '#customers/customer.entity.js';
+import { found, type EventRenderer, type Rendered } from './event-renderer.js';
+import { publicCustomerEvent, type ToldCustomerEvent } from './public-events.js';
+import { StreamFolds } from './stream-folds.service.js';
+
+@Injectable()
+export class CustomerRenderer implements EventRenderer {
+  readonly aggregate = customerRows.aggregate.name;
+
+  constructor(
+    private readonly folds: StreamFolds,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  async render(events: StoredEvent[]): Promise<Map<string, Rendered>> {
+    const states = await this.folds.statesAround(customerRows, events);
+    const updated = events.filter(({ revision }) => revision > 0);
+    const cards = await this.customerCards.ofCustomers(
+      updated.map(({ id, stream }) => found(states.get(id), stream).after.id),
+    );
+    return new Map(
+      events.map((event) => {
+        const { before, after } = found(states.get(event.id), event.stream);
+        const publicEvent = publicCustomerEvent(recorded<ToldCustomerEvent>(event), {
+          // A customer's cards begin after it: as its creation left it there are none.
+          customer: customerJson(after, event.revision > 0 ? (cards.get(after.id) ?? []) : []),
+          before: before && customerJson(before, []),
+        });
+        return [event.id, { event: publicEvent, customerId: after.id }];
+      }),
+    );
+  }
+}
