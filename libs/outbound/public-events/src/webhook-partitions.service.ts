@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 
-const CHECK_VIOLATION = '23514';
 const DAYS_AHEAD = 7;
 
 /**
@@ -30,8 +30,9 @@ async function makePartitions(pool: pg.Pool, first: Date, last: Date): Promise<v
 
 /** "Partition key of the failing row contains (seq) = (2855569136287746)." */
 function dayWithout(error: unknown): Date | undefined {
-  if (!(error instanceof pg.DatabaseError) || error.code !== CHECK_VIOLATION) return undefined;
-  if (error.constraint !== undefined) return undefined;
-  const id = /\) = \((\d+)\)/.exec(error.detail ?? '')?.[1];
+  const refused = databaseErrorOf(error);
+  if (refused?.code !== SQLSTATE.checkViolation || refused.constraint !== undefined)
+    return undefined;
+  const id = /\) = \((\d+)\)/.exec(refused.detail ?? '')?.[1];
   return id === undefined ? undefined : new Date(Number(BigInt(id) >> 37n) * 86_400_000);
 }

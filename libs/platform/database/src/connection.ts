@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 import { UnavailableError } from '#kernel/errors.js';
+import { databaseErrorOf, endsConnection } from './sqlstate.js';
 
 type Statement = { name?: string; text: string; values?: unknown[] };
 
@@ -95,12 +96,13 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error);
 }
 
-/** Broken sockets have no SQLSTATE; class 57P is a server going down, class 08 a lost connection. */
+/** Broken sockets have no SQLSTATE. */
 export function isConnectionLoss(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof QueryFailedError) return isConnectionLoss(error.driverError);
+  const answered = databaseErrorOf(error);
+  if (answered) return endsConnection(answered);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (error instanceof pg.DatabaseError) return code.startsWith('57P') || code.startsWith('08');
   return NETWORK_FAULTS.has(code) || BROKEN_CLIENT.test(error.message);
 }
 

@@ -8,7 +8,8 @@ import {
   type Head,
   type Write,
 } from './event-store.js';
-import { responseArgument, takenOver } from './stored-responses.js';
+import { refusalOf } from './refusals.js';
+import { responseArgument } from './stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
 
@@ -50,7 +51,7 @@ export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promis
     await client.query('select es.take_claims($1, null)', [content.claims]);
     await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
   }).catch(async (error: unknown) => {
-    const refusal = takenOver(error) ?? claimRefusal(error);
+    const refusal = refusalOf(error);
     if (refusal instanceof ClaimTakenError && (await isOvertaken(pool, content))) {
       throw new ConflictError();
     }
@@ -123,10 +124,4 @@ export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Int
 
 export function headsAfter(content: IntentContent): Head[] {
   return prepareWrites(content).map(lastHead);
-}
-
-function claimRefusal(error: unknown): unknown {
-  if (!(error instanceof Error) || !('code' in error) || error.code !== 'IP002') return error;
-  const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : '';
-  return new ClaimTakenError(detail.split(','));
 }

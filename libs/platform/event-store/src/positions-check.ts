@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
+import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 
 /** Beside the checkpoints: their positions, and all others, are those of EventStoreDB's log. */
 export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
@@ -65,8 +66,7 @@ async function look<R extends pg.QueryResultRow>(
   try {
     return (await pool.query<R>(text, [marker])).rows[0];
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === '42P01';
-    if (!missing) throw error;
+    if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
     throw new ConfigError('The database has no tables yet: run npm run migrate first.', {
       cause: error,
     });

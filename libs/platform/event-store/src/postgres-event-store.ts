@@ -1,8 +1,9 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import pg, { Pool } from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { isConnectionLoss, withConnection } from '#database/connection.js';
+import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { Notifications } from '#database/notifications.js';
 import {
   ClaimTakenError,
@@ -18,7 +19,7 @@ import {
 } from './event-store.js';
 import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { Batcher } from '#database/batcher.js';
-import { takenOver } from './stored-responses.js';
+import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
 
 const CHANNEL = 'inkpad_events';
@@ -274,7 +275,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
             : { status: 'rejected', reason: new ConflictError() },
         );
       } catch (error) {
-        throw refusal(error);
+        throw refusalOf(error);
       }
     });
   }
@@ -340,19 +341,4 @@ function storedEvent(row: EventRow): StoredEvent {
 /** Nothing was written, unless it was by an earlier try of our own. */
 function isRefusal(error: unknown): boolean {
   return [ConflictError, ClaimTakenError, KeyTakenOverError].some((kind) => error instanceof kind);
-}
-
-function refusal(error: unknown): unknown {
-  if (!(error instanceof pg.DatabaseError)) return error;
-  if (error.code === 'IP001') return new ConflictError();
-  if (error.code === 'IP002') return new ClaimTakenError((error.detail ?? '').split(','));
-  return takenOver(error) ?? error;
-}
-
-/** Deadlock, serialisation failure, lock timeout: rolled back for certain, worth another try. */
-function isRolledBackForRetry(error: unknown): boolean {
-  return (
-    error instanceof pg.DatabaseError &&
-    ['40P01', '40001', '55P03', '57014'].includes(error.code ?? '')
-  );
 }

@@ -4,7 +4,8 @@ import type { KeyedRequest } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
-import { KeyTakenOverError, type SealedResponse } from './event-store.js';
+import type { SealedResponse } from './event-store.js';
+import { refusalOf } from './refusals.js';
 
 /** How long a request may stay silent until another one with its key takes over. */
 const HELD_SECONDS = 10;
@@ -97,7 +98,7 @@ export class StoredResponses {
     try {
       await client.query({ ...KEEP, values: [responseArgument([response])] });
     } catch (error) {
-      throw takenOver(error) ?? error;
+      throw refusalOf(error);
     }
   }
 
@@ -125,14 +126,6 @@ export function responseArgument(responses: SealedResponse[] | undefined): strin
       b: answer.toString('hex'),
     })),
   );
-}
-
-/** How the database says that a key has another holder by now. */
-export function takenOver(error: unknown): KeyTakenOverError | undefined {
-  // TypeORM's errors carry what the driver's say.
-  if (!(error instanceof Error) || !('code' in error) || error.code !== 'IP004') return undefined;
-  const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : '';
-  return new KeyTakenOverError(detail.split(','));
 }
 
 function textOf(body: unknown): string {
