@@ -11,3 +11,18 @@ it.each([
   const expected = new Webhook(secret).sign('evt_1', new Date(Number(seconds) * 1000), text);
   expect(signature(signingKey(secret), 'evt_1', seconds, Buffer.from(text))).toBe(expected);
 });
+
+it('makes signatures that the library verifies, and only with the secret and the bytes', () => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const body = '{"type":"stamp.earned"}';
+  const seconds = String(Math.floor(Date.now() / 1000));
+  const headers = {
+    'webhook-id': 'evt_1',
+    'webhook-timestamp': seconds,
+    'webhook-signature': signature(signingKey(secret), 'evt_1', seconds, Buffer.from(body)),
+  };
+  expect(new Webhook(secret).verify(body, headers)).toEqual({ type: 'stamp.earned' });
+  expect(() => new Webhook(secret).verify(`${body} `, headers)).toThrow('No matching signature');
+  const other = new Webhook(`whsec_${Buffer.alloc(32, 8).toString('base64')}`);
+  expect(() => other.verify(body, headers)).toThrow('No matching signature');
+});
