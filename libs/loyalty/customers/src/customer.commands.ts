@@ -111,10 +111,10 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       answer: ({ state, given: { template }, now, started }) => {
         const card = started(customerCardRows);
         if (!card || !template) return customerJson(state, []);
-        const showing = this.customerCards.showing(template, now);
+        const renderContext = this.customerCards.renderContext(template, now);
         return {
-          ...customerJson(state, [customerCardJson(card, showing)]),
-          customer_card: customerCardDetailJson(card, showing),
+          ...customerJson(state, [customerCardJson(card, renderContext)]),
+          customer_card: customerCardDetailJson(card, renderContext),
         };
       },
     });

@@ -78,7 +78,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
           decide: (_state, template, now) =>
             enrolment(this.keys, { id, accountId, customerId }, template, now),
           answer: ({ state, given: template, now }) =>
-            customerCardDetailJson(state, this.customerCards.showing(template, now)),
+            customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
         }),
       );
     } catch (error) {
@@ -169,7 +169,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   }
 
   private shown(card: CustomerCard, template: Template, now: Date): CustomerCardDetailJson {
-    return customerCardDetailJson(card, this.customerCards.showing(template, now));
+    return customerCardDetailJson(card, this.customerCards.renderContext(template, now));
   }
 }
 

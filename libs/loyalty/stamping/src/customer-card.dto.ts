@@ -110,8 +110,11 @@ export class RedemptionJson {
 /** What a customer card's answer depends on besides the card itself. */
 export type RenderContext = { template: Template; now: Date; publicUrl: string };
 
-export function customerCardJson(card: CustomerCard, showing: RenderContext): CustomerCardJson {
-  const { template, now, publicUrl } = showing;
+export function customerCardJson(
+  card: CustomerCard,
+  renderContext: RenderContext,
+): CustomerCardJson {
+  const { template, now, publicUrl } = renderContext;
   return {
     id: card.id,
     uuid: card.uuid,
@@ -133,13 +136,13 @@ export function customerCardJson(card: CustomerCard, showing: RenderContext): Cu
 
 export function customerCardDetailJson(
   card: CustomerCard,
-  showing: RenderContext,
+  renderContext: RenderContext,
 ): CustomerCardDetailJson {
   return {
-    ...customerCardJson(card, showing),
+    ...customerCardJson(card, renderContext),
     customer_id: card.customerId,
     account_id: card.accountId,
-    available_rewards: availableRewards(card, showing.template).map(rewardJson),
+    available_rewards: availableRewards(card, renderContext.template).map(rewardJson),
   };
 }
 

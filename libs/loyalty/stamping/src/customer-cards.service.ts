@@ -57,7 +57,7 @@ export class CustomerCardsService {
     });
     if (!row) throw new NotFoundError('Customer card');
     const template = await this.templates.find(accountId, row.state.cardId);
-    return customerCardDetailJson(row.state, this.showing(template, new Date()));
+    return customerCardDetailJson(row.state, this.renderContext(template, new Date()));
   }
 
   /** @throws NotFoundError when the store has no such customer */
@@ -75,11 +75,11 @@ export class CustomerCardsService {
     return rows.map(({ state }) => {
       const template = templates.get(state.cardId)?.template;
       if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
-      return customerCardJson(state, this.showing(template, new Date()));
+      return customerCardJson(state, this.renderContext(template, new Date()));
     });
   }
 
-  showing<T>(template: T, now: Date): { template: T; now: Date; publicUrl: string } {
+  renderContext<T>(template: T, now: Date): { template: T; now: Date; publicUrl: string } {
     return { template, now, publicUrl: this.config.publicUrl };
   }
 }

@@ -157,7 +157,7 @@ export class AttemptResults {
     private readonly config: Config,
   ) {}
 
-  /** Rejects only when the database refuses it or is away; then nothing was recorded. */
+  /** Rejects only when the database refuses it or is unavailable; then nothing was recorded. */
   async record(result: Result): Promise<void> {
     await this.recordings[result.delivery.subscriptionId % RECORDING.groups]?.add(result);
   }

@@ -119,13 +119,13 @@ export class FanOut {
 
   /** Until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    for (let away = false; !signal.aborted;) {
+    for (let unavailable = false; !signal.aborted;) {
       try {
         await this.campaignForLeadership(signal);
-        away = false;
+        unavailable = false;
       } catch (error) {
-        if (!away) this.log.warn(`leadership cannot be asked for: ${messageOf(error)}`);
-        away = true;
+        if (!unavailable) this.log.warn(`leadership cannot be asked for: ${messageOf(error)}`);
+        unavailable = true;
       }
       await pause(LEADER_POLL_MS, signal);
     }

@@ -40,7 +40,7 @@ export class CustomerCardRenderer implements EventRenderer {
       events.map((event) => {
         const state = found(states.get(event.id), event.stream);
         const { template } = found(templates.get(state.cardId), `card ${state.cardId}`);
-        const showing = {
+        const renderContext = {
           template,
           now: new Date(event.meta.recordedAt),
           publicUrl: this.config.publicUrl,
@@ -48,8 +48,8 @@ export class CustomerCardRenderer implements EventRenderer {
         const publicEvent = publicCustomerCardEvent(recorded<CustomerCardEvent>(event), {
           state,
           cardName: template.name,
-          list: customerCardJson(state, showing),
-          detail: customerCardDetailJson(state, showing),
+          list: customerCardJson(state, renderContext),
+          detail: customerCardDetailJson(state, renderContext),
           customer: found(names.get(state.customerId), `customer ${state.customerId}`),
         });
         return [event.id, { event: publicEvent, customerId: state.customerId }];

@@ -54,7 +54,7 @@ const TEMPLATE: Template = {
   timeZone: 'UTC',
   rewards: [{ id: 4, name: 'Cake', description: null, stampsRequired: 5, active: true }],
 };
-const CIRCUMSTANCES = {
+const ACTION_DETAILS = {
   locationId: null,
   staffRef: 'till 2',
   externalRef: null,
@@ -63,14 +63,18 @@ const CIRCUMSTANCES = {
 };
 
 function ofCard(event: CustomerCardEvent): PublicEvent {
-  const showing = { template: TEMPLATE, now: new Date(AT), publicUrl: 'https://cards.example' };
+  const renderContext = {
+    template: TEMPLATE,
+    now: new Date(AT),
+    publicUrl: 'https://cards.example',
+  };
   return publicCustomerCardEvent(
     { ...event, ...RECORDED },
     {
       state: CARD,
       cardName: TEMPLATE.name,
-      list: customerCardJson(CARD, showing),
-      detail: customerCardDetailJson(CARD, showing),
+      list: customerCardJson(CARD, renderContext),
+      detail: customerCardDetailJson(CARD, renderContext),
       customer: { id: 31, first_name: 'Ada', last_name: null, email: null, phone: '+491234' },
     },
   );
@@ -146,7 +150,7 @@ describe('the documented payloads', () => {
       () =>
         ofCard({
           type: 'StampsEarned',
-          data: { customerId: 31, stamps: 2, source: 'welcome_bonus', ...CIRCUMSTANCES },
+          data: { customerId: 31, stamps: 2, source: 'welcome_bonus', ...ACTION_DETAILS },
         }),
     ],
     [
@@ -168,7 +172,7 @@ describe('the documented payloads', () => {
             rewardId: 4,
             rewardName: 'Cake',
             stampsSpent: 5,
-            ...CIRCUMSTANCES,
+            ...ACTION_DETAILS,
           },
         }),
     ],

@@ -42,7 +42,7 @@ const SUBJECT: CustomerCardSubject = {
   detail: { id: 12, available_rewards: [] },
   customer: ADA,
 };
-const CIRCUMSTANCES = {
+const ACTION_DETAILS = {
   locationId: 5,
   staffRef: 'till 2',
   externalRef: 'R-1',
@@ -134,7 +134,7 @@ describe('public events', () => {
   it('stamp.earned tells what was added, what it came to, and no note', () => {
     const event = rendered({
       type: 'StampsEarned',
-      data: { customerId: 31, stamps: 2, source: 'pos', ...CIRCUMSTANCES },
+      data: { customerId: 31, stamps: 2, source: 'pos', ...ACTION_DETAILS },
     });
     expect(event.data).toEqual({
       customer_id: 31,
@@ -179,7 +179,7 @@ describe('public events', () => {
         rewardId: 4,
         rewardName: 'Cake',
         stampsSpent: 10,
-        ...CIRCUMSTANCES,
+        ...ACTION_DETAILS,
       },
     });
     expect(event.data).toEqual({
