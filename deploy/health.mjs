@@ -1,4 +1,4 @@
-/** The health check of the image: asks whichever of the two processes runs in this container. */
+/** The health check of the image, for whichever of the two processes runs in this container. */
 const ports = [process.env.PORT || 3000, process.env.HEALTH_PORT || 9466];
 
 const answers = await Promise.allSettled(

@@ -6,7 +6,7 @@ import { Refusal, inWords, launch, readIfThere, readJson } from './processes.mjs
 const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
 
 /**
- * What is there and what has to be done before anything can run.
+ * What has to be done before anything can run.
  * @param {string} root the folder of package.json
  * @param {boolean} watching the compiler is going to run anyway
  */
@@ -16,8 +16,8 @@ export function findWork(root, watching) {
 }
 
 /**
- * npm writes down last what it has installed; that is compared with what the lock file asks for, so
- * that an installation done by hand counts as well and one cut short does not.
+ * npm writes its own lock file last; comparing that with package-lock.json accepts a manual
+ * installation and rejects an interrupted one.
  */
 function installIsNeeded(root, withTools) {
   const installed = readJson(path.join(root, 'node_modules', '.package-lock.json'))?.packages;
@@ -41,7 +41,7 @@ function installIsNeeded(root, withTools) {
 function buildIsNeeded(root) {
   const marker = readIfThere(markerOf(root));
   if (marker !== null) return marker !== hashOfSources(root);
-  // A build done by hand leaves no marker, but everything in it is younger than its source.
+  // A manual build leaves no marker, but all its files are newer than their sources.
   const sources = sourcesOf(root);
   if (!sources.every((file) => isBuilt(root, file))) return true;
   fs.writeFileSync(markerOf(root), hashOfSources(root));
@@ -97,7 +97,7 @@ function hashOfSources(root) {
 /** @param {Surroundings} around */
 export async function install(around) {
   const locked = fs.existsSync(path.join(around.root, 'package-lock.json'));
-  // The compiler is a development dependency, which npm leaves out when NODE_ENV says production.
+  // The compiler is a development dependency, which npm omits when NODE_ENV is production.
   const args = [locked ? 'ci' : 'install', '--include=dev'];
   around.say(`installing packages (npm ${args[0]}; the first time takes about a minute) …`);
   await runNpm(around, args, 'install.log');
@@ -106,7 +106,7 @@ export async function install(around) {
 /** @param {Surroundings} around */
 export async function build(around) {
   around.say('building …');
-  // Taken before: what is edited during the build is not in it.
+  // Computed first: edits made during the build are not in it.
   const hash = hashOfSources(around.root);
   await runNpm(around, ['run', 'build'], 'build.log');
   fs.writeFileSync(markerOf(around.root), hash);
@@ -122,13 +122,13 @@ async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
   onStep(null);
   if (end.code === 0) return;
   const what = end.error?.code === 'ENOENT' ? 'npm was not found' : inWords(end);
-  throw new Refusal(`"npm ${args.join(' ')}" failed (${what}); what it said is in ${logFile}.`);
+  throw new Refusal(`"npm ${args.join(' ')}" failed (${what}); see ${logFile}.`);
 }
 
 /**
- * Compiles again whenever a source changes.
+ * Recompiles whenever a source changes.
  * @param {{ root: string, say: (line: string) => void, onRebuilt: () => void }} options
- *   `onRebuilt` is called after each compilation without errors but the first, which resolves `ready`
+ *   the first compilation without errors resolves `ready`; `onRebuilt` is called after each later one
  */
 export function watchBuild({ root, say, onRebuilt }) {
   fs.rmSync(markerOf(root), { force: true });
@@ -147,7 +147,7 @@ export function watchBuild({ root, say, onRebuilt }) {
         clearTimeout(settle);
         if (!/Found 0 errors\. Watching/.test(line)) return;
         if (!wasGood) onFirst();
-        // Editors save several files at once, each of which may be compiled by itself.
+        // Editors save several files at once, each of which may trigger a compilation.
         else settle = setTimeout(onRebuilt, 300);
         wasGood = true;
       },
@@ -157,7 +157,9 @@ export function watchBuild({ root, say, onRebuilt }) {
     onFirst = resolve;
     watcher.exited.then((how) => {
       clearTimeout(settle);
-      reject(new Refusal(`The compiler ended (${inWords(how)}); "npm run build" may tell more.`));
+      reject(
+        new Refusal(`The compiler exited (${inWords(how)}); run "npm run build" for details.`),
+      );
     });
   });
   return { watcher, ready };

@@ -8,8 +8,8 @@ import os from 'node:os';
 import path from 'node:path';
 
 /**
- * deploy/Caddyfile in a real Caddy, before two apis that a name server of ours knows: what
- * docker-compose.yml promises of the proxy, without a Docker engine. Part of check-compose.sh.
+ * Runs deploy/Caddyfile in a real Caddy, in front of two fake apis and a fake name server, to test the
+ * proxy of docker-compose.yml without a Docker engine. Part of check-compose.sh.
  */
 const patience = 15_000;
 let addresses = ['127.0.0.2'];
@@ -34,44 +34,47 @@ let said = '';
 caddy.stderr.on('data', (chunk) => (said += chunk));
 
 try {
-  await until('it answers', async () => (await servers(1)).has('127.0.0.2'));
+  await until('it responds', async () => (await servers(1)).has('127.0.0.2'));
 
   addresses = ['127.0.0.2', '127.0.0.3'];
-  await until('a new api gets work', async () => (await servers(10)).size === 2);
+  await until('a new api gets requests', async () => (await servers(10)).size === 2);
 
   seen.length = 0;
   await ask('GET', '/', { 'x-forwarded-for': '6.6.6.6', 'x-request-id': 'till-1' });
-  assert.equal(seen[0].headers['x-forwarded-for'], '127.0.0.1', 'X-Forwarded-For is set anew');
+  assert.equal(seen[0].headers['x-forwarded-for'], '127.0.0.1', 'X-Forwarded-For is overwritten');
   assert.equal(seen[0].headers['x-request-id'], 'till-1', 'X-Request-Id is passed on');
 
   seen.length = 0;
-  assert.equal(await ask('POST', '/dies'), null, 'no answer stays no answer');
-  assert.equal(seen.length, 1, 'a change is not sent twice');
+  assert.equal(await ask('POST', '/dies'), null, 'no response is passed on as no response');
+  assert.equal(seen.length, 1, 'a write is not sent twice');
 
   await stop(apis[0]);
-  await until('what one does not take goes to the other', async () => {
+  await until('requests that one api does not accept go to the other', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => ask('POST', '/')));
     return answers.every((answer) => answer === '127.0.0.3');
   });
 
   addresses = [];
   await stop(apis[1]);
-  await until('without any api it is 503', async () => (await ask('POST', '/')) === '503');
+  await until(
+    'without any api the response is 503',
+    async () => (await ask('POST', '/')) === '503',
+  );
   const { headers, body } = await answered('POST', '/api/v1/accounts');
   assert.match(headers['content-type'], /^application\/json/, 'the 503 is JSON');
-  assert.equal(headers['retry-after'], '1', 'the 503 says when to come back');
+  assert.equal(headers['retry-after'], '1', 'the 503 says when to retry');
   const { error, code, resolution, documentation_url, request_id } = JSON.parse(body);
   assert.equal(code, 'unavailable', 'the 503 has the code of the contract');
   for (const text of [error, resolution]) assert.match(text, /\w/, 'the 503 says what to do');
   assert.equal(documentation_url, `http://localhost:${proxyPort}/docs`);
   assert.match(request_id, /^[\da-f-]{36}$/, 'the 503 has a request id');
-  assert.equal(headers['x-request-id'], request_id, 'which is that of the header');
-  console.log('deploy/Caddyfile does what docker-compose.yml promises');
+  assert.equal(headers['x-request-id'], request_id, 'the header has the same request id');
+  console.log('deploy/Caddyfile works');
 } catch (error) {
   console.error(`check-proxy: ${error.message}\n${said}`);
   process.exitCode = 1;
 } finally {
-  // It may have refused the file and be gone already.
+  // It may have rejected the file and exited already.
   if (caddy.exitCode === null) {
     caddy.kill('SIGTERM');
     await once(caddy, 'exit');
@@ -81,7 +84,7 @@ try {
   fs.rmSync(folder, { recursive: true });
 }
 
-/** As it stands, but for where things are on this machine. */
+/** The committed file, with only addresses and ports replaced. */
 function localCaddyfile() {
   const resolver = `resolvers udp/127.0.0.1:${names.address().port}`;
   return [
@@ -89,7 +92,7 @@ function localCaddyfile() {
     ['port 3000', `port ${apiPort}\n\t\t\t${resolver}`],
   ].reduce(
     (text, [from, to]) => {
-      assert.ok(text.includes(from), `deploy/Caddyfile says ${from}`);
+      assert.ok(text.includes(from), `deploy/Caddyfile contains ${from}`);
       return text.replace(from, to);
     },
     fs.readFileSync('deploy/Caddyfile', 'utf8'),
@@ -114,7 +117,7 @@ async function stop(server) {
   await once(server, 'close');
 }
 
-/** @returns {Promise<string | null>} which api answered; null when nobody did */
+/** @returns {Promise<string | null>} which api responded; null when none did */
 async function ask(method, url, headers = {}) {
   try {
     const { status, body } = await answered(method, url, headers);
@@ -142,7 +145,7 @@ async function servers(requests) {
 async function until(what, holds) {
   const deadline = Date.now() + patience;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not so after ${patience} ms: ${what}`);
+    if (Date.now() > deadline) throw new Error(`timed out after ${patience} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
@@ -156,7 +159,7 @@ async function freePort(address) {
   return port;
 }
 
-/** To every question for IPv4 addresses, all of them; to any other, none. */
+/** Any IPv4 query gets all addresses, any other query none. */
 function answerTo(query) {
   const end = query.indexOf(0, 12) + 5;
   const wanted = query.readUInt16BE(end - 4) === 1 ? addresses : [];

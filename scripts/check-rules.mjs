@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /**
- * Holds docs/api.md and test/contract against each other: each rule has exactly one test that begins with
- * its id, each test has a rule, and none is left out of a run.
+ * Compares docs/api.md with test/contract: each rule has exactly one test whose title begins with its id,
+ * each test has a rule, and none is skipped.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const DOCUMENT = 'docs/api.md';
@@ -16,7 +16,7 @@ const faults = [];
 const rules = readRules();
 const tests = new Map();
 for (const name of fs.readdirSync(path.join(root, TESTS), { recursive: true }).sort()) {
-  // What jest runs; anything else there would count here and never be run.
+  // What jest runs; any other file would count here but never run.
   if (name.endsWith('.e2e-spec.ts')) readTests(`${TESTS}/${name}`);
   else if (name.endsWith('.ts')) faults.push(`${TESTS}/${name} is not run`);
 }
@@ -24,11 +24,11 @@ for (const [rule, line] of rules) {
   if (!tests.has(rule)) faults.push(`${DOCUMENT}:${line} ${rule} has no test in ${TESTS}`);
 }
 for (const [rule, where] of tests) {
-  if (!rules.has(rule)) faults.push(`${where} ${rule} is no rule of ${DOCUMENT}`);
+  if (!rules.has(rule)) faults.push(`${where} ${rule} is not a rule of ${DOCUMENT}`);
 }
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) {
-  console.error(`${faults.length} faults between ${DOCUMENT} and ${TESTS}`);
+  console.error(`${faults.length} errors in ${DOCUMENT} and ${TESTS}`);
   process.exitCode = 1;
 } else {
   console.log(`${rules.size} rules, each with its test`);
@@ -41,8 +41,8 @@ function readRules() {
     const bold = /^\s*- \*\*(.*?)\*\*/.exec(text)?.[1];
     if (bold === undefined) continue;
     const where = `${DOCUMENT}:${i + 1}`;
-    if (!/^[A-Z]+-\d{2,}$/.test(bold)) faults.push(`${where} ${bold} is no id`);
-    else if (found.has(bold)) faults.push(`${where} ${bold} stands twice`);
+    if (!/^[A-Z]+-\d{2,}$/.test(bold)) faults.push(`${where} ${bold} is not an id`);
+    else if (found.has(bold)) faults.push(`${where} ${bold} appears twice`);
     else found.set(bold, i + 1);
   }
   if (found.size === 0) faults.push(`${DOCUMENT} has no rules`);
@@ -59,7 +59,7 @@ function readTests(file) {
   visit(source);
 }
 
-/** `it` and `describe` may be imported and called, and nothing else: no skip, only, each or alias. */
+/** `it` and `describe` may only be imported and called: no skip, only, each or alias. */
 function readUse(node, file, source) {
   const { parent, text: name } = node;
   const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
@@ -70,7 +70,7 @@ function readUse(node, file, source) {
   const isOther = !isPlain && !isCalled && !isImported;
   if (isOther || (isPlain && isImported && !parent.propertyName)) return;
   if (!isPlain || !isCalled) {
-    faults.push(`${where} ${name}: only plain it(…) and describe(…), so that every test runs`);
+    faults.push(`${where} ${name}: use only plain it(…) and describe(…), so that every test runs`);
     return;
   }
   if (name === 'describe') return;
@@ -79,6 +79,6 @@ function readUse(node, file, source) {
     title && ts.isStringLiteralLike(title) && /^([A-Z]+-\d{2,}) \S/.exec(title.text)?.[1];
   if (!rule) faults.push(`${where} a title must begin with the id of a rule`);
   else if (tests.has(rule))
-    faults.push(`${where} ${rule} has a test at ${tests.get(rule)} already`);
+    faults.push(`${where} ${rule} already has a test at ${tests.get(rule)}`);
   else tests.set(rule, where);
 }

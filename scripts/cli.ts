@@ -16,14 +16,14 @@ import { runScript, withServices } from './run-script.js';
 const by = { actor: { type: 'system', id: 0 }, channel: 'cli', requestId: randomUUID() } as const;
 
 const program = new Command('cli').description(
-  'What the API leaves out. Prints one JSON object; works while the service runs.',
+  'Administers users, stores and tokens. Prints one JSON object; can be used while the service is running.',
 );
 
 program
   .command('user:create')
   .requiredOption('--email <email>')
   .requiredOption('--name <name>')
-  .option('--password <password>', 'made up when left out')
+  .option('--password <password>', 'generated if omitted')
   .action((options: { email: string; name: string; password?: string }) => {
     run(async (bus) => {
       const password = options.password ?? randomBytes(12).toString('base64url');
@@ -46,7 +46,7 @@ program
   .command('store:create')
   .requiredOption('--name <name>')
   .requiredOption('--user <email>')
-  .option('--time-zone <zone>', 'IANA name', 'UTC')
+  .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
   .option('--locale <locale>', '', 'en')
   .action((options: { name: string; user: string; timeZone: string; locale: string }) => {
     run(async (bus) => {

@@ -9,9 +9,9 @@ import {
 import { localService, type LocalService } from './local-service.js';
 
 /**
- * Plays the main story against a running `npm start`: a shop makes a card and a reward, enrols a
- * customer, stamps until the reward unlocks, redeems it, and a receiver of its own gets each event as
- * a signed webhook. Exits 1 when anything is not as it should be.
+ * Plays the main scenario against a running `npm start`: a shop creates a card and a reward, enrols a
+ * customer, stamps until the reward unlocks and redeems it, while its webhook receiver gets each event
+ * signed. Exits 1 if anything is not as expected.
  */
 
 const WAIT_MS = 20_000;
@@ -42,9 +42,11 @@ const receiver = createServer((request, response) => {
 
 try {
   await story();
-  console.log('\nEverything is as it should be.');
+  console.log('\nEverything works as expected.');
 } catch (error) {
-  console.error(`\nSomething is off: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(
+    `\nSomething went wrong: ${error instanceof Error ? error.message : String(error)}`,
+  );
   process.exitCode = 1;
 } finally {
   receiver.closeAllConnections();
@@ -52,7 +54,7 @@ try {
 }
 
 async function story(): Promise<void> {
-  say(`The service answers at ${service.base_url}`);
+  say(`The service is running at ${service.base_url}`);
   await inkpad.getStatus();
 
   await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening));
@@ -68,7 +70,7 @@ async function story(): Promise<void> {
   } finally {
     await inkpad.deleteWebhookSubscription({ path: { ...store, id } });
   }
-  say('The subscription is removed again');
+  say('The subscription has been deleted');
 }
 
 async function play(secret: string): Promise<void> {
@@ -76,12 +78,12 @@ async function play(secret: string): Promise<void> {
     path: store,
     body: { card: { name: 'Coffee card', stamps_required: 5, initial_stamps: 1 } },
   });
-  say('The shop makes a card that is full with 5 stamps, one of them a welcome gift');
+  say('The shop creates a card for 5 stamps, the first of them a welcome gift');
   const reward = await inkpad.createReward({
     path: store,
     body: { reward: { card_id: card.id, name: 'Free coffee', stamps_required: 5 } },
   });
-  say('… and puts a reward on it: a free coffee for 5 stamps');
+  say('… and adds a reward: a free coffee for 5 stamps');
 
   const customer = await inkpad.createCustomer({
     path: store,
@@ -97,30 +99,33 @@ async function play(secret: string): Promise<void> {
   for (let visit = 1; visit <= 4; visit++) {
     const body = { stamps: 1, external_ref: `demo ${Date.now()} ${visit}` };
     const stamped = await inkpad.stampCustomerCard({ path, body });
-    expect(stamped.stamps_count === visit + 1, `visit ${visit} leaves ${visit + 1} stamps`);
+    expect(
+      stamped.stamps_count === visit + 1,
+      `there are ${visit + 1} stamps after visit ${visit}`,
+    );
     say(`Visit ${visit}: ${'●'.repeat(visit + 1)}${'○'.repeat(4 - visit)}`);
     if (visit === 4) {
       const again = await inkpad.stampCustomerCard({ path, body });
-      expect(again.stamps_count === 5, 'the same receipt again adds nothing');
+      expect(again.stamps_count === 5, 'a repeated receipt adds nothing');
       say('The till sends the last receipt twice: it counts once');
-      expect(stamped.available_rewards[0]?.id === reward.id, 'the reward is within reach');
+      expect(stamped.available_rewards[0]?.id === reward.id, 'the reward is available');
     }
   }
 
   const body = { reward_id: reward.id };
   const { redemption } = await inkpad.redeemReward({ path, body });
-  expect(redemption.stamps_remaining === 0, 'the redemption takes the five stamps');
+  expect(redemption.stamps_remaining === 0, 'the redemption deducts the five stamps');
   say(`Anna gets her ${redemption.reward_name.toLowerCase()}`);
   const refusal = await inkpad.redeemReward({ path, body }).catch((error: unknown) => error);
   const isRefused = refusal instanceof InkpadError && refusal.code === 'insufficient_stamps';
   expect(isRefused, `a second redemption is refused (got ${String(refusal)})`);
-  say('A second one is refused: the stamps are spent');
+  say('A second redemption is refused: the stamps are spent');
 
   const shown = await inkpad.getCustomerCard({ path });
-  expect(shown.stamps_count === 0, 'the card reads back empty');
+  expect(shown.stamps_count === 0, 'the card is empty when read back');
   const { stamp_count } = await inkpad.getCustomer({ path: { ...store, id: customer.id } });
-  expect(stamp_count === 0, 'and so does the customer');
-  say('The card reads back as it was left');
+  expect(stamp_count === 0, 'the customer has no stamps left');
+  say('Reading the card and the customer confirms it');
   await checkReceived(secret);
 }
 
@@ -140,14 +145,14 @@ async function checkReceived(secret: string): Promise<void> {
   say(`The receiver got ${received.length} webhooks:`);
   const events = received.map((webhook) => verified(webhook, secret));
   const types = events.map((event) => event.type);
-  expect(types.join() === wanted.join(), `the events come in order (got ${types.join(', ')})`);
+  expect(types.join() === wanted.join(), `the events arrive in order (got ${types.join(', ')})`);
   const ids = new Set(events.map((event) => event.id));
-  expect(ids.size === wanted.length, 'every event has an id of its own');
+  expect(ids.size === wanted.length, 'every event has a unique id');
 }
 
 function verified(webhook: WebhookRequest, secret: string): WebhookEvent {
   const event = verifyWebhook(webhook, secret);
-  console.log(`    ✓ ${event.type.padEnd(22)} ${event.id}  signature right`);
+  console.log(`    ✓ ${event.type.padEnd(22)} ${event.id}  signature valid`);
   return event;
 }
 

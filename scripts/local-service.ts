@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path';
 export type LocalService = { base_url: string; api_token: string; account_id: number };
 
 /**
- * Where a running `npm start` answers, and what it lets in with.
- * @throws with a sentence for the person at the shell
+ * URL and token of a running `npm start`.
+ * @throws with a message for the terminal
  */
 export function localService(): LocalService {
   const path = join(resolve(process.env['DATA_DIR'] || '.data'), 'local.json');
@@ -13,10 +13,10 @@ export function localService(): LocalService {
     const { base_url, api_token, account_id } = JSON.parse(
       readFileSync(path, 'utf8'),
     ) as LocalService;
-    if (!base_url || !api_token || !account_id) throw new Error(`${path} is not complete`);
+    if (!base_url || !api_token || !account_id) throw new Error(`${path} is incomplete`);
     return { base_url, api_token, account_id };
   } catch (cause) {
-    throw new Error(`No running service found (${path}). Run npm start first, then this again.`, {
+    throw new Error(`No running service found (${path}). Run npm start first, then try again.`, {
       cause,
     });
   }

@@ -27,24 +27,26 @@ type Engine = 'postgres' | 'eventstoredb';
 const SCRIPT = 'move-events';
 const COPY = 'move-events copy';
 const BATCH = 500;
-/** Far below the size that EventStoreDB takes in one append. */
+/** Far below the size limit of one append to EventStoreDB. */
 const APPEND_AT_MOST = 50;
 const READABLE_WITHIN_MS = 30_000;
-/** Which engine the positions in the database are of, kept beside them. */
+/** Mark which engine the positions in the database belong to. */
 const MARKERS: Record<Engine, string> = {
   postgres: MOVED_TO_POSTGRES,
   eventstoredb: MOVED_TO_EVENTSTOREDB,
 };
 
 /**
- * Copies the history to the other engine, in the order of the whole log: ids, revisions, metadata and
- * hashes stay. May be killed at any time and run again. Rows and claims are in PostgreSQL either way.
+ * Copies the history to the other engine, in log order: ids, revisions, metadata and hashes stay the same.
+ * May be killed at any time and run again. Rows and claims are in PostgreSQL either way.
  */
 runScript(async () => {
   const to = targetIn(process.argv.slice(2));
   const config = readConfig(process.env);
   if (config.eventstoreUrl === null) {
-    throw new ConfigError('EVENTSTORE_URL must be set: it names the other of the two engines.');
+    throw new ConfigError(
+      'EVENTSTORE_URL must be set, since EventStoreDB is one of the two engines.',
+    );
   }
   await withServicesStopped(config.databaseUrl, SCRIPT, (guard) => move(guard, config, to));
 });
@@ -83,7 +85,7 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
     await refuseWhileConnected(guard, `inkpad ${COPY}`);
     if (!moved) await takePlaces(pool, to, places);
     console.log(
-      `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied now; order, ids and hashes are equal`,
+      `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied in this run; order, ids and hashes match`,
     );
   } finally {
     await eventstoredb.onApplicationShutdown();
@@ -92,16 +94,16 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
   }
 }
 
-/** What a process that died was about to append would be missing. */
+/** Events that a dead process was about to append would be missing. */
 async function refuseOpenIntents(guard: pg.Client): Promise<void> {
   const { rowCount } = await guard.query('select from es.intents limit 1');
   if (rowCount === 0) return;
   throw new ConfigError(
-    'A commit to EventStoreDB is not finished yet: start the dispatcher with EVENTSTORE_URL for a minute, stop it, and run this again.',
+    'A commit to EventStoreDB is still unfinished: run the dispatcher with EVENTSTORE_URL for a minute, stop it, and try again.',
   );
 }
 
-/** Readers stop below the oldest transaction that runs anywhere on the server. */
+/** Readers stop below the oldest transaction running anywhere on the server. */
 async function untilAllIsReadable(guard: pg.Client): Promise<void> {
   for (const deadline = Date.now() + READABLE_WITHIN_MS; ;) {
     const { rowCount } = await guard.query(
@@ -111,7 +113,7 @@ async function untilAllIsReadable(guard: pg.Client): Promise<void> {
     if (rowCount === 0) return;
     if (Date.now() > deadline) {
       throw new ConfigError(
-        'The last events in PostgreSQL cannot be read: end the transaction that is open on the server (or run npm run rebase-positions after a restored dump), and run this again.',
+        'The last events in PostgreSQL cannot be read: end the open transaction on the server (or, after restoring a dump, run npm run rebase-positions), and try again.',
       );
     }
     await wait(200);
@@ -163,7 +165,7 @@ async function append(
   const fits = events.every(
     ({ revision, hash }, i) => chained[i]?.revision === revision && chained[i]?.hash === hash,
   );
-  // Looked at before it is written: what is appended cannot be taken back.
+  // Checked before writing: an append cannot be undone.
   if (!fits) throw differs(stream);
   const [head] = await target.commit({
     accountId: events[0]?.meta.accountId ?? 0,
@@ -179,8 +181,8 @@ type Compared = {
 };
 
 /**
- * Goes through both logs side by side. Equal events in equal order are equal streams; on the way, each
- * of the source's positions gets the target's of the last event at or before it.
+ * Reads both logs side by side. The same events in the same order are the same streams; along the way, each
+ * of the source's positions is mapped to the target's position of the last event at or before it.
  */
 async function compare(
   from: EventStore,
@@ -217,7 +219,7 @@ async function compare(
 
 function differs(stream: string): ConfigError {
   return new ConfigError(
-    `The two histories differ at ${stream}: each has events that the other has not, or in another order. Nothing was switched.`,
+    `The two histories differ at ${stream}: one has events that the other lacks, or in a different order. Nothing was switched.`,
   );
 }
 
@@ -231,7 +233,7 @@ async function* eventsOf(store: EventStore): AsyncGenerator<StoredEvent, undefin
   }
 }
 
-/** With PostgreSQL no row may lag behind its stream, as it may with the other engine. */
+/** With PostgreSQL, unlike with EventStoreDB, no row may lag behind its stream. */
 async function bringUpRows(
   pool: pg.Pool,
   config: Config,
@@ -253,7 +255,7 @@ async function bringUpRows(
   }
 }
 
-/** Whether an earlier run has come to its end: then the positions are the target's already. */
+/** Whether an earlier run has completed: then the positions are already the target's. */
 async function isMoved(guard: pg.Client, to: Engine): Promise<boolean> {
   const { rowCount } = await guard.query('select from es.checkpoints where subscription = $1', [
     MARKERS[to],
@@ -283,7 +285,7 @@ async function takePlaces(
     await client.query('delete from es.checkpoints where subscription = any ($1)', [
       Object.values(MARKERS),
     ]);
-    // A subscription that has seen nothing yet has no checkpoint at all.
+    // A subscription that has not processed any event has no checkpoint.
     await client.query(
       `delete from es.checkpoints c using unnest($1::text[], $2::text[]) as p (old, new)
        where c.position = p.old and p.new is null`,

@@ -1,5 +1,5 @@
 // Compares two OpenAPI documents by meaning: npm run openapi:differences -- [git revision or file]
-// Wording, examples and order do not count, nor where a schema stands; the exit code is 1 on any difference.
+// Wording, examples, order and the location of a schema do not count; the exit code is 1 on any difference.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 
@@ -30,7 +30,7 @@ for (const difference of found) console.log(difference);
 console.log(found.length === 0 ? 'no difference in meaning' : `${found.length} differences`);
 process.exitCode = found.length === 0 ? 0 : 1;
 
-/** References resolved, several spellings of one thing made one. */
+/** Resolves references and normalizes equivalent spellings. */
 function meaning(value, document, isMap = false) {
   if (Array.isArray(value)) return value.map((one) => meaning(one, document));
   if (typeof value !== 'object' || value === null) return value;

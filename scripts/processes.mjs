@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
 
-/** Something the person at the terminal can mend: shown as one sentence, without a stack trace. */
+/** Something the user can fix: shown as one sentence, without a stack trace. */
 export class Refusal extends Error {}
 
 const onLinux = fs.existsSync('/proc/self/stat');
@@ -24,7 +24,7 @@ export function pause(ms, signal) {
 }
 
 /**
- * Waits until the condition holds; false when it still does not after `patience` ms.
+ * Waits until the condition holds; false if it still does not after `patience` ms.
  * @param {() => unknown} condition may be async
  * @param {{ patience: number, every?: number, signal?: AbortSignal }} options
  */
@@ -42,7 +42,7 @@ export function readIfThere(file) {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch (error) {
-    // A process that ends while its /proc entry is being read answers ESRCH instead of ENOENT.
+    // If a process exits while its /proc entry is being read, the error is ESRCH instead of ENOENT.
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return null;
     throw error;
   }
@@ -55,11 +55,11 @@ export function readJson(file) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Refusal(`${file} is not valid JSON; repair it or put it away.`);
+    throw new Refusal(`${file} is not valid JSON; fix or remove it.`);
   }
 }
 
-/** Replaces the file in one step, so that a reader or a crash never meets half of it. */
+/** Replaces the file atomically, so that neither a reader nor a crash sees half of it. */
 export function writeJson(file, value) {
   const fresh = `${file}.${process.pid}.new`;
   const handle = fs.openSync(fresh, 'w', 0o600);
@@ -73,8 +73,8 @@ export function writeJson(file, value) {
 }
 
 /**
- * What tells a process from a later one with the same number: when it was born. Null when there is
- * no such process, or only a zombie that nobody has collected yet.
+ * The start time of a process, which distinguishes it from a later one with the same pid. Null if there is
+ * no such process, or only a zombie that has not been reaped.
  * @param {number} pid
  * @returns {string | null}
  */
@@ -85,7 +85,7 @@ export function birthOf(pid) {
   }
   const stat = readIfThere(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  // The name in parentheses may itself hold spaces and parentheses.
+  // The name in parentheses may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return null;
   return `${readIfThere('/proc/sys/kernel/random/boot_id')?.trim() ?? ''}/${fields[19]}`;
@@ -121,13 +121,13 @@ function psLines(args) {
       .filter((line) => line.trim() !== '')
       .map((line) => line.trim().split(/\s+/));
   } catch (error) {
-    // With -p, status 1 is how ps says that there is no such process.
+    // With -p, ps exits with status 1 if there is no such process.
     if (error.status === 1) return [];
     throw error;
   }
 }
 
-/** @param {number} pid @param {NodeJS.Signals} signal @returns {boolean} whether it was there */
+/** @param {number} pid @param {NodeJS.Signals} signal @returns {boolean} whether it existed */
 export function sendSignal(pid, signal) {
   try {
     process.kill(pid, signal);
@@ -139,8 +139,8 @@ export function sendSignal(pid, signal) {
 }
 
 /**
- * Stops a process that an earlier run left behind. The birth guards against killing a stranger
- * that got its number since.
+ * Stops a process that an earlier run left behind. Comparing the start time avoids killing an unrelated
+ * process that has reused its pid.
  * @param {{ pid?: number, birth?: string } | null | undefined} left
  * @param {NodeJS.Signals} signal
  * @returns {Promise<boolean>} whether there was something to stop
@@ -158,15 +158,15 @@ export async function stopLeftover(left, signal) {
 }
 
 /**
- * Starts a program in its own process group, out of reach of the terminal's Ctrl-C, so that the
- * starter alone decides in which order things stop.
+ * Starts a program in its own process group, which the terminal's Ctrl-C does not reach, so that the
+ * starter alone decides in which order processes stop.
  * @param {string} command
  * @param {string[]} args
  * @param {{ env?: NodeJS.ProcessEnv, cwd?: string, uid?: number, gid?: number, input?: string,
  *   output: number | ((line: string, stream: 'stdout' | 'stderr') => void),
  *   signal?: AbortSignal }} options
- *   `output` takes the lines, or is the descriptor of a file that gets everything;
- *   `signal` asks the program to end
+ *   `output` receives the lines, or is the descriptor of a file to write to;
+ *   `signal` terminates the program
  */
 export function launch(command, args, { output, input, signal: giveUp, ...options }) {
   giveUp?.throwIfAborted();
@@ -181,7 +181,7 @@ export function launch(command, args, { output, input, signal: giveUp, ...option
   });
   const exited = new Promise((resolve) => {
     child.once('error', (error) => resolve({ code: null, signal: null, error }));
-    // 'close' comes after the last line of output, but a grandchild can hold it up.
+    // 'close' comes after the last line of output, but a grandchild can delay it.
     child.once('exit', (code, signal) => resolve({ code, signal, error: null }));
   });
   const drained = toFile
@@ -196,7 +196,7 @@ export function launch(command, args, { output, input, signal: giveUp, ...option
     }
   }
   if (input !== undefined) {
-    // A program that ends before it has read everything tells why by its exit code and output.
+    // If a program exits before it has read everything, its exit code and output say why.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
   }
@@ -235,10 +235,10 @@ export function inWords({ code, signal, error }) {
 }
 
 /**
- * Keeps one program running: starts it again, with growing pauses, whenever it ends.
+ * Keeps one program running: restarts it, with growing pauses, whenever it exits.
  * @template {{ pid?: number, birth?: string | null, exited: Promise<any>, stop: Function }} Program
  * @param {string} name
- * @param {(signal: AbortSignal) => Promise<Program> | Program} begin ends early when aborted
+ * @param {(signal: AbortSignal) => Promise<Program> | Program} begin returns early when aborted
  * @param {{ say: (line: string) => void, onChange: () => void, first?: Program }} options
  */
 export function keepRunning(name, begin, { say, onChange, first }) {
@@ -270,12 +270,12 @@ export function keepRunning(name, begin, { say, onChange, first }) {
       }
       keeper.ends += 1;
       if (Date.now() - since >= longEnough) delay = firstPause;
-      say(`${name} ended (${end}); starting it again in ${delay / 1000} s`);
+      say(`${name} exited (${end}); restarting it in ${delay / 1000} s`);
       await pause(delay, stopping.signal);
       delay = Math.min(delay * 2, longestPause);
     }
   }
-  // Not at once: the caller first has to hold the keeper that onChange looks at.
+  // Deferred: the caller must first have the keeper that onChange reads.
   const done = Promise.resolve().then(run);
 
   async function restart(how) {
@@ -289,7 +289,7 @@ export function keepRunning(name, begin, { say, onChange, first }) {
     const end = done.then(() => (over = true));
     while (!over) {
       await keeper.current?.stop(how);
-      // It may be coming up in the very moment the stop is asked for.
+      // It may be just starting when the stop is requested.
       await Promise.race([end, pause(20)]);
     }
   }
@@ -297,8 +297,8 @@ export function keepRunning(name, begin, { say, onChange, first }) {
 }
 
 /**
- * Makes this process the only starter of a data folder. Locks are numbered and the highest counts:
- * taking over the lock of a dead starter means creating the next number, which only one can do.
+ * Makes this process the only starter of a data folder. Locks are numbered and the highest is valid:
+ * taking over the lock of a dead starter means creating the next number, which only one process can do.
  * @param {string} dataDir
  * @returns {{ holder: { pid: number } } | { release: () => void }}
  */
@@ -318,7 +318,7 @@ export function takeLock(dataDir) {
     for (;;) {
       const highest = numbers()[0] ?? 0;
       const text = highest > 0 ? readIfThere(fileOf(highest)) : null;
-      // A power cut can leave a lock without its content; its holder is gone for certain.
+      // A power failure can leave an empty lock; its holder is certainly gone.
       const holder = text ? JSON.parse(text) : null;
       if (holder && birthOf(holder.pid) === holder.birth) return { holder };
       try {

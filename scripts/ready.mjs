@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { findWork, install } from './build.mjs';
 import { Refusal } from './processes.mjs';
 
-/** Before tests on a fresh clone: installs what is missing, and is silent when nothing is. */
+/** Before tests on a fresh clone: installs what is missing; silent if nothing is. */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 if (findWork(root, true).install) {

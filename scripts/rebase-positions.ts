@@ -5,11 +5,11 @@ import { MOVED_TO_EVENTSTOREDB } from '#event-store/positions-check.js';
 import { runScript } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
-/** Below every id that a server gives to a transaction, so what is appended later sorts behind. */
+/** Below every transaction id that a server assigns, so that later events sort after these. */
 const TX = '1';
 
 const POSITION = `split_part(p.position, ':', 1)::numeric::text::xid8, split_part(p.position, ':', 2)::bigint`;
-/** Where a position is: the last event at or before it, which keeps its id. */
+/** Identifies a position by the last event at or before it, whose id does not change. */
 const PLACES = `
   select p.position, e.event_id
   from (
@@ -28,7 +28,7 @@ const REPLACED = (table: string, column: string) => `
   left join es.events e on e.event_id = p.event_id
   where t.${column} = p.position`;
 
-/** What makes the new table what the old one was: statements that name it as the old one. */
+/** Statements that give the new table, under the old name, everything that the old one had. */
 const REMADE = `
   select statement from (
     select 1 as turn, format('alter table es.events add constraint %I %s', conname,
@@ -54,8 +54,8 @@ const REMADE = `
   ) remade order by turn`;
 
 /**
- * After a logical dump and restore: gives all events positions that fit this server, in the order that
- * they had. Everything that names a position is moved along, in the same transaction.
+ * After a logical dump and restore: gives all events positions that are valid on this server, in their
+ * original order. Everything that refers to a position is updated in the same transaction.
  */
 runScript(async () => {
   const config = readConfig(process.env);
@@ -83,7 +83,7 @@ async function rebaseIn(client: pg.Client): Promise<number> {
   await client.query(
     'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions in access exclusive mode',
   );
-  // Whoever starts now waits for the lock; whoever started before it is seen here.
+  // A process that starts now waits for the lock; one that started earlier is detected here.
   await refuseWhileConnected(client);
   const moved = await client.query('select from es.checkpoints where subscription = $1', [
     MOVED_TO_EVENTSTOREDB,
@@ -129,7 +129,7 @@ async function columnsOf(client: pg.Client): Promise<string> {
      where attrelid = 'es.events'::regclass and attnum > 0 and not attisdropped
        and attgenerated = '' and attname not in ('tx', 'pos')`,
   );
-  if (!rows[0]) throw new Error('a table has columns');
+  if (!rows[0]) throw new Error('es.events has no columns');
   return rows[0].columns;
 }
 
@@ -138,10 +138,10 @@ async function countOf(client: pg.Client): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** @throws and so undoes everything, when the new order is not one that streams can have */
+/** @throws if the new order is impossible for a stream; that rolls everything back */
 async function check(client: pg.Client, before: number): Promise<void> {
   const after = await countOf(client);
-  if (after !== before) throw new Error(`of ${before} events ${after} were copied`);
+  if (after !== before) throw new Error(`only ${after} of ${before} events were copied`);
   const { rows } = await client.query<{ stream_id: string }>(
     `select stream_id from (
        select stream_id, revision, row_number() over (partition by stream_id order by tx, pos) as nth
@@ -155,7 +155,7 @@ async function check(client: pg.Client, before: number): Promise<void> {
   );
   if (rows[0]) {
     throw new ConfigError(
-      `The events of ${rows[0].stream_id} are not in the order of their revisions, so nothing was changed: events were appended after the restore.`,
+      `The events of ${rows[0].stream_id} are not in the order of their revisions, because events were appended after the restore. Nothing was changed.`,
     );
   }
 }

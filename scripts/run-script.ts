@@ -9,7 +9,7 @@ import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { rowTables } from '../apps/row-tables.js';
 
-/** What a shell caller can put right is one sentence; anything else is ours and shows its stack. */
+/** An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
 export function runScript(work: () => Promise<void>): void {
   work().catch((error: unknown) => {
     const expected =
@@ -17,7 +17,7 @@ export function runScript(work: () => Promise<void>): void {
       error instanceof RejectedError ||
       error instanceof NotFoundError;
     console.error(expected ? error.message : error);
-    // Not exitCode: connections of a start that failed would keep the process alive.
+    // Not exitCode: connections left by a failed start would keep the process alive.
     process.exit(1);
   });
 }
@@ -37,7 +37,7 @@ class ScriptModule {
   }
 }
 
-/** The same commands and stores as in the api, without its HTTP side. */
+/** The same commands and stores as in the api, without HTTP. */
 export async function withServices<R>(
   work: (app: INestApplicationContext) => Promise<R>,
 ): Promise<R> {

@@ -8,8 +8,8 @@ import { runScript, withServices } from './run-script.js';
 const EMAIL = 'owner@inkpad.local';
 
 /**
- * On an empty database: the first user, store and token, printed as one JSON line. Each step looks
- * whether it was done, so that one killed half-way is finished by the next start.
+ * On an empty database: creates the first user, store and token, printed as one JSON line. Each step checks
+ * whether it has been done, so that the next start completes an interrupted one.
  */
 runScript(async () => {
   const answer = await withServices(async (app) => {
@@ -24,7 +24,7 @@ runScript(async () => {
     const tokens: unknown[] = await source.query('select 1 from api_tokens limit 1');
     if (tokens.length > 0) return { created: false };
 
-    // Half-way leftovers cannot be continued: nobody knows their password any more.
+    // An interrupted setup cannot be continued: its password is lost.
     await source.query('update users set removed_at = now() where lower(email) = $1', [EMAIL]);
     const password = randomBytes(12).toString('base64url');
     await bus.execute(new CreateUser(by, EMAIL, 'Owner', password));

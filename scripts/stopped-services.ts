@@ -2,8 +2,8 @@ import pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
 
 /**
- * For work that nothing else of Inkpad may run beside. The connection stays open until the work is
- * done, so that a second such script notices the first.
+ * For work that requires everything else of Inkpad to be stopped. The connection stays open until the work
+ * is done, so that a second such script detects the first.
  * @throws ConfigError while an api, a dispatcher or a script is connected
  */
 export async function withServicesStopped<R>(
@@ -25,7 +25,7 @@ export async function withServicesStopped<R>(
   }
 }
 
-/** @throws ConfigError while anything of Inkpad but this connection and `ownName` is connected */
+/** @throws ConfigError while anything of Inkpad except this connection and `ownName` is connected */
 export async function refuseWhileConnected(guard: pg.Client, ownName = ''): Promise<void> {
   const { rows } = await guard.query<{ application_name: string }>(
     `select distinct application_name from pg_stat_activity

@@ -11,8 +11,8 @@ const BATCH = 500;
 const TRIES = 5;
 
 /**
- * Folds every stream anew and compares: each row with its fold, each hash with the event it covers,
- * each head with the stream's last event. Says what differs and exits 1 on any difference.
+ * Folds every stream again and compares each row with its fold, each hash with the event it covers, and
+ * each head with the stream's last event. Prints what differs and exits 1 on any difference.
  */
 runScript(async () => {
   const { streams, events, faults } = await withServices(async (app) => {
@@ -39,7 +39,7 @@ runScript(async () => {
       const rows: { id: number }[] = await source.query(`select id from ${table}`);
       for (const { id } of rows) {
         if (!streams.has(`${aggregate.name}-${id}`)) {
-          counted.faults.push(`${table} ${id}: a row without a stream`);
+          counted.faults.push(`${table} ${id}: the row has no stream`);
         }
       }
     }
@@ -48,7 +48,7 @@ runScript(async () => {
 
   for (const fault of faults.slice(0, 50)) console.error(fault);
   console.log(
-    `${streams} streams, ${events} events: ${faults.length === 0 ? 'every row is the fold of its stream, every hash is right' : `${faults.length} differences`}`,
+    `${streams} streams, ${events} events: ${faults.length === 0 ? 'every row is the fold of its stream, every hash is correct' : `${faults.length} differences`}`,
   );
   if (faults.length > 0) process.exitCode = 1;
 });
@@ -61,7 +61,7 @@ async function check(
 ): Promise<{ events: number; faults: string[] }> {
   const id = Number(stream.slice(stream.lastIndexOf('-') + 1));
   const rows = rowTables.find(({ aggregate }) => stream === `${aggregate.name}-${id}`);
-  if (!rows) return { events: 0, faults: [`${stream}: no aggregate of that name`] };
+  if (!rows) return { events: 0, faults: [`${stream}: no aggregate with that name`] };
   for (let tries = 1; ; tries++) {
     const faults: string[] = [];
     let head: Head | null = null;
@@ -82,9 +82,9 @@ async function check(
       `select revision, state, hash from ${rows.table} where id = $1`,
       [id],
     );
-    // Somebody is writing to it just now: looked at again, so that a running service can be verified.
+    // It is being written to right now: checked again, so that a running service can be verified.
     if (row && head && row.revision !== head.revision && tries < TRIES) continue;
-    if (!row) faults.push(`${stream}: no row`);
+    if (!row) faults.push(`${stream}: the row is missing`);
     else if (
       row.revision !== head?.revision ||
       row.hash.toString('hex') !== head.hash ||
@@ -103,7 +103,7 @@ async function streamsIn(store: EventStore): Promise<Map<string, number>> {
     const page = await store.readAll(after, BATCH);
     for (const { stream, revision } of page) {
       const count = counts.get(stream) ?? 0;
-      if (revision !== count) throw new Error(`${stream}: revision ${revision} comes out of order`);
+      if (revision !== count) throw new Error(`${stream}: revision ${revision} is out of order`);
       counts.set(stream, count + 1);
     }
     const last = page.at(-1);
@@ -112,7 +112,7 @@ async function streamsIn(store: EventStore): Promise<Map<string, number>> {
   }
 }
 
-/** PostgreSQL keeps a head beside each stream; under another engine what stands there is old. */
+/** PostgreSQL stores a head with each stream; with another engine these heads are stale. */
 async function checkHeads(
   source: DataSource,
   streams: Map<string, number>,

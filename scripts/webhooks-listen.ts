@@ -10,8 +10,8 @@ import { localService } from './local-service.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
 
 /**
- * A receiver for developers: prints and verifies what it is sent, and can play one in trouble. Subscribes
- * by itself and unsubscribes at the end, unless it is given the secret of a subscription that is there.
+ * A receiver for developers: verifies and prints the webhooks it receives, and can simulate a failing one.
+ * Subscribes on its own and unsubscribes at the end, unless given the secret of an existing subscription.
  */
 
 const IDS_KEPT = 100_000;
@@ -35,31 +35,36 @@ type Options = {
 type Subscription = { id: number; secret: string; remove: () => Promise<void> };
 
 const options = new Command('webhooks:listen')
-  .description('Prints and verifies the webhooks that it is sent. Ctrl-C ends it.')
-  .option('--host <address>', 'where it listens', '127.0.0.1')
-  .option('--port <n>', 'any free one by default', natural, 0)
+  .description('Verifies and prints the webhooks it receives. Press Ctrl-C to stop.')
+  .option('--host <address>', 'address to listen on', '127.0.0.1')
+  .option('--port <n>', 'port to listen on; any free one by default', natural, 0)
   .addOption(
-    new Option('--secret <whsec_…>', 'of a subscription that is there')
+    new Option('--secret <whsec_…>', 'signing secret of an existing subscription')
       .env('WEBHOOK_SECRET')
       .argParser(signingSecret),
   )
-  .option('--url <url>', 'of the service, with --token and --account; else that of npm start')
+  .option(
+    '--url <url>',
+    'URL of the service, with --token and --account; default: that of npm start',
+  )
   .addOption(new Option('--token <ink_…>').env('INKPAD_TOKEN'))
-  .option('--account <id>', 'of the store', natural)
-  .option('--target-url <url>', 'as the service reaches this, where a tunnel stands between')
-  .option('--events <names>', 'with commas between', (names) => names.split(','), ['*'])
-  .option('--status <n>', 'what to answer; 204, or 500 for what is to fail', httpStatus)
+  .option('--account <id>', 'id of the store', natural)
+  .option('--target-url <url>', 'public URL of this listener, if it is behind a tunnel')
+  .option('--events <names>', 'event names, separated by commas', (names) => names.split(','), [
+    '*',
+  ])
+  .option('--status <n>', 'status to return; default 204, or 500 for failures', httpStatus)
   .option('--fail <n>', 'fail the first n attempts of each event only', natural)
-  .option('--delay <ms>', 'before each answer', natural, 0)
-  .option('--retry-after <s>', 'header of answers that fail, which are 503 then', natural)
-  .option('--drop', 'close the connection instead of answering')
+  .option('--delay <ms>', 'delay before each response', natural, 0)
+  .option('--retry-after <s>', 'Retry-After header of failures, which are then 503', natural)
+  .option('--drop', 'close the connection instead of responding')
   .parse()
   .opts<Options>();
 
-/** How often each event came, and whether it was answered with a 2xx. */
+/** How many attempts each event had, and whether one got a 2xx. */
 const seen = new LRUCache<string, { attempts: number; taken: boolean }>({ max: IDS_KEPT });
 const ending = new AbortController();
-/** Something may come before the answer that names the secret has been read. */
+/** A webhook may arrive before the response with the secret has been read. */
 let knowSecret: (secret: string) => void = () => undefined;
 const secretKnown = new Promise<string>((resolve) => {
   knowSecret = resolve;
@@ -112,22 +117,22 @@ async function subscribe(target_url: string): Promise<Subscription> {
       },
       ...(body && { body: JSON.stringify(body) }),
     }).catch((cause: unknown) => {
-      throw new Error(`${method} ${path}${rest} got no answer from ${base_url}`, { cause });
+      throw new Error(`${method} ${path}${rest} got no response from ${base_url}`, { cause });
     });
     return { status: response.status, text: await response.text() };
   };
   const body = { events: options.events, target_url, description: 'webhooks:listen' };
   const made = await call('POST', '', body);
-  if (made.status !== 201) throw new Error(`It cannot subscribe: ${made.status} ${made.text}`);
+  if (made.status !== 201) throw new Error(`Could not subscribe: ${made.status} ${made.text}`);
   const found = JSON.parse(made.text) as { id: number; secret: string };
   return {
     id: found.id,
     secret: found.secret,
     remove: async () => {
       const { status, text } = await call('DELETE', `/${found.id}`);
-      // An answer of 410 has deleted it already.
+      // A 410 response has already deleted it.
       if (status === 204 || status === 404) return;
-      throw new Error(`Subscription ${found.id} is still there: ${status} ${text}`);
+      throw new Error(`Could not delete subscription ${found.id}: ${status} ${text}`);
     },
   };
 }
@@ -137,7 +142,7 @@ function service() {
   if (url === undefined && token === undefined && account === undefined) return localService();
   if (url === undefined || token === undefined || account === undefined) {
     throw new Error(
-      '--url, --token and --account are needed together (or --secret, or npm start).',
+      '--url, --token and --account must be given together (or use --secret, or npm start).',
     );
   }
   return { base_url: url.replace(/\/+$/, ''), api_token: token, account_id: account };
@@ -149,7 +154,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   const body = Buffer.concat(chunks).toString();
   const id = request.headers['webhook-id'];
   if (request.method !== 'POST' || typeof id !== 'string') {
-    console.log(`${time()}  ${request.method} ${request.url}: no webhook`);
+    console.log(`${time()}  ${request.method} ${request.url}: not a webhook`);
     response.writeHead(400).end();
     return;
   }
@@ -163,10 +168,10 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
 
   const { type, data, changed } = contentOf(body, id, String(request.headers['service-event']));
   const notes = [
-    fault ?? 'signature right',
+    fault ?? 'signature valid',
     ...(attempts > 1 ? [`attempt ${attempts}`] : []),
-    ...(isDuplicate ? ['DUPLICATE: it was answered with a 2xx before'] : []),
-    status === undefined ? 'dropped' : `answered ${status}`,
+    ...(isDuplicate ? ['DUPLICATE: already got a 2xx'] : []),
+    status === undefined ? 'dropped' : `responded ${status}`,
   ];
   console.log(`${time()}  ${type}  ${id}  ${notes.join(', ')}`);
   console.log(indented(data));
@@ -182,7 +187,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   response.writeHead(status, headers).end();
 }
 
-/** @returns nothing when the connection is to be dropped */
+/** @returns undefined to drop the connection */
 function statusOf(attempt: number): number | undefined {
   const { status, fail, retryAfter, drop } = options;
   const isToFail = fail === undefined || attempt <= fail;
@@ -202,13 +207,13 @@ function faultOf(
     new Webhook(secret).verify(body, headers as Record<string, string>);
     return undefined;
   } catch (error) {
-    if (error instanceof SyntaxError) return 'NO JSON';
-    if (error instanceof WebhookVerificationError) return `SIGNATURE WRONG: ${error.message}`;
+    if (error instanceof SyntaxError) return 'NOT JSON';
+    if (error instanceof WebhookVerificationError) return `INVALID SIGNATURE: ${error.message}`;
     throw error;
   }
 }
 
-/** An envelope names its own id; anything else is what a flat subscription gets. */
+/** An envelope contains its own id; anything else comes from a flat subscription. */
 function contentOf(
   body: string,
   id: string,
@@ -241,7 +246,7 @@ function time(): string {
 
 function signingSecret(text: string): string {
   if (/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(text)) return text;
-  throw new InvalidArgumentError('must be whsec_ and base64');
+  throw new InvalidArgumentError('must be whsec_ followed by base64');
 }
 
 function natural(text: string): number {

@@ -90,8 +90,8 @@ it(
     expect(await subscriptions()).toHaveLength(1);
     await makeCustomer();
     const text = await said(listener, 'attempt 2');
-    expect(text).toMatch(/customer\.created {2}evt_\w{26} {2}signature right, answered 500\n/);
-    expect(text).toMatch(/signature right, attempt 2, answered 204\n/);
+    expect(text).toMatch(/customer\.created {2}evt_\w{26} {2}signature valid, responded 500\n/);
+    expect(text).toMatch(/signature valid, attempt 2, responded 204\n/);
     expect(text).toContain('"first_name": "Ada"');
     expect(text).not.toContain('DUPLICATE');
     await listener.kill('SIGINT');
@@ -109,7 +109,7 @@ it(
     const listener = start([...where, '--status', '410'], { INKPAD_TOKEN: `${store.token}` });
     await said(listener, 'for *');
     await makeCustomer();
-    await said(listener, 'answered 410');
+    await said(listener, 'responded 410');
     await eventually(subscriptions, (left) => left.length === 0);
     await listener.kill('SIGTERM');
     expect(await listener.exitCode).toBe(0);
@@ -129,10 +129,10 @@ it('finds what came before, and what somebody else signed', async () => {
   });
   expect(forged.status).toBe(401);
   expect((await fetch(url)).status).toBe(400);
-  const text = await said(listener, 'GET /: no webhook');
-  expect(text).toMatch(/stamp\.earned \(flat\) {2}evt_1 {2}signature right, answered 204\n/);
-  expect(text).toMatch(/evt_1 {2}signature right, attempt 2, DUPLICATE/);
-  expect(text).toMatch(/evt_2 {2}SIGNATURE WRONG: .*, answered 401/);
+  const text = await said(listener, 'GET /: not a webhook');
+  expect(text).toMatch(/stamp\.earned \(flat\) {2}evt_1 {2}signature valid, responded 204\n/);
+  expect(text).toMatch(/evt_1 {2}signature valid, attempt 2, DUPLICATE/);
+  expect(text).toMatch(/evt_2 {2}INVALID SIGNATURE: .*, responded 401/);
   await listener.kill('SIGINT');
   expect(await listener.exitCode).toBe(0);
 });
@@ -160,11 +160,11 @@ it('ends while an answer is still held back', async () => {
 });
 
 it.each([
-  [['--secret', 'whsec_?'], 'must be whsec_ and base64'],
+  [['--secret', 'whsec_?'], 'must be whsec_ followed by base64'],
   [['--status', '99'], 'must be from 200 to 599'],
-  [['--url', 'http://127.0.0.1:1'], '--url, --token and --account are needed together'],
+  [['--url', 'http://127.0.0.1:1'], '--url, --token and --account must be given together'],
   [[], 'No running service found'],
-  [['--url', 'http://127.0.0.1:1', '--token', 't', '--account', '1'], 'got no answer from'],
+  [['--url', 'http://127.0.0.1:1', '--token', 't', '--account', '1'], 'got no response from'],
 ])('says what is wrong with %j', async (parameters, sentence) => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
   const listener = start(parameters, { DATA_DIR });

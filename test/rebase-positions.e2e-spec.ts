@@ -126,7 +126,7 @@ describe('a database restored from a logical dump', () => {
     const { status, output } = run(REBASE, used);
     expect([status, output.trim()]).toEqual([
       1,
-      `The events of ${stream} are not in the order of their revisions, so nothing was changed: events were appended after the restore.`,
+      `The events of ${stream} are not in the order of their revisions, because events were appended after the restore. Nothing was changed.`,
     ]);
     expect(await ask('select tx::text, pos, event_id from es.events', 'appended')).toEqual(events);
   });
