@@ -2,7 +2,7 @@ import { readConfig } from '#kernel/config.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import { WebhookClient } from '#sending/webhook.client.js';
 
-/** One attempt in a process of its own, because Node.js reads NODE_EXTRA_CA_CERTS only at its start. */
+/** One attempt in a separate process, because Node.js reads NODE_EXTRA_CA_CERTS only at startup. */
 const client = new WebhookClient(readConfig(process.env), new NameLookup());
 const { outcome } = await client.send({
   url: process.argv[2],

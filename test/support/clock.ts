@@ -1,9 +1,9 @@
 import { jest } from '@jest/globals';
 
 /**
- * Runs a action with the clock of this process, which the service under test reads too, at a given time.
- * Only the time of day is set: timers run as ever. Use a store of its own inside, since windows of
- * others would end at another time than theirs.
+ * Runs an action with the clock of this process, which the service under test shares, set to a given time.
+ * Timers are not affected. Use a separate store inside, since the rate-limit windows of others would end at
+ * the wrong time.
  */
 export async function atTime<T>(time: string, action: () => Promise<T>): Promise<T> {
   jest.useFakeTimers({

@@ -12,7 +12,7 @@ export type Failure = {
   request_id: string;
 };
 
-/** The same as RFC 9457 says it. */
+/** The same in the form of RFC 9457. */
 export type Problem = Failure & {
   type: string;
   title: string;
@@ -24,14 +24,14 @@ export type Problem = Failure & {
 type Request = { method: string; path: string };
 type Check = (request: Request, answer: Answer) => void;
 
-/** A client that throws when an answer breaks what holds for every answer, whatever the test is about. */
+/** A client that throws if a response breaks a rule that applies to every response. */
 export class ContractClient extends Client {
   constructor(
     baseUrl: string,
     accountId: number,
     token: string | null,
     private readonly check: Check,
-    /** Of the user who made the token. */
+    /** Of the user who owns the token. */
     readonly email = '',
   ) {
     super(baseUrl, accountId, token);
@@ -64,7 +64,7 @@ export class ContractClient extends Client {
 
 /**
  * The service of one contract test file: starts before its tests and stops after them.
- * @param settings on top of the test settings, whose rate limit is too high to be met by chance
+ * @param settings in addition to the test settings, whose rate limit is too high to be reached by accident
  */
 export function useService(settings: NodeJS.ProcessEnv = {}) {
   let service: Service | undefined;
@@ -76,7 +76,7 @@ export function useService(settings: NodeJS.ProcessEnv = {}) {
       '/openapi.json',
     );
     const faultsOf = createAnswerChecker(body);
-    // HEAD and OPTIONS are answered without what the document describes.
+    // The document does not describe responses to HEAD and OPTIONS.
     const documented = (request: Request, answer: Answer) =>
       ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...answer });
     check = (request, answer) => {
@@ -99,7 +99,7 @@ export function useService(settings: NodeJS.ProcessEnv = {}) {
     get running() {
       return running();
     },
-    /** A store of its own with a token that reaches it. */
+    /** A new store with a token for it. */
     newStore: async (...attributes: Parameters<Service['newStore']>): Promise<ContractClient> => {
       const { baseUrl, accountId, token, email } = await running().newStore(...attributes);
       return new ContractClient(baseUrl, accountId, token, check, email);
@@ -115,7 +115,7 @@ function isApi({ path }: Request): boolean {
   return /^\/api\/v1([/?]|$)/.test(path);
 }
 
-/** What no answer may lack. */
+/** What every response must have. */
 function faultsOfAny({ method }: Request, { status, headers, text, body }: Answer): string[] {
   const faults: string[] = [];
   const expectThat = (holds: boolean, fault: string) => {
@@ -138,7 +138,7 @@ function faultsOfAny({ method }: Request, { status, headers, text, body }: Answe
   expectThat(isFilled(failure.error), 'error');
   expectThat(/^[a-z_]+$/.test(failure.code ?? ''), `code: ${failure.code}`);
   expectThat(URL.canParse(failure.documentation_url ?? ''), 'documentation_url');
-  // A repeated answer has the body of the first request and the headers of this one.
+  // A replayed response has the body of the first request and the headers of this one.
   const isRepeated = headers.get('idempotent-replayed') === 'true';
   expectThat(
     isRepeated || failure.request_id === headers.get('x-request-id'),
@@ -174,7 +174,7 @@ export function expectRefused(
   ]);
 }
 
-/** A failure of this status and code. */
+/** A failure with this status and code. */
 export function expectFailure(answer: Answer<unknown>, status: number, code: string): void {
   expect([answer.status, (answer.body as Partial<Failure>).code]).toEqual([status, code]);
 }

@@ -1,6 +1,6 @@
 const { appendFileSync } = require('node:fs');
 
-/** Leaves `passed failed` of each run for the script that adds them up; suites that cannot even load fail too. */
+/** Writes `passed failed` of each run for the CI script to add up; suites that fail to load count as failed. */
 module.exports = class Counts {
   onRunComplete(_contexts, results) {
     const file = process.env.INKPAD_TEST_COUNTS;

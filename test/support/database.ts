@@ -8,7 +8,7 @@ import { startEventStoreDb } from './eventstoredb/server.mjs';
 
 export type TestDatabase = { url: string; query: pg.Client['query']; drop: () => Promise<void> };
 
-/** A migrated database of its own for one test file. */
+/** A migrated database for one test file. */
 export async function testDatabase(): Promise<TestDatabase> {
   const template = new URL(process.env['TEST_DATABASE_URL'] ?? '');
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -38,7 +38,7 @@ export async function testDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** Settings of a service under test: quiet, on a free port, with a key of its own. */
+/** Settings of a service under test: quiet, on a free port, with its own key. */
 export function testConfig(databaseUrl: string, overrides: NodeJS.ProcessEnv = {}): Config {
   return readConfig(testEnvironment(databaseUrl, overrides));
 }
@@ -65,8 +65,8 @@ export function testEnvironment(
 export type TestEngine = { environment: NodeJS.ProcessEnv; stop: () => Promise<void> };
 
 /**
- * The engine that TEST_ENGINE names, PostgreSQL without it. For EventStoreDB a server of its own: the
- * real one at EVENTSTORE_URL, under a prefix that nobody else has, or else the counterpart.
+ * The engine that TEST_ENGINE names, by default PostgreSQL. For EventStoreDB, the real server at
+ * EVENTSTORE_URL with a unique prefix, or else a new counterpart.
  */
 export async function testEngine(): Promise<TestEngine> {
   if (process.env['TEST_ENGINE'] !== 'eventstoredb') {

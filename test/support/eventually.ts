@@ -1,4 +1,4 @@
-/** Asks again until it holds; says what it last saw when the time is up. */
+/** Polls until the condition holds; reports the last value on timeout. */
 export async function eventually<T>(
   ask: () => Promise<T> | T,
   holds: (answer: T) => boolean,

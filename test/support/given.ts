@@ -5,8 +5,8 @@ import { RejectedError } from '#kernel/errors.js';
 export const AT = '2026-03-01T10:00:00.000Z';
 
 /**
- * given(aggregate, ...events).when(decision).then(...events): a decision seen from outside.
- * Past events happened at AT unless they say otherwise with `at`.
+ * given(aggregate, ...events).when(decision).then(...events): tests a decision from the outside.
+ * Past events happened at AT unless `at` says otherwise.
  */
 export function given<S extends { accountId: number }, E extends DomainEvent>(
   aggregate: Aggregate<S, E>,

@@ -3,10 +3,10 @@ import { SMTPServer } from 'smtp-server';
 
 export type ReceivedMail = { to: string; subject: string; text: string; headers: string };
 
-/** Somebody's mail server: real SMTP, and whatever trouble a test needs. */
+/** A real SMTP server that can fail in the ways that tests need. */
 export class MailServer {
   readonly received: ReceivedMail[] = [];
-  /** Mails that were begun, those included to which there is no answer yet. */
+  /** Mails that were started, including those without a response yet. */
   begun = 0;
   private server: SMTPServer | undefined;
   private port = 0;
@@ -23,7 +23,7 @@ export class MailServer {
     return `smtp://127.0.0.1:${this.port}`;
   }
 
-  /** From now on whoever connects waits for an answer to a mail. */
+  /** Whether from now on mails get no response. */
   hang(hanging: boolean): void {
     this.hanging = hanging;
   }
@@ -32,7 +32,7 @@ export class MailServer {
     this.refused.add(recipient);
   }
 
-  /** At the address that it had before. */
+  /** Starts again on the same port. */
   async comeBack(): Promise<void> {
     const server = new SMTPServer({
       disabledCommands: ['AUTH', 'STARTTLS'],
@@ -53,7 +53,7 @@ export class MailServer {
         });
       },
     });
-    // Clients that are killed break their connections off.
+    // Killed clients reset their connections.
     server.on('error', () => undefined);
     this.server = server;
     await new Promise<void>((resolve) => {

@@ -2,12 +2,12 @@ export type Labels = Record<string, string>;
 
 export type Samples = {
   text: string;
-  /** Of the first sample with at least these labels. */
+  /** The value of the first sample with at least these labels. */
   value: (name: string, labels?: Labels) => number | undefined;
   has: (name: string, labels?: Labels) => boolean;
 };
 
-/** What stands in the text that Prometheus reads. */
+/** Parses the Prometheus text format. */
 export function samples(text: string): Samples {
   const all = text.split('\n').flatMap((line) => {
     const found = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);

@@ -10,16 +10,16 @@ const FAULTS = { servfail: 2, nxdomain: 3 };
 export type Question = {
   name: string;
   type: 'A' | 'AAAA';
-  /** Counts the questions of this name and type from 1. */
+  /** Counts the queries for this name and type from 1. */
   nth: number;
 };
 
-/** Addresses of the other family are left out. */
+/** Addresses of the other family are omitted from the response. */
 export type Zone = (
   question: Question,
 ) => { addresses: string[]; ttl?: number } | 'servfail' | 'nxdomain' | 'silence';
 
-/** A DNS server that says what it is told to: a name may lead elsewhere at every question. */
+/** A scripted DNS server: a name may resolve differently on every query. */
 export class NameServer {
   readonly asked: string[] = [];
 
@@ -38,7 +38,7 @@ export class NameServer {
     return server;
   }
 
-  /** Look-ups as in production, but asking here. */
+  /** Lookups as in production, but from this server. */
   lookup(): NameLookup {
     return this.takeOver(new NameLookup());
   }
@@ -58,7 +58,7 @@ export class NameServer {
     await new Promise<void>((resolve) => this.socket.close(() => resolve()));
   }
 
-  /** RFC 1035, section 4: a header, the question as it came, and the records. */
+  /** RFC 1035, section 4: a header, the question as received, and the records. */
   private answer(query: Buffer): Buffer | undefined {
     const labels: string[] = [];
     let end = 12;

@@ -9,17 +9,16 @@ export type CheckedAnswer = {
   path: string;
   status: number;
   headers: Headers | Record<string, string | string[] | undefined>;
-  /** Parsed; undefined when the answer had none. */
+  /** Parsed; undefined if the response had none. */
   body: unknown;
 };
 
 const DOCUMENT = 'openapi';
 
 /**
- * Holds answers against the service's own /openapi.json and tells what is wrong with each, in words.
- * Stricter than a client may be: a status, media type or field that the document does not name is a
- * fault, and so is a required header that is missing. A path that the document does not know may only
- * be refused, with the error payload.
+ * Checks responses against the service's own /openapi.json and describes what is wrong with each.
+ * Stricter than a client may be: a status, media type or field that is not documented is an error, and so
+ * is a missing required header. A path that is not documented may only be refused, with the error payload.
  */
 export function createAnswerChecker(document: Json): (answer: CheckedAnswer) => string[] {
   const closed = close(document) as Json;
@@ -28,7 +27,7 @@ export function createAnswerChecker(document: Json): (answer: CheckedAnswer) => 
   ajv.addSchema(closed, DOCUMENT);
   const routes = Object.entries(objectAt(closed, 'paths'))
     .map(([template, operations]) => ({ template, operations: operations as Json }))
-    // /cards/{id} must not swallow /cards/archived
+    // /cards/{id} must not match /cards/archived
     .sort((a, b) => count(a.template, '{') - count(b.template, '{'))
     .map((route) => ({ ...route, pattern: patternOf(route.template) }));
 
@@ -110,7 +109,7 @@ function wording({ instancePath, message, params }: ErrorObject): string {
     : `${where} holds ${unknown}, which is not documented`;
 }
 
-/** Clients let unknown fields pass; here each object with named fields has those and no others. */
+/** Clients accept unknown fields; here each object with named fields has only those. */
 function close(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(close);
   if (typeof value !== 'object' || value === null) return value;

@@ -5,12 +5,12 @@ import { createServer, type AddressInfo } from 'node:net';
 export type Program = {
   /** What it has written so far. */
   output: () => string;
-  /** Null when a signal ended it. */
+  /** Null if a signal terminated it. */
   exitCode: Promise<number | null>;
   kill: (signal: NodeJS.Signals) => Promise<void>;
 };
 
-/** A built program as a process of its own, for tests that kill it. */
+/** A built program as a separate process, for tests that kill it. */
 export function startProgram(
   file: string,
   environment: NodeJS.ProcessEnv,
@@ -34,7 +34,7 @@ export function startProgram(
   };
 }
 
-/** For a program that has to be told its port beforehand. */
+/** For a program that needs to know its port in advance. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 
 type RawAnswer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 
-/** The bytes as they came, which fetch would unpack, and without the headers that fetch adds. */
+/** The raw bytes, which fetch would decompress, requested without the headers that fetch adds. */
 export function rawGet(url: string, headers: Record<string, string>): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { headers }, (response) => {
@@ -17,7 +17,7 @@ export function rawGet(url: string, headers: Record<string, string>): Promise<Ra
   });
 }
 
-/** What a server says to bytes that no well-behaved client would send, until it closes or `enough`. */
+/** Sends bytes that no well-behaved client would send; reads until the server closes or `enough`. */
 export function exchange(
   baseUrl: string,
   bytes: string | AsyncIterable<string>,
@@ -37,7 +37,7 @@ export function exchange(
       if (enough(said)) socket.destroy();
     });
     socket.on('close', () => resolve(said));
-    // A server that closes while bytes are still under way resets the connection.
+    // A server that closes while bytes are in flight resets the connection.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);
     });

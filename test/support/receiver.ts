@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 export type Received = {
   headers: http.IncomingHttpHeaders;
-  /** The bytes as they came. */
+  /** The raw bytes. */
   text: string;
   body: Record<string, unknown>;
   at: number;
@@ -12,7 +12,7 @@ export type Received = {
 
 export type Reply = { status: number; headers?: Record<string, string>; body?: string | Buffer };
 
-/** Somebody else's server: keeps what it is sent and answers as it is told. */
+/** A webhook receiver that stores what it receives and responds as configured. */
 export class Receiver {
   readonly received: Received[] = [];
 
@@ -36,7 +36,7 @@ export class Receiver {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hooks`;
   }
 
-  /** Every event once, in the order in which each first came. */
+  /** Every event once, in order of first arrival. */
   get events(): Received[] {
     const seen = new Set<unknown>();
     return this.received.filter(({ headers }) => {
@@ -69,7 +69,7 @@ export class Receiver {
   }
 }
 
-/** Standard Webhooks, computed here from its text and not by the library that signs. */
+/** Standard Webhooks, computed here from the specification and not by the code that signs. */
 export function isSigned({ headers, text }: Received, secret: string): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const { 'webhook-id': id, 'webhook-timestamp': timestamp } = headers;

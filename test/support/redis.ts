@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { eventually } from './eventually.js';
 import { freePort } from './program.js';
 
-/** The redis-server of this machine on a port of its own: killed, hung and started again at will. */
+/** This machine's redis-server on its own port, to be killed, paused and restarted by tests. */
 export class TestRedis {
   private child: ChildProcess | undefined;
 
@@ -39,7 +39,7 @@ export class TestRedis {
     );
   }
 
-  /** One question on a connection of its own. */
+  /** One query on its own connection. */
   async asked<R>(question: (client: Redis) => Promise<R>): Promise<R> {
     const client = new Redis(this.url, { lazyConnect: true, retryStrategy: () => null });
     client.on('error', () => undefined);

@@ -6,7 +6,7 @@ import { startDispatcher, subscribe } from './webhooks.js';
 
 export type Sent = { type: string; data: Record<string, unknown> };
 
-/** A dispatcher beside the service under test, and receivers of everything that it sends. */
+/** A dispatcher next to the service under test, and receivers of everything that it sends. */
 export class SentEvents {
   private readonly receivers: Receiver[] = [];
 
@@ -31,9 +31,9 @@ export class SentEvents {
 }
 
 /**
- * All that was sent about a customer so far: events of one customer go out in order, so when one more
- * stamp has come, nothing before it is missing.
- * @param path of a customer card that one more stamp does no harm to
+ * Everything sent about a customer so far: events of one customer are sent in order, so once one more stamp
+ * has arrived, nothing before it is missing.
+ * @param path of a customer card that can take one more stamp
  */
 export async function sentSoFar(store: Client, path: string, receiver: Receiver): Promise<Sent[]> {
   const external_ref = `last ${path} ${receiver.received.length}`;

@@ -23,7 +23,7 @@ export type Answer<T = unknown> = {
   body: T;
 };
 
-/** Speaks to a service as its clients do: real HTTP, a token, JSON. */
+/** Calls a service as its clients do: real HTTP, a token, JSON. */
 export class Client {
   constructor(
     readonly baseUrl: string,
@@ -49,7 +49,7 @@ export class Client {
         ...headers,
       },
       ...(body !== undefined && { body: isBytes(body) ? body : JSON.stringify(body) }),
-      // For bodies that are streams: fetch knows no other way of sending one.
+      // Required by fetch for bodies that are streams.
       duplex: 'half',
     });
     const text = await response.text();
@@ -78,17 +78,17 @@ function isBytes(body: unknown): body is string | Uint8Array<ArrayBuffer> | Read
 export type Service = {
   app: NestFastifyApplication;
   database: TestDatabase;
-  /** Beyond the database, what another process of the same service has to be told. */
+  /** Settings, besides the database, for another process of the same service. */
   environment: NodeJS.ProcessEnv;
   baseUrl: string;
   /** Every event so far. */
   history: () => Promise<StoredEvent[]>;
-  /** A store of its own with a token that reaches it. */
+  /** A new store with a token for it. */
   newStore: (attributes?: { timeZone?: string }) => Promise<Client & { email: string }>;
   stop: () => Promise<void>;
 };
 
-/** The api in this process, on a free port, with a database of its own. */
+/** The api in this process, on a free port, with its own database. */
 export async function startService(
   overrides: NodeJS.ProcessEnv = {},
   given?: TestDatabase,

@@ -22,16 +22,16 @@ export type Span = {
   spanId: string;
   parentSpanId?: string;
   name: string;
-  /** 2 is a server's, 3 a client's. */
+  /** 2: server, 3: client. */
   kind: number;
   attributes: Record<string, unknown>;
   status: { code?: number };
 };
 
-/** Takes spans in as a collector does: OTLP over HTTP, in JSON. */
+/** Receives spans as a collector does: OTLP over HTTP, in JSON. */
 export class SpanReceiver {
   readonly spans: Span[] = [];
-  /** All that came, as it came. */
+  /** Everything received, unparsed. */
   text = '';
 
   private constructor(private readonly server: http.Server) {}

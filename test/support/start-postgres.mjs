@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { startPostgres } from '../../scripts/embedded-postgres.mjs';
 
-/** One real PostgreSQL for the whole run; test files clone databases from one that is migrated. */
+/** One real PostgreSQL for the whole run; test files clone their databases from a migrated template. */
 export default async function startTestPostgres() {
   const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-test-'));
   const postgres = await startPostgres({

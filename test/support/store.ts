@@ -12,7 +12,7 @@ import { eventually } from './eventually.js';
 
 const STREAMS = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
 
-/** The event store as a process has it, whichever engine the settings name, without the rest of a service. */
+/** The event store of the engine that the settings name, without the rest of a service. */
 export async function openStore(config: Config, streams = STREAMS) {
   const source = await dataSource(config, 'test').initialize();
   const pool = poolOf(source);
@@ -48,8 +48,8 @@ export async function historyOf(store: EventStore): Promise<StoredEvent[]> {
 }
 
 /**
- * Readers of the log stop below the oldest transaction that still runs anywhere on the server, another
- * test's included: waits until that is later than everything written so far.
+ * Readers of the log stop below the oldest transaction running anywhere on the server, another test's
+ * included: waits until that is later than everything written so far.
  */
 export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Promise<void> {
   const { rows } = await query<{ now: string }>('select pg_current_xact_id()::text as now');
@@ -63,7 +63,7 @@ export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Pro
   );
 }
 
-/** The same for a service of which only the settings are known. */
+/** The same for a service known only by its settings. */
 export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
   const config = readConfig(environment);
   const { source, store, close } = await openStore(config);

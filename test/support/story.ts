@@ -6,7 +6,7 @@ import type { Client } from './service.js';
 
 let people = 0;
 
-/** A card with rewards and a customer enrolled on it, made through the API. */
+/** A card with rewards and a customer enrolled on it, created through the API. */
 export async function enrol(
   store: Client,
   options: { card?: object; rewards?: number[] } = {},

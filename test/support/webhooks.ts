@@ -6,7 +6,7 @@ import { startProgram, type Program } from './program.js';
 import { Receiver } from './receiver.js';
 import type { Client, Service } from './service.js';
 
-/** A dispatcher as it runs, a process of its own beside a service; waits until it can be told to stop. */
+/** A real dispatcher process next to a service; waits until it handles stop signals. */
 export async function startDispatcher(
   service: Service,
   environment: NodeJS.ProcessEnv = {},
@@ -43,7 +43,7 @@ export function useWebhooks(service: () => Service) {
   };
   return {
     receive,
-    /** One that answers nothing until it is let go. */
+    /** A receiver that does not respond until it is released. */
     receiveHeld: async (): Promise<{ receiver: Receiver; release: () => void }> => {
       let release: () => void = () => undefined;
       const held = new Promise<void>((resolve) => {
@@ -55,7 +55,7 @@ export function useWebhooks(service: () => Service) {
       });
       return { receiver, release };
     },
-    /** A hundred times as fast as real ones where the environment does not say otherwise. */
+    /** By default a hundred times as fast as real ones. */
     startDispatcher: async (environment: NodeJS.ProcessEnv = {}): Promise<Program> => {
       const dispatcher = await startDispatcher(service(), {
         WEBHOOK_TIME_SCALE: '100',
@@ -67,7 +67,7 @@ export function useWebhooks(service: () => Service) {
   };
 }
 
-/** Of stamps, where the body names nothing else. */
+/** Subscribes to stamps, unless the body names something else. */
 export async function subscribe(
   store: Client,
   receiver: Receiver,

@@ -2,13 +2,13 @@ export type AccountAttributes = {
   name: string;
   storeName: string | null;
   personal: boolean;
-  /** IANA name; days and birthdays are counted in it. */
+  /** IANA name; determines days and birthdays. */
   timeZone: string;
   /** BCP 47 tag in its canonical form. */
   locale: string;
 };
 
-/** What the store itself may change. */
+/** The settings that the store itself can change. */
 export type AccountSettings = Omit<AccountAttributes, 'personal'>;
 
 export type AccountCreated = { type: 'AccountCreated'; data: { id: number } & AccountAttributes };

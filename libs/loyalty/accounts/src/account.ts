@@ -2,15 +2,14 @@ import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
 
-/** A store: the tenant that everything belongs to. */
+/** A store: the tenant that owns everything else. */
 export type Account = { id: number; accountId: number } & AccountAttributes & {
     createdAt: string;
     updatedAt: string;
   };
 
 /**
- * Abbreviations that Intl knows beside the IANA names. They mean something else in other places: BST would
- * be Dhaka, not London.
+ * Abbreviations that Intl accepts besides IANA names. They are ambiguous: BST would be Dhaka, not London.
  */
 const ABBREVIATIONS = new Set(
   'ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST'.split(
@@ -48,7 +47,7 @@ export function createAccount(id: number, attributes: AccountAttributes): Accoun
   return [{ type: 'AccountCreated', data: { id, ...attributes, name, timeZone, locale } }];
 }
 
-/** Only what really changes is recorded; nothing changed is no event. */
+/** Records only actual changes; without any there is no event. */
 export function updateAccount(
   state: Account | undefined,
   wanted: Partial<AccountSettings>,
@@ -62,8 +61,8 @@ export function updateAccount(
 }
 
 /**
- * An IANA name in its usual spelling, or undefined where it is none. A name that stands for another one is
- * kept as given, since what it stands for is often the older of the two: Asia/Kolkata for Asia/Calcutta.
+ * An IANA name in its usual spelling, or undefined if it is not one. An alias is kept as given, since it
+ * often resolves to the older name: Asia/Kolkata to Asia/Calcutta.
  */
 export function timeZoneOf(given: string): string | undefined {
   if (/^[+-]|^SystemV/i.test(given) || ABBREVIATIONS.has(given.toUpperCase())) return undefined;
@@ -76,7 +75,7 @@ export function timeZoneOf(given: string): string | undefined {
   }
 }
 
-/** A BCP 47 tag in its canonical form, or undefined where it is none. */
+/** A BCP 47 tag in its canonical form, or undefined if it is not one. */
 export function localeOf(given: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(given)[0];

@@ -42,7 +42,7 @@ export class AccountsService {
     return accountJson(row.state, row);
   }
 
-  /** What belongs to a store; nothing where there is none. */
+  /** Zeros if there is no such store. */
   async counts(id: number): Promise<AccountCounts> {
     const [row] = await ask<AccountCounts>(this.pool, {
       name: 'accounts_counts',

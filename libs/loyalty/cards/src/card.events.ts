@@ -1,6 +1,6 @@
 export type AuxiliaryField = { key: string; label: string | null; value: string };
 
-/** Everything about a card template that its shop may set. */
+/** The attributes of a card template that its shop can set. */
 export type CardAttributes = {
   name: string;
   cardColor: string;

@@ -35,7 +35,7 @@ export function createCard(id: number, accountId: number, attributes: CardAttrib
   return [{ type: 'CardCreated', data: { id, accountId, ...attributes } }];
 }
 
-/** Only what really changes is recorded; nothing changed is no event. */
+/** Records only actual changes; without any there is no event. */
 export function updateCard(state: Card | undefined, wanted: Partial<CardAttributes>): CardEvent[] {
   const current = found(state);
   checkInitialStamps({ ...current, ...wanted });

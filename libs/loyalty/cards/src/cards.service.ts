@@ -44,7 +44,7 @@ export class CardsService {
     return json(row);
   }
 
-  /** What belongs to a card; nothing where there is none. */
+  /** Zeros if there is no such card. */
   async counts(id: number): Promise<{ rewards: number; customerCards: number }> {
     const [row] = await ask<Omit<CardRow, 'state'>>(this.pool, {
       name: 'cards_counts',

@@ -2,8 +2,8 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import { digitsOf } from './customer.js';
 
 /**
- * E.164 when it starts with +, else its digits, since without a country nothing more is known;
- * undefined when it is no phone number (contract section 4).
+ * E.164 if it starts with +, otherwise its digits, since the country is unknown; undefined if it is not a
+ * phone number (contract section 4).
  */
 export function normalPhone(given: string): string | undefined {
   const digits = digitsOf(given);
@@ -14,7 +14,7 @@ export function normalPhone(given: string): string | undefined {
   return digits.length >= 5 && digits.length <= 15 ? `+${digits}` : undefined;
 }
 
-/** One local part, one domain with a dot; what else is valid only its mail server knows. */
+/** One local part, one domain with a dot; beyond that, only its mail server knows what is valid. */
 export function isEmail(text: string): boolean {
   return (
     [...text].length <= 254 &&

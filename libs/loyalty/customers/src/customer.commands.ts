@@ -164,7 +164,7 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
 
 export const customerHandlers = [CreateCustomerHandler, UpdateCustomerHandler];
 
-/** The claims that follow the change of a customer: what is new is taken, what is gone is released. */
+/** The claims for a change of a customer: new values are taken, former ones released. */
 function movedClaims(
   keys: PersonalKeys,
   { accountId }: CommandContext,
@@ -178,7 +178,7 @@ function movedClaims(
   return { claims: taken.map(claim), releases: released.map(claim) };
 }
 
-/** A refusal where others hold what was claimed: the claims' kinds are the names of the fields. */
+/** A refusal if another customer holds the claims, whose kinds are the names of the fields. */
 function alreadyUsed(error: unknown): unknown {
   if (!(error instanceof ClaimTakenError)) return error;
   return new RejectedError(

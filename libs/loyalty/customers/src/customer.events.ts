@@ -8,7 +8,7 @@ export type ExternalReference = {
   updatedAt: string;
 };
 
-/** Stands in events only sealed with the customer's own key. */
+/** In events only sealed with the customer's own key. */
 export type PersonalFields = {
   firstName: string;
   lastName: string | null;
@@ -31,31 +31,31 @@ export type CustomerCreated = {
     source: CustomerSource;
     marketingConsent: boolean;
     smsConsent: boolean;
-    /** The wish to be sent the wallet links, on the card that the customer was enrolled on. */
+    /** Whether to send the wallet links of the card that the customer was enrolled on. */
     sendCardLinks: boolean;
-    /** Null once the person was erased. */
+    /** Null once the person has been erased. */
     personal: PersonalFields | null;
   };
 };
 
-/** Whole new values, of nothing but what changed; receivers are told of it. */
+/** The complete new values of only the changed fields; sent to receivers. */
 export type CustomerUpdated = {
   type: 'CustomerUpdated';
   data: {
     customerId: number;
     marketingConsent?: boolean;
     smsConsent?: boolean;
-    /** Null once the person was erased. */
+    /** Null once the person has been erased. */
     personal: Partial<PersonalFields> | null;
   };
 };
 
-/** A change of nothing else: receivers are not told (contract section 10). */
+/** Only the references changed: not sent to receivers (contract section 10). */
 export type CustomerReferencesUpdated = {
   type: 'CustomerReferencesUpdated';
   data: {
     customerId: number;
-    /** Null once the person was erased. */
+    /** Null once the person has been erased. */
     personal: Pick<PersonalFields, 'externalReferences'> | null;
   };
 };

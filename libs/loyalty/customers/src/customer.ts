@@ -15,17 +15,17 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
   Consents & {
     createdAt: string;
     updatedAt: string;
-    /** Names and e-mail in folded case, for search: the database folds only ASCII. */
+    /** Names and e-mail with case folded, for search: the database folds only ASCII. */
     searchText: string;
     phoneDigits: string | null;
   };
 
 type Consents = { marketingConsent: boolean; smsConsent: boolean };
 
-/** A reference as a caller gives it: metadata is merged into what is there. */
+/** A reference in a request: metadata is merged into the existing one. */
 export type GivenReference = { source: string; externalId: string; metadata: Metadata };
 
-/** What an update names. Metadata and references are added to what is there. */
+/** The fields that an update names. Metadata and references are added to the existing ones. */
 export type CustomerChanges = Partial<
   Omit<PersonalFields, 'externalReferences'> & Consents & { externalReferences: GivenReference[] }
 >;
@@ -43,7 +43,7 @@ const ERASED: PersonalFields = {
   externalReferences: [],
 };
 
-/** Every change writes the whole list again, so it must stay small. */
+/** Every change rewrites the whole list, so it must stay small. */
 const REFERENCES = { most: 100, bytes: 256 * 1024 };
 
 export const customer: Aggregate<Customer, CustomerEvent> = {
@@ -77,7 +77,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
   },
 };
 
-/** @throws RejectedError when nothing to reach the person by is given, or more than can be kept */
+/** @throws RejectedError if there is neither e-mail nor phone, or more data than can be stored */
 export function createCustomer(
   data: Omit<CustomerCreated['data'], 'personal'> & {
     personal: Omit<PersonalFields, 'externalReferences'> & {
@@ -96,7 +96,7 @@ export function createCustomer(
   return [{ type: 'CustomerCreated', data: { ...data, personal } }];
 }
 
-/** Only what really changes is recorded; nothing changed is no event. */
+/** Records only actual changes; without any there is no event. */
 export function updateCustomer(
   state: Customer | undefined,
   changes: CustomerChanges,
@@ -126,7 +126,7 @@ export function updateCustomer(
   return [{ type: 'CustomerUpdated', data: { customerId, ...consents, personal } }];
 }
 
-/** What the events of a change make a customer's own, and what they give up. */
+/** The unique values that a customer takes and releases with the events of a change. */
 export function movedValues(
   before: PersonalFields | undefined,
   events: CustomerEvent[],
@@ -154,8 +154,8 @@ function uniqueValues({ email, phone, externalReferences }: PersonalFields): Uni
 }
 
 /**
- * By source and external id; the same one twice is applied in turn. Never removes one. One that stays
- * as it is was not updated.
+ * By source and external id; a duplicate in the request is applied in order. Never removes one. One that
+ * does not change keeps its time of update.
  */
 export function upsertReferences(
   current: ExternalReference[],
@@ -190,7 +190,7 @@ function changed<T extends object>(current: T, wanted: Partial<T>): Partial<T> {
   ) as Partial<T>;
 }
 
-/** Of the person as a whole, and of what is new about them. All faults come together. */
+/** Checks the customer as a whole and the new values; reports all errors at once. */
 function faultsOf(
   person: PersonalFields,
   {
@@ -235,7 +235,7 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * Two addresses are one when only their case differs. Not as far as `foldCase`: weiß@ and weiss@ may be
+ * Addresses that differ only in case are the same. This folds less than `foldCase`: weiß@ and weiss@ may be
  * two people.
  */
 function emailKey(email: string): string {
@@ -243,8 +243,8 @@ function emailKey(email: string): string {
 }
 
 /**
- * One way of writing everything that is to be found whatever its case or its accents' encoding. Upper
- * case first makes ß and ss the same, both lower sigmas, and the i with and without a dot.
+ * One normal form for text that search finds in any case or accent encoding. Upper-casing first unifies ß
+ * with ss, both lower-case sigmas, and i with and without a dot.
  */
 export function foldCase(text: string): string {
   return text

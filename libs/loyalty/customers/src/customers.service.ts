@@ -40,9 +40,9 @@ export class CustomersService {
     const count = total?.count ?? 0;
     const skipped = (page - 1) * items;
     const left = Math.max(0, count - skipped);
-    // From the nearer end, and the ids alone, which come from an index: whole rows only of the page. A few
-    // are fetched all (`offset 0` keeps the limit out of the plan): with a limit in sight, PostgreSQL would
-    // rather walk through the whole store to meet them in their order.
+    // From the nearer end, and ids only, which come from an index; whole rows only for the page. If there are
+    // few, all are fetched (`offset 0` keeps the limit out of the plan): given the limit, PostgreSQL would
+    // rather scan the whole store in order.
     const matching = `select c.id from customers c where ${where} ${count <= FEW ? 'offset 0' : ''}`;
     const [order, offset] =
       skipped <= left ? ['desc', skipped] : ['asc', Math.max(0, left - items)];
@@ -72,7 +72,7 @@ export class CustomersService {
     return found;
   }
 
-  /** The store's own: in it days and birthdays are counted. */
+  /** The time zone of the store, which determines its days and birthdays. */
   async timeZone(accountId: number): Promise<string> {
     const [row] = await ask<{ time_zone: string }>(this.pool, {
       name: 'customers_time_zone',
@@ -90,8 +90,8 @@ export class CustomersService {
 }
 
 /**
- * What is matched exactly comes first, as a few ids; so all that is left to compare stands in one index,
- * and the database may choose between reading that and looking trigrams up.
+ * Exact matches come first, as a few ids; everything else to compare is in one index, so that the database
+ * can choose between scanning it and looking up trigrams.
  */
 function condition(
   accountId: number,

@@ -4,7 +4,7 @@ export type LocationCreated = {
   type: 'LocationCreated';
   data: { id: number; accountId: number } & LocationAttributes;
 };
-/** A changed address makes what was known of the old one's coordinates void. */
+/** A changed address invalidates the coordinates. */
 export type LocationUpdated = { type: 'LocationUpdated'; data: Partial<LocationAttributes> };
 export type LocationDeleted = { type: 'LocationDeleted'; data: Record<string, never> };
 

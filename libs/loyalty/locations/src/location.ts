@@ -2,7 +2,7 @@ import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import type { LocationAttributes, LocationEvent } from './location.events.js';
 
-/** A shop's address, where stamps may be said to have been given. */
+/** A shop's address, which stamps and redemptions can name. */
 export type Location = { id: number; accountId: number } & LocationAttributes &
   Whereabouts & {
     deletedAt: string | null;
@@ -10,9 +10,9 @@ export type Location = { id: number; accountId: number } & LocationAttributes &
     updatedAt: string;
   };
 
-/** What a look-up of the address came to. */
+/** The result of geocoding the address. */
 type Whereabouts = {
-  /** Degrees, north and east positive; null until the address was found. */
+  /** Degrees, north and east positive; null until the address is found. */
   latitude: number | null;
   longitude: number | null;
   geocodeStatus: 'pending' | 'ok' | 'not_found' | 'failed';
@@ -51,7 +51,7 @@ export function createLocation(
   return [{ type: 'LocationCreated', data: { id, accountId, ...attributes } }];
 }
 
-/** Only what really changes is recorded; nothing changed is no event. */
+/** Records only actual changes; without any there is no event. */
 export function updateLocation(
   state: Location | undefined,
   wanted: Partial<LocationAttributes>,
@@ -64,7 +64,7 @@ export function updateLocation(
   return [{ type: 'LocationUpdated', data: Object.fromEntries(changes) }];
 }
 
-/** The row stays, so that the history can go on naming the place. */
+/** The row stays, because the history refers to it. */
 export function deleteLocation(state: Location | undefined): LocationEvent[] {
   found(state);
   return [{ type: 'LocationDeleted', data: {} }];

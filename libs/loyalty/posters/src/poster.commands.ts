@@ -13,7 +13,7 @@ import type { PosterAttributes } from './poster.events.js';
 import { PostersService } from './posters.service.js';
 
 const SLUG_ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** 107 bits: nobody meets a slug by trying. */
+/** 107 bits: slugs cannot be guessed. */
 const SLUG_LENGTH = 18;
 
 export class CreatePoster extends Command<PosterJson> {

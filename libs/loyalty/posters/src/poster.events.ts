@@ -1,18 +1,18 @@
-/** Everything about a poster that its shop may set. */
+/** The attributes of a poster that its shop can set. */
 export type PosterAttributes = {
   title: string;
   paperSize: 'a4' | 'a5' | 'a6' | 'letter';
   primaryColor: string;
   textColor: string;
   secondaryColor: string;
-  /** Whether its signup URL is live. */
+  /** Whether the signup URL is live. */
   active: boolean;
   /** Which contacts the signup form asks for. */
   contactCollectionMode: 'email_and_phone' | 'email_only' | 'phone_only';
   requireEmail: boolean;
   requirePhone: boolean;
   requireBirthday: boolean;
-  /** Years; null: anyone. */
+  /** In years; null: no limit. */
   minimumAge: number | null;
 };
 
@@ -22,7 +22,7 @@ export type PosterCreated = {
     id: number;
     accountId: number;
     cardId: number;
-    /** Names the poster in its public URLs, forever. */
+    /** Identifies the poster in its public URLs, forever. */
     slug: string;
   } & PosterAttributes;
 };

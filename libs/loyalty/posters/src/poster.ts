@@ -3,7 +3,7 @@ import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.j
 import type { Card } from '#cards/card.js';
 import type { PosterAttributes, PosterCreated, PosterEvent } from './poster.events.js';
 
-/** An invitation to a card, to be printed or shown: its QR code leads to the card's signup form. */
+/** A printable invitation to a card: its QR code leads to the card's signup form. */
 export type Poster = PosterCreated['data'] & {
   deletedAt: string | null;
   createdAt: string;
@@ -12,7 +12,7 @@ export type Poster = PosterCreated['data'] & {
 
 type Requirements = Pick<PosterAttributes, 'requireEmail' | 'requirePhone'>;
 
-/** What the card lends its posters. */
+/** What posters inherit from their card. */
 export type CardDesign = Pick<
   Card,
   'id' | 'name' | 'cardColor' | 'textColor' | 'stampBackgroundColor'
@@ -21,7 +21,7 @@ export type CardDesign = Pick<
 type Inherited =
   'title' | 'primaryColor' | 'textColor' | 'secondaryColor' | 'requireEmail' | 'requirePhone';
 
-/** Null: as the card has it, or as the contact collection mode implies. */
+/** Null: inherited from the card, or implied by the contact collection mode. */
 export type NewPoster = Omit<PosterAttributes, Inherited> & {
   [name in Inherited]: PosterAttributes[name] | null;
 };
@@ -44,7 +44,7 @@ export const poster: Aggregate<Poster, PosterEvent> = {
   },
 };
 
-/** What the card lends is copied: a poster that hangs on a wall does not change with its card. */
+/** Inherited values are copied: a poster on a wall does not change with its card. */
 export function createPoster(
   ids: { id: number; accountId: number; slug: string },
   card: CardDesign,
@@ -63,8 +63,8 @@ export function createPoster(
 }
 
 /**
- * Only what really changes is recorded; nothing changed is no event. What is required follows a changed
- * mode where the request does not name it.
+ * Records only actual changes; without any there is no event. Unless the request names the required
+ * contacts, they follow from a changed mode.
  */
 export function updatePoster(
   state: Poster | undefined,
@@ -84,7 +84,7 @@ export function updatePoster(
   return [{ type: 'PosterUpdated', data: Object.fromEntries(changes) }];
 }
 
-/** The row stays: its signup URL has to say kindly that it is over. */
+/** The row stays, because its signup URL has to show that the signup has ended. */
 export function deletePoster(state: Poster | undefined): PosterEvent[] {
   found(state);
   return [{ type: 'PosterDeleted', data: {} }];
@@ -98,7 +98,7 @@ export function collectsPhone(mode: PosterAttributes['contactCollectionMode']): 
   return mode !== 'email_only';
 }
 
-/** The only contact collected is required (contract section 8); of both, what is named or was so before. */
+/** The only contact collected is required (contract section 8); with both, as named or as before. */
 function requirements(
   {
     contactCollectionMode: mode,

@@ -46,7 +46,7 @@ export class PostersService {
     return this.shown(row.state);
   }
 
-  /** What a new poster copies. @throws NotFoundError when the store has no such card */
+  /** What a new poster copies. @throws NotFoundError if the store has no such card */
   async designOf(accountId: number, cardId: number): Promise<CardDesign> {
     const [row] = await ask<{ state: Card }>(this.pool, {
       text: 'select state from cards where id = $1 and account_id = $2',

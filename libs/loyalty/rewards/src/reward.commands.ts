@@ -13,7 +13,7 @@ export class CreateReward extends Command<RewardJson> {
   constructor(
     readonly context: CommandContext,
     readonly cardId: number,
-    /** A null position means behind the card's last. */
+    /** A null position means after the card's last. */
     readonly attributes: Omit<RewardAttributes, 'position'> & { position: number | null },
   ) {
     super();

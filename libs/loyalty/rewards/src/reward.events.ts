@@ -1,7 +1,7 @@
 export type RewardAttributes = {
   name: string;
   description: string | null;
-  /** Stamps that it costs. */
+  /** Its price in stamps. */
   stampsRequired: number;
   /** Order among the card's rewards, from 0. */
   position: number;

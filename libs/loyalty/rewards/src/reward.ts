@@ -36,7 +36,7 @@ export function createReward(
   return [{ type: 'RewardCreated', data: { id, accountId, cardId, ...attributes } }];
 }
 
-/** Only what really changes is recorded; nothing changed is no event. */
+/** Records only actual changes; without any there is no event. */
 export function updateReward(
   state: Reward | undefined,
   wanted: Partial<RewardAttributes>,
@@ -49,7 +49,7 @@ export function updateReward(
   return [{ type: 'RewardUpdated', data: Object.fromEntries(changes) }];
 }
 
-/** A reward that somebody once redeemed stays, so that the history keeps its name (contract section 6). */
+/** A reward that was ever redeemed cannot be deleted: the history refers to it (contract section 6). */
 export function deleteReward(state: Reward | undefined, everRedeemed: boolean): RewardEvent[] {
   found(state);
   if (everRedeemed) {

@@ -42,7 +42,7 @@ export class RewardsService {
     return rewardJson(row.state);
   }
 
-  /** Where a new reward goes: behind the last. @throws NotFoundError when there is no such card */
+  /** The position after the last reward. @throws NotFoundError if there is no such card */
   async nextPosition(accountId: number, cardId: number): Promise<number> {
     const [row] = await ask<{ next: number }>(this.pool, {
       text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
