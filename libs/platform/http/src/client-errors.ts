@@ -1,8 +1,10 @@
+import { Logger } from '@nestjs/common';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Config } from '#kernel/config.js';
-import { ERRORS } from '#kernel/error-catalogue.js';
+import { messageOf } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
+import { answerOf, errorJson } from './error-answer.js';
 import { limitHeaders, type Usage } from './rate-limit.js';
 import { retirementHeaders } from './versioning.js';
 
@@ -19,6 +21,7 @@ const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
  * again after a 408 (contract section 1).
  */
 export class ClientErrors {
+  private readonly log = new Logger('Errors');
   private readonly open = new WeakMap<Socket, Set<ServerResponse>>();
   private readonly answered = new WeakSet<Socket>();
 
@@ -53,11 +56,23 @@ export class ClientErrors {
       return;
     }
     this.answered.add(socket);
-    const usage = await count(socket.remoteAddress ?? '').catch(() => undefined);
+    const usage = await this.usageOf(socket, count);
     // The rest of a request that was late may have arrived by now: then it is answered as usual.
     if (this.isSpokenFor(socket)) this.answered.delete(socket);
     else if (socket.writable) socket.end(this.textOf(fault, usage));
     else socket.destroy();
+  }
+
+  private async usageOf(
+    socket: Socket,
+    count: (ip: string) => Promise<Usage>,
+  ): Promise<Usage | undefined> {
+    try {
+      return await count(socket.remoteAddress ?? '');
+    } catch (error) {
+      this.log.warn(`an answer without limit headers: ${messageOf(error)}`);
+      return undefined;
+    }
   }
 
   private isSpokenFor(socket: Socket): boolean {
@@ -68,13 +83,9 @@ export class ClientErrors {
   private textOf(fault: NodeJS.ErrnoException, usage: Usage | undefined): string {
     const code = CODES[fault.code ?? ''] ?? NOT_HTTP;
     const requestId = newId();
-    const body = JSON.stringify({
-      error: ERRORS[code].error,
-      code,
-      documentation_url: `${this.config.publicUrl}/docs`,
-      request_id: requestId,
-    });
-    const { status } = ERRORS[code];
+    const answer = answerOf(code);
+    const body = JSON.stringify(errorJson(answer, requestId, this.config.publicUrl));
+    const { status } = answer;
     const headers = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(body),

@@ -9,7 +9,6 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 import type { Config } from '#kernel/config.js';
-import { CATALOGUE, worded, type ErrorCode } from '#kernel/error-catalogue.js';
 import {
   InProgressError,
   MethodNotAllowedError,
@@ -19,26 +18,16 @@ import {
   UnauthorizedError,
   UnavailableError,
   UnknownOutcomeError,
-  type FieldErrors,
 } from '#kernel/errors.js';
 import { isConnectionLoss } from '#database/connection.js';
 import type { StoredResponse } from '#event-store/stored-responses.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
+import { answerOf, errorJson, type Answer, type ErrorJson } from './error-answer.js';
 import { ERROR_PAGE } from './error.dto.js';
 import { vary } from './headers.js';
 import { pathOf } from './path.js';
-import { VersionSunsetError, type VersioningJson } from './versioning.js';
-
-type Answer = {
-  status: number;
-  code: ErrorCode;
-  error: string;
-  errors?: FieldErrors;
-  resolution?: string;
-  retryAfterSeconds?: number;
-  versioning?: VersioningJson;
-};
+import { VersionSunsetError } from './versioning.js';
 
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
@@ -81,7 +70,7 @@ export class ErrorsFilter implements ExceptionFilter {
   answer(error: unknown, request: GatedRequest, reply: FastifyReply): void {
     // The caller hung up before anything was begun: neither a fault of ours nor one of a database.
     if (request.raw.destroyed && !request.raw.complete) {
-      const body = errorJson(CUT_OFF, request, this.config.publicUrl);
+      const body = errorJson(CUT_OFF, request.requestId, this.config.publicUrl);
       send(CUT_OFF.status, body, request, reply, this.config);
       return;
     }
@@ -107,7 +96,7 @@ export class ErrorsFilter implements ExceptionFilter {
     if (answer.retryAfterSeconds !== undefined) {
       reply.header('retry-after', answer.retryAfterSeconds);
     }
-    const body = errorJson(answer, request, this.config.publicUrl);
+    const body = errorJson(answer, request.requestId, this.config.publicUrl);
     send(answer.status, body, request, reply, this.config);
   }
 }
@@ -119,26 +108,7 @@ export function refusalOf(
   publicUrl: string,
 ): StoredResponse {
   const answer = answerTo(error);
-  return { status: answer.status, body: errorJson(answer, request, publicUrl) };
-}
-
-type ErrorJson = ReturnType<typeof errorJson>;
-
-/** Sections 1 and 2.4. */
-function errorJson(
-  { code, error, errors, resolution, versioning }: Answer,
-  { requestId }: GatedRequest,
-  publicUrl: string,
-) {
-  return {
-    error,
-    code,
-    ...(errors && { errors }),
-    ...(resolution !== undefined && { resolution }),
-    ...(versioning && { versioning }),
-    documentation_url: `${publicUrl}/docs`,
-    request_id: requestId,
-  };
+  return { status: answer.status, body: errorJson(answer, request.requestId, publicUrl) };
 }
 
 /** Negotiated for the kind of JSON only: whoever accepts neither gets JSON all the same. */
@@ -192,26 +162,6 @@ function answerTo(error: unknown): Answer {
   if (early) return early;
   if (error instanceof HttpException && error.getStatus() === 404) return answerOf('not_found');
   return answerOf('internal');
-}
-
-/**
- * As the catalogue words it, but for what is known more exactly.
- * @param values of the parts in braces
- */
-function answerOf(
-  code: ErrorCode,
-  known: Partial<Omit<Answer, 'status' | 'code'>> = {},
-  values: Record<string, string | number> = {},
-): Answer {
-  const { status, error, resolution, retryAfterSeconds, meaning } = CATALOGUE[code];
-  return {
-    status,
-    code,
-    error: error ?? meaning,
-    ...(resolution !== undefined && { resolution: worded(resolution, values) }),
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-    ...known,
-  };
 }
 
 function describe(error: unknown): string {

@@ -1,0 +1,53 @@
+import { CATALOGUE, worded, type ErrorCode } from '#kernel/error-catalogue.js';
+import type { FieldErrors } from '#kernel/errors.js';
+import type { VersioningJson } from './versioning.js';
+
+/** What a failure is answered, before it is written out. */
+export type Answer = {
+  status: number;
+  code: ErrorCode;
+  error: string;
+  errors?: FieldErrors;
+  resolution?: string;
+  retryAfterSeconds?: number;
+  versioning?: VersioningJson;
+};
+
+/**
+ * As the catalogue words it, but for what is known more exactly.
+ * @param values of the parts in braces
+ */
+export function answerOf(
+  code: ErrorCode,
+  known: Partial<Omit<Answer, 'status' | 'code'>> = {},
+  values: Record<string, string | number> = {},
+): Answer {
+  const { status, error, resolution, retryAfterSeconds, meaning } = CATALOGUE[code];
+  return {
+    status,
+    code,
+    error: error ?? meaning,
+    ...(resolution !== undefined && { resolution: worded(resolution, values) }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...known,
+  };
+}
+
+export type ErrorJson = ReturnType<typeof errorJson>;
+
+/** Sections 1 and 2.4. */
+export function errorJson(
+  { code, error, errors, resolution, versioning }: Answer,
+  requestId: string,
+  publicUrl: string,
+) {
+  return {
+    error,
+    code,
+    ...(errors && { errors }),
+    ...(resolution !== undefined && { resolution }),
+    ...(versioning && { versioning }),
+    documentation_url: `${publicUrl}/docs`,
+    request_id: requestId,
+  };
+}
