@@ -130,7 +130,13 @@ describe('the TypeScript client', () => {
         cpSync(`clients/typescript/${part}`, join(folder, part), { recursive: true });
       }
       // What its package.json asks for, as an installation would lay it there.
-      for (const name of ['typescript', '@types/node', 'undici-types', '.bin/tsc']) {
+      for (const name of [
+        'standardwebhooks',
+        'typescript',
+        '@types/node',
+        'undici-types',
+        '.bin/tsc',
+      ]) {
         const target = join(folder, 'node_modules', name);
         mkdirSync(join(target, '..'), { recursive: true });
         if (existsSync(`node_modules/${name}`)) symlinkSync(resolve('node_modules', name), target);

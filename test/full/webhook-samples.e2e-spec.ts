@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';
 import { Receiver, type Received } from '../support/receiver.js';
@@ -19,6 +19,8 @@ type Language = {
   /** What the sample is called in a fenced block. */
   fence: string;
   file: string;
+  /** The packages from npm that it imports. */
+  imports?: string[];
   /** The Debian package that has the program. */
   debian: string;
   /** A program that calls the sample, and exits 0 when it says yes and 1 when it says no. */
@@ -31,6 +33,7 @@ const LANGUAGES: Record<string, Language> = {
   'Node.js': {
     fence: 'js',
     file: 'verify.mjs',
+    imports: ['standardwebhooks'],
     debian: 'nodejs',
     driver: {
       file: 'main.mjs',
@@ -202,6 +205,10 @@ function prepare(language: Language): (delivery: Delivery, with_?: string) => bo
   folders.push(folder);
   writeFileSync(join(folder, language.file), sample(language.fence));
   writeFileSync(join(folder, language.driver.file), language.driver.text);
+  for (const name of language.imports ?? []) {
+    mkdirSync(join(folder, 'node_modules'), { recursive: true });
+    symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name));
+  }
   const run = (command: string[], environment: NodeJS.ProcessEnv) => {
     const [program = '', ...rest] = command;
     const env = { PATH: process.env['PATH'], HOME: folder, ...environment };

@@ -142,18 +142,17 @@ test('follows the numbered pages of customers', async () => {
 });
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-const now = new Date('2026-03-01T12:00:00Z');
-const timestamp = String(now.getTime() / 1000);
+const seconds = (offset = 0) => String(Math.floor(Date.now() / 1000) + offset);
 const event = {
   id: 'evt_1',
   type: 'webhook.test',
-  timestamp,
+  timestamp: '2026-03-01T12:00:00Z',
   account_id: 1,
   data: { message: 'é' },
 };
 const body = JSON.stringify(event);
 
-function signed(overrides = {}) {
+function signed(timestamp = seconds(), overrides = {}) {
   const hmac = createHmac('sha256', Buffer.alloc(32, 7));
   const signature = hmac.update(`evt_1.${timestamp}.${body}`).digest('base64');
   return {
@@ -169,25 +168,33 @@ function signed(overrides = {}) {
 }
 
 test('reads a webhook whose signature is right', () => {
-  assert.deepEqual(verifyWebhook(signed(), secret, { now }), event);
+  assert.deepEqual(verifyWebhook(signed(), secret), event);
   const { body: text, headers } = signed();
-  const bytes = { body: Buffer.from(text), headers: new Headers(headers) };
-  assert.deepEqual(verifyWebhook(bytes, secret, { now }), event);
-  const flat = verifyFlatWebhook(signed(), secret, { now });
+  const bytes = { body: new TextEncoder().encode(text), headers: new Headers(headers) };
+  assert.deepEqual(verifyWebhook(bytes, secret), event);
+  const flat = verifyFlatWebhook(signed(), secret);
   assert.deepEqual(flat, { id: 'evt_1', type: 'webhook.test', data: event });
 });
 
-for (const [what, request, key, at] of [
-  ['another body', { ...signed(), body: body.replace('é', 'e') }, secret, now],
-  ['another secret', signed(), `whsec_${Buffer.alloc(32, 8).toString('base64')}`, now],
-  ['an empty secret', signed(), 'whsec_', now],
-  ['another id', signed({ 'webhook-id': 'evt_2' }), secret, now],
-  ['no signature', signed({ 'webhook-signature': undefined }), secret, now],
-  ['an old time', signed(), secret, new Date(now.getTime() + 301_000)],
-  ['a time ahead', signed(), secret, new Date(now.getTime() - 301_000)],
-  ['a time that is none', signed({ 'webhook-timestamp': 'now' }), secret, now],
+for (const [what, request, key] of [
+  ['another body', { ...signed(), body: body.replace('é', 'e') }, secret],
+  ['another secret', signed(), `whsec_${Buffer.alloc(32, 8).toString('base64')}`],
+  ['another id', signed(seconds(), { 'webhook-id': 'evt_2' }), secret],
+  ['no signature', signed(seconds(), { 'webhook-signature': undefined }), secret],
+  [
+    'a signature twice in the headers',
+    signed(seconds(), { 'webhook-signature': ['v1,a'] }),
+    secret,
+  ],
+  ['an old time', signed(seconds(-330)), secret],
+  ['a time ahead', signed(seconds(330)), secret],
+  ['a time that is none', signed('now'), secret],
 ]) {
   test(`refuses a webhook with ${what}`, () => {
-    assert.throws(() => verifyWebhook(request, key, { now: at }), WebhookVerificationError);
+    assert.throws(() => verifyWebhook(request, key), WebhookVerificationError);
   });
 }
+
+test('refuses to verify with an empty secret', () => {
+  assert.throws(() => verifyWebhook(signed(), 'whsec_'), /Secret can't be empty/);
+});
