@@ -13,6 +13,7 @@ import { ClientErrors } from '#http/client-errors.js';
 import { serveDocsPages } from '#openapi/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
 import { Gate } from '#http/gate.js';
+import { Idempotency } from '#http/idempotency.js';
 import { installHeaders } from '#http/headers.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { answerMethods } from '#http/methods.js';
@@ -107,6 +108,8 @@ async function installHooks(
     route.errorHandler ??= (error, request, reply) =>
       errors.answer(error, request as GatedRequest, reply);
   });
+  // Before compression: it stores what is to be sent.
+  app.get(Idempotency, { strict: false }).install(server);
   await installHeaders(server, config);
   const storage = app.get<ThrottlerStorage>(getStorageToken(), { strict: false });
   if (storage instanceof SharedCounts) {

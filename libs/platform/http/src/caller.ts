@@ -11,6 +11,8 @@ export type GatedRequest = FastifyRequest & {
   caller?: Caller;
   accountId?: number;
   keyed?: KeyedRequest;
+  /** Why it is refused, or could not be served. */
+  failure?: unknown;
 };
 
 /** Implemented by identity, asked by the gate: which caller a token belongs to and what it reaches. */

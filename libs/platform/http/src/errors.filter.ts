@@ -68,6 +68,7 @@ export class ErrorsFilter implements ExceptionFilter {
   }
 
   answer(error: unknown, request: GatedRequest, reply: FastifyReply): void {
+    request.failure = error;
     // The caller hung up before anything was begun: neither a fault of ours nor one of a database.
     if (request.raw.destroyed && !request.raw.complete) {
       const body = errorJson(CUT_OFF, request.requestId, this.config.publicUrl);

@@ -1,10 +1,10 @@
 import { Module } from '@nestjs/common';
-import { APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import { APP_PIPE } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Config } from '#kernel/config.js';
 import { FieldsPipe } from './fields.pipe.js';
 import { HttpMetrics } from './http-metrics.js';
-import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { Idempotency } from './idempotency.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
 import { StatusController } from './status.controller.js';
 import { openCounts } from './throttler-storage.js';
@@ -21,10 +21,6 @@ import { openCounts } from './throttler-storage.js';
     }),
   ],
   controllers: [StatusController],
-  providers: [
-    HttpMetrics,
-    { provide: APP_PIPE, useClass: FieldsPipe },
-    { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
-  ],
+  providers: [HttpMetrics, Idempotency, { provide: APP_PIPE, useClass: FieldsPipe }],
 })
 export class HttpModule {}

@@ -1,0 +1,163 @@
+import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { Config } from '#kernel/config.js';
+import { InProgressError, InvalidFieldsError, messageOf, RejectedError } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { newId } from '#kernel/randomness.js';
+import { KeyTakenOverError } from '#event-store/event-store.js';
+import { StoredResponses } from '#event-store/stored-responses.js';
+import type { Caller, GatedRequest } from './caller.js';
+import { StoredRefusal, refusalOf } from './errors.filter.js';
+import { HttpMetrics } from './http-metrics.js';
+
+const WRITES = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
+const PRUNE_EVERY_MS = 10 * 60_000;
+
+/**
+ * The optional header Idempotency-Key (contract section 1): the same request again gets the same response. A
+ * commit stores its response under the key itself; here the key is taken before the handler runs, and the
+ * response of a request that committed nothing is stored, or its key released, before the response is sent.
+ */
+@Injectable()
+export class Idempotency implements OnModuleInit, OnModuleDestroy {
+  private readonly log = new Logger('idempotency');
+  private readonly stopped = new AbortController();
+
+  constructor(
+    private readonly responses: StoredResponses,
+    private readonly metrics: HttpMetrics,
+    private readonly config: Config,
+  ) {}
+
+  onModuleInit(): void {
+    void this.pruneNowAndThen();
+  }
+
+  onModuleDestroy(): void {
+    this.stopped.abort();
+  }
+
+  /** Hooks and not an interceptor: a request without the header costs nothing. */
+  install(server: FastifyInstance): void {
+    server.addHook('preHandler', (plain, reply, done) => {
+      const request = plain as GatedRequest;
+      const { caller, method, headers, is404 } = request;
+      const header = headers['idempotency-key'];
+      if (header === undefined || !caller || !WRITES.has(method) || is404) return done();
+      this.begin(request, reply, caller, header).then((replayed) => {
+        if (!replayed) done();
+      }, done);
+    });
+    server.addHook('onSend', (plain, reply, payload, done) => {
+      const request = plain as GatedRequest;
+      if (!request.keyed || request.keyed.stored) return done(null, payload);
+      void this.settle(request, reply, payload).then(() => done(null, payload));
+    });
+  }
+
+  /** @returns whether the response was sent, as it was the first time */
+  private async begin(
+    request: GatedRequest,
+    reply: FastifyReply,
+    { tokenId }: Caller,
+    header: string | string[],
+  ): Promise<boolean> {
+    const keyed = {
+      key: this.responses.fingerprint(tokenId, request.method, request.url, keyOf(header)),
+      holder: newId(),
+      stored: false,
+      // The status of its success: Nest sets it before it calls the handler.
+      get status() {
+        return reply.statusCode;
+      },
+    };
+    const body = this.responses.fingerprint(canonicalText(request.body));
+    const begun = await this.responses.begin(keyed, body);
+    if (begun.state === 'running') throw new InProgressError();
+    if (begun.state === 'other') throw usedOtherwise();
+    if (begun.state !== 'done') {
+      request.keyed = keyed;
+      return false;
+    }
+    reply.header('idempotent-replayed', 'true');
+    this.metrics.replayed();
+    if (begun.status >= 400) throw new StoredRefusal(begun);
+    void reply.status(begun.status).send(begun.body);
+    return true;
+  }
+
+  /**
+   * This request committed nothing, or its response would be stored already. So when this fails, a retry is
+   * merely judged anew.
+   */
+  private async settle(
+    request: GatedRequest,
+    reply: FastifyReply,
+    payload: unknown,
+  ): Promise<void> {
+    const { keyed, failure, requestId } = request;
+    // Another request has taken over the key, and owns what stands under it.
+    if (!keyed || failure instanceof KeyTakenOverError) return;
+    try {
+      if (failure === undefined) {
+        const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
+        await this.responses.store(keyed, { status: reply.statusCode, body });
+      } else if (failure instanceof RejectedError && !(failure instanceof InvalidFieldsError)) {
+        await this.responses.store(keyed, refusalOf(failure, request, this.config.publicUrl));
+      } else await this.responses.release(keyed);
+    } catch (error) {
+      this.log.warn(`the response under an Idempotency-Key is not stored: ${messageOf(error)}`, {
+        request_id: requestId,
+      });
+    }
+  }
+
+  private async pruneNowAndThen(): Promise<void> {
+    const { signal } = this.stopped;
+    while (!signal.aborted) {
+      try {
+        while (!signal.aborted && (await this.responses.prune())) continue;
+      } catch (error) {
+        this.log.warn(`expired responses will be deleted later: ${messageOf(error)}`);
+      }
+      await pause(PRUNE_EVERY_MS, signal);
+    }
+  }
+}
+
+/** @throws InvalidFieldsError unless it is 1 to 255 printable ASCII characters */
+function keyOf(header: string | string[]): string {
+  const given = [header].flat().join(', ');
+  const key = /^"(.*)"$/s.exec(given)?.[1] ?? given;
+  if (/^[\x20-\x7e]{1,255}$/.test(key)) return key;
+  throw new InvalidFieldsError({
+    idempotency_key: ['must be 1 to 255 printable ASCII characters'],
+  });
+}
+
+/**
+ * Equal JSON values are equal texts. Not RFC 8785, which has no text for half a surrogate pair nor for
+ * 1e400: whether they do any harm is for the fields to say.
+ * @throws InvalidFieldsError when nobody could have meant it
+ */
+function canonicalText(body: unknown): string {
+  try {
+    return JSON.stringify(body, (_, value: unknown) => sorted(value)) ?? '';
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new InvalidFieldsError({ base: ['The body is nested too deeply'] });
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function usedOtherwise(): RejectedError {
+  return new RejectedError(
+    { idempotency_key: ['was used for a request with another body'] },
+    'idempotency_key_reused',
+    'Use a new key for every new request; the same one only to repeat a request exactly.',
+  );
+}
