@@ -13,9 +13,7 @@ import { StreamFolds } from './stream-folds.service.js';
 
 const NAMES = {
   name: 'webhook_customer_names',
-  text: `select id, state ->> 'firstName' as first_name, state ->> 'lastName' as last_name,
-           state ->> 'email' as email, state ->> 'phone' as phone
-         from customers where id = any ($1)`,
+  text: 'select id, first_name, last_name, email, phone from customer_names where id = any ($1)',
 };
 
 @Injectable()
