@@ -7,7 +7,10 @@ export type Program = {
   output: () => string;
   /** Null if a signal terminated it. */
   exitCode: Promise<number | null>;
+  /** Until it has ended. */
   kill: (signal: NodeJS.Signals) => Promise<void>;
+  /** For signals that do not end it. */
+  signal: (signal: 'SIGSTOP' | 'SIGCONT') => void;
 };
 
 /** A built program as a separate process, for tests that kill it. */
@@ -31,6 +34,7 @@ export function startProgram(
       child.kill(signal);
       await gone;
     },
+    signal: (signal) => void child.kill(signal),
   };
 }
 

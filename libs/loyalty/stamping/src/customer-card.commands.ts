@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { nextId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
 import { CommandPipeline, type Decision } from '#event-store/handle-command.js';
@@ -37,6 +37,7 @@ import { TemplatesService } from './templates.service.js';
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const CODE_LENGTH = 8;
 const CODE_TRIES = 5;
+const RACE_FOR_MS = 10_000;
 
 type CardPath = { customerId: number; id: number };
 
@@ -147,10 +148,13 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   ) {}
 
   execute({ context, path, action }: StampCustomerCard): Promise<CustomerCardDetailJson> {
-    const claim = receiptClaim(this.keys, context, 'stamp', path, action);
-    return once(claim, {
-      earlier: async (taken) => {
-        const first = await this.receipts.find<StampsEarned>(context, path, taken, 'StampsEarned');
+    const receipt = receiptOf(this.keys, context, 'stamp', path, action);
+    return once(receipt, {
+      earlier: async (used) => {
+        const first = await this.receipts.find<StampsEarned>(context, path, {
+          ...used,
+          type: 'StampsEarned',
+        });
         if (first && first.event.data.stamps !== action.stamps) throw usedOtherwise();
         return first && this.shown(first.card, first.template, new Date());
       },
@@ -162,7 +166,10 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           occurredAt: action.occurredAt,
           given: (loaded) => loadTemplate(this.templates, loaded, path, action),
           decide: (card, template, at) =>
-            withClaim(stamp(card, template, { ...action, customerId: path.customerId }, at), claim),
+            withClaim(
+              stamp(card, template, { ...action, customerId: path.customerId }, at),
+              receipt,
+            ),
           answer: ({ state, given, now }) => this.shown(state, given, now),
         }),
     });
@@ -194,15 +201,13 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
   ) {}
 
   execute({ context, path, action }: RedeemReward): Promise<RedemptionJson> {
-    const claim = receiptClaim(this.keys, context, 'redeem', path, action);
-    return once(claim, {
-      earlier: async (taken) => {
-        const first = await this.receipts.find<RewardRedeemed>(
-          context,
-          path,
-          taken,
-          'RewardRedeemed',
-        );
+    const receipt = receiptOf(this.keys, context, 'redeem', path, action);
+    return once(receipt, {
+      earlier: async (used) => {
+        const first = await this.receipts.find<RewardRedeemed>(context, path, {
+          ...used,
+          type: 'RewardRedeemed',
+        });
         if (first && first.event.data.rewardId !== action.rewardId) throw usedOtherwise();
         return first && redemptionJson(first.card, first.event);
       },
@@ -223,7 +228,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
                 { ...actionDetails, redemptionId, customerId: path.customerId },
                 at,
               ),
-              claim,
+              receipt,
             ),
           answer: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
@@ -242,46 +247,55 @@ export const customerCardHandlers = [
   RedeemRewardHandler,
 ];
 
+type Receipt = { number: string; claim: Claim };
+
 /**
  * A receipt number counts once forever: it is looked at before any rule, and where two requests race
- * with the same one, the loser gets the winner's result.
+ * with the same one, the loser gets the winner's result. A winner that wrote nothing leaves the number free.
+ * @throws UnavailableError when the number was taken and free again for ten seconds
  */
 async function once<R>(
-  claim: Claim | undefined,
-  { earlier, now }: { earlier: (claim: Claim) => Promise<R | undefined>; now: () => Promise<R> },
+  receipt: Receipt | undefined,
+  { earlier, now }: { earlier: (used: Receipt) => Promise<R | undefined>; now: () => Promise<R> },
 ): Promise<R> {
-  if (!claim) return now();
-  const first = await earlier(claim);
-  if (first) return first;
-  try {
-    return await now();
-  } catch (error) {
-    if (!(error instanceof ClaimTakenError)) throw error;
-    const winner = await earlier(claim);
-    if (!winner) throw error;
-    return winner;
+  if (!receipt) return now();
+  for (const deadline = Date.now() + RACE_FOR_MS; ;) {
+    const first = await earlier(receipt);
+    if (first) return first;
+    try {
+      return await now();
+    } catch (error) {
+      if (!(error instanceof ClaimTakenError)) throw error;
+      if (Date.now() > deadline) {
+        throw new UnavailableError('Others are using this external_ref right now', {
+          cause: error,
+        });
+      }
+    }
   }
 }
 
-function receiptClaim(
+function receiptOf(
   keys: PersonalKeys,
   { accountId }: CommandContext,
   operation: 'stamp' | 'redeem',
   { id }: CardPath,
   { externalRef }: ActionDetails,
-): Claim | undefined {
+): Receipt | undefined {
   if (externalRef === null) return undefined;
-  return keys.claim(accountId, `${operation}_receipt`, externalRef, streamOf(customerCard, id));
+  const stream = streamOf(customerCard, id);
+  const claim = keys.claim(accountId, `${operation}_receipt`, externalRef, stream);
+  return { number: externalRef, claim };
 }
 
 function withClaim(
   events: CustomerCardEvent[],
-  claim: Claim | undefined,
+  receipt: Receipt | undefined,
 ): Decision<CustomerCardEvent> {
-  return claim ? { events, claims: [claim] } : { events };
+  return receipt ? { events, claims: [receipt.claim] } : { events };
 }
 
-/** What a action is judged by. That the path names no customer card is said before anything of its fields. */
+/** What an action is judged by. That the path names no customer card is said before anything of its fields. */
 async function loadTemplate(
   templates: TemplatesService,
   loaded: Loaded<CustomerCard> | undefined,

@@ -1,14 +1,18 @@
 import { Injectable } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { EventStore, type Claim } from '#event-store/event-store.js';
-import { recorded, Rows, streamOf } from '#event-store/rows.js';
+import { recorded, Rows, streamOf, type Loaded } from '#event-store/rows.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
 import { customerCardRows } from './customer-card.entity.js';
-import type { CustomerCardEvent } from './customer-card.events.js';
+import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 import { TemplatesService } from './templates.service.js';
+
+const SETTLED_WITHIN_MS = 10_000;
+const LOOK_AGAIN_MS = 50;
 
 /** What a receipt number (external_ref) was used for, read back from the history. */
 @Injectable()
@@ -21,39 +25,77 @@ export class ReceiptsService {
   ) {}
 
   /**
-   * The action that used the receipt number, and the card as that left it; undefined when it is unused.
+   * The action that used the receipt number, and the card as that left it; undefined when it is unused. A commit to
+   * EventStoreDB claims the number before it appends: until the action is in the history, or the claim is free again,
+   * this waits.
    * @throws NotFoundError when the path names no customer card
    * @throws RejectedError when it was used on another card
+   * @throws UnavailableError when what happens to the claim is still open after ten seconds
    */
-  async find<E extends CustomerCardEvent>(
+  async find<E extends StampsEarned | RewardRedeemed>(
     { accountId }: CommandContext,
-    { customerId, id }: { customerId: number; id: number },
-    claim: Claim,
-    type: E['type'],
+    path: { customerId: number; id: number },
+    receipt: { claim: Claim; number: string; type: E['type'] },
   ): Promise<{ event: Recorded<E>; card: CustomerCard; template: Template } | undefined> {
+    const stream = streamOf(customerCard, path.id);
+    for (const deadline = Date.now() + SETTLED_WITHIN_MS; ;) {
+      const used = await this.claimed(accountId, receipt.claim);
+      if (!used) return undefined;
+      const current = await this.cardAt(accountId, path);
+      if (used.stream_id !== stream) {
+        throw new RejectedError({ external_ref: ['was already used on another customer card'] });
+      }
+      const then = await this.rows.fold(customerCard, stream, used.revision);
+      const event = await this.lastUpTo<E>(stream, used.revision, receipt.type);
+      if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
+        const template = await this.templates.at(then.state.cardId, current.joined);
+        return { event, card: then.state, template };
+      }
+      if (Date.now() > deadline) {
+        throw new UnavailableError(
+          'Another request with this external_ref has not been settled yet',
+        );
+      }
+      await wait(LOOK_AGAIN_MS);
+    }
+  }
+
+  private async claimed(
+    accountId: number,
+    { kind, value }: Claim,
+  ): Promise<{ stream_id: string; revision: number } | undefined> {
     const [used] = await ask<{ stream_id: string; revision: number }>(this.pool, {
       name: 'receipts_find',
       text: `select stream_id, revision from es.claims
              where account_id = $1 and kind = $2 and value = $3`,
-      values: [accountId, claim.kind, claim.value],
+      values: [accountId, kind, value],
     });
-    if (!used) return undefined;
-    const current = await this.rows.load(customerCardRows, id);
-    const known = current?.state.accountId === accountId && current.state.customerId === customerId;
-    if (!current || !known) throw new NotFoundError('Customer card');
-    const stream = streamOf(customerCard, id);
-    if (used.stream_id !== stream) {
-      throw new RejectedError({ external_ref: ['was already used on another customer card'] });
+    return used;
+  }
+
+  private async cardAt(
+    accountId: number,
+    { customerId, id }: { customerId: number; id: number },
+  ): Promise<Loaded<CustomerCard>> {
+    const current =
+      (await this.rows.load(customerCardRows, id)) ??
+      (await this.rows.load(customerCardRows, id, true));
+    const { state } = current ?? {};
+    if (!current || state?.accountId !== accountId || state.customerId !== customerId) {
+      throw new NotFoundError('Customer card');
     }
-    const then = await this.rows.fold(customerCard, stream, used.revision);
-    for await (const stored of this.events.readStream(stream, {
-      from: used.revision,
-      direction: 'backwards',
-    })) {
-      if (stored.type !== type || !then) continue;
-      const template = await this.templates.at(then.state.cardId, current.joined);
-      return { event: recorded<E>(stored), card: then.state, template };
+    return current;
+  }
+
+  private async lastUpTo<E extends CustomerCardEvent>(
+    stream: string,
+    revision: number,
+    type: E['type'],
+  ): Promise<Recorded<E> | undefined> {
+    const range = { from: revision, direction: 'backwards' } as const;
+    for await (const stored of this.events.readStream(stream, range)) {
+      if (stored.type === type) return recorded<E>(stored);
     }
-    throw new Error(`${stream} holds no ${type} for a claim that names it`);
+    return undefined;
   }
 }

@@ -7,6 +7,7 @@ import { Lists } from './migrations/0006-lists.js';
 import { WebhookLanes } from './migrations/0007-webhook-lanes.js';
 import { MailOutbox } from './migrations/0009-mail-outbox.js';
 import { ColumnsOfRows } from './migrations/0010-columns-of-rows.js';
+import { IntentHolders } from './migrations/0011-intent-holders.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 
 /** In order. Named one by one: globs find different files in sources and in the build. */
@@ -20,5 +21,6 @@ export const migrations = [
   WebhookLanes,
   MailOutbox,
   ColumnsOfRows,
+  IntentHolders,
   CustomerNames,
 ];

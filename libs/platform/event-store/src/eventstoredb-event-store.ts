@@ -145,13 +145,42 @@ export class EventStoreDbEventStore
       for (const write of rest) await this.expectHead(write);
       await this.appender.append(first);
     } catch (error) {
-      // Whatever else it is, it says that nothing was appended; kept, it would be tried forever.
-      if (!(error instanceof UnknownOutcomeError)) await abandonIntent(this.pool, intent);
-      throw error;
+      if (error instanceof UnknownOutcomeError) throw error;
+      // Kept, it would be tried forever.
+      if (!(await this.isDoneByAnother(intent, first))) throw error;
+      return headsAfter(intent.content);
     }
     for (const write of rest) await this.appender.append(write, true);
     await this.rowFollows(() => closeIntent(this.pool, intent));
     return headsAfter(intent.content);
+  }
+
+  /**
+   * Gives up an intent of which this process has appended nothing. If it was paused for longer than its lease, another
+   * one may have executed it: what was refused here is that one's work.
+   * @throws UnknownOutcomeError when it can neither be given up nor is settled otherwise: it may be executed later
+   */
+  private async isDoneByAnother(intent: Intent, first: Write): Promise<boolean> {
+    for (const deadline = Date.now() + SETTLE_WITHIN_MS; ;) {
+      let cause: unknown;
+      try {
+        const left = await abandonIntent(this.pool, intent);
+        if (left === 'abandoned') return false;
+        if (left === 'gone') return await this.isAppended(first);
+      } catch (error) {
+        cause = error;
+      }
+      if (Date.now() > deadline) {
+        throw new UnknownOutcomeError('whether an intent is executed stays unknown', { cause });
+      }
+      await wait(200);
+    }
+  }
+
+  private async isAppended({ stream, expected, events }: Write): Promise<boolean> {
+    const from = expected === null ? 0 : expected.revision + 1;
+    for await (const { id } of this.readStream(stream, { from })) return id === events[0]?.id;
+    return false;
   }
 
   /** @throws ConflictError when the stream does not stand where the write expects it */
@@ -244,8 +273,9 @@ export class EventStoreDbEventStore
       for (const write of rest) await this.appender.append(write, true);
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
-      await abandonIntent(this.pool, intent);
-      this.log.log(`intent ${intent.id} of a process that died came too late and is given up`);
+      if ((await abandonIntent(this.pool, intent)) === 'abandoned') {
+        this.log.log(`intent ${intent.id} of a process that died came too late and is given up`);
+      }
       return;
     }
     await closeIntent(this.pool, intent);

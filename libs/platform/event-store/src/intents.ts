@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { newId } from '#kernel/randomness.js';
 import { ask, inTransaction } from '#database/connection.js';
 import { claimArgument, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
 import {
@@ -13,8 +14,11 @@ import { responseArgument } from './stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
 
-/** A commit of more than one stream's events, as it is kept until it is done. */
-export type Intent = { id: string; content: IntentContent };
+/**
+ * A commit of more than one stream's events, as it is kept until it is done.
+ * @property holder whoever may give it up; recovery takes that right over with the lease
+ */
+export type Intent = { id: string; holder: string; content: IntentContent };
 
 export type IntentContent = {
   accountId: number;
@@ -28,6 +32,7 @@ export function intentOf(id: string, commit: Commit): Intent {
   const { accountId, writes } = commit;
   return {
     id,
+    holder: id,
     content: {
       accountId,
       writes,
@@ -39,12 +44,13 @@ export function intentOf(id: string, commit: Commit): Intent {
 }
 
 /** @throws ConflictError, ClaimTakenError, KeyTakenOverError; then there is no intent */
-export async function openIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
+export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent): Promise<void> {
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
-      `insert into es.intents (id, content, leased_until) values ($1, $2, now() + ${LEASE})
+      `insert into es.intents (id, holder, content, leased_until)
+       values ($1, $2, $3, now() + ${LEASE})
        on conflict do nothing`,
-      [id, JSON.stringify(content)],
+      [id, holder, JSON.stringify(content)],
     );
     // It is there already: an earlier try of ours came through, claims and all.
     if (rowCount === 0) return;
@@ -94,11 +100,24 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
   });
 }
 
-/** Nothing was appended: its claims are free again. */
-export async function abandonIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
-  await inTransaction(pool, async (client) => {
-    const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
-    if (rowCount === 0) return;
+/**
+ * Nothing was appended by this holder, nor will be: the intent's claims are free again.
+ * @returns taken: another process holds it now and may append it. gone: that process has appended it and closed it,
+ *   or given it up
+ */
+export async function abandonIntent(
+  pool: pg.Pool,
+  { id, holder, content }: Intent,
+): Promise<'abandoned' | 'taken' | 'gone'> {
+  return inTransaction(pool, async (client) => {
+    const deleted = await client.query('delete from es.intents where id = $1 and holder = $2', [
+      id,
+      holder,
+    ]);
+    if (deleted.rowCount === 0) {
+      const { rowCount } = await client.query('select from es.intents where id = $1', [id]);
+      return rowCount === 0 ? 'gone' : 'taken';
+    }
     await client.query(
       `delete from es.claims c
        using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text, r bigint)
@@ -107,6 +126,7 @@ export async function abandonIntent(pool: pg.Pool, { id, content }: Intent): Pro
       [content.claims ?? '[]'],
     );
     await client.query('update es.outcomes set intent = null where intent = $1', [id]);
+    return 'abandoned';
   });
 }
 
@@ -114,11 +134,11 @@ export async function abandonIntent(pool: pg.Pool, { id, content }: Intent): Pro
 export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
   return ask<Intent>(pool, {
     name: 'intents_take_over',
-    text: `update es.intents set leased_until = now() + ${LEASE}
+    text: `update es.intents set leased_until = now() + ${LEASE}, holder = $2
            where id in (select id from es.intents where leased_until < now()
                         order by leased_until limit $1 for update skip locked)
-           returning id, content`,
-    values: [limit],
+           returning id, holder, content`,
+    values: [limit, newId()],
   });
 }
 

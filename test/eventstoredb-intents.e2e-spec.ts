@@ -1,0 +1,326 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import type { EventMeta } from '#kernel/aggregate.js';
+import { poolOf } from '#database/data-source.js';
+import type { Commit, StoredEvent } from '#event-store/event-store.js';
+import { intentOf, openIntent, type Intent } from '#event-store/intents.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { testConfig, testEnvironment } from './support/database.js';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { eventually } from './support/eventually.js';
+import { freePort, startProgram, type Program } from './support/program.js';
+import { Client, startService, type Answer, type Service } from './support/service.js';
+import { historyOf, openStore } from './support/store.js';
+import { enrol } from './support/story.js';
+
+/**
+ * Commits that are written down as intents before they are appended to EventStoreDB, seen from outside while
+ * they are under way: by a retry, by another till, by a process that was paused.
+ */
+
+const SLOW = 300_000;
+
+let server: EventStoreDb;
+let service: Service;
+let store: Client;
+/** The same store in a process of its own, which opens intents and dies. */
+let dead: Awaited<ReturnType<typeof openStore>>;
+
+beforeAll(async () => {
+  server = await startEventStoreDb();
+  service = await startService({ EVENTSTORE_URL: server.connectionString });
+  store = await service.newStore();
+  dead = await openStore(testConfig(service.database.url, service.environment));
+}, SLOW);
+afterEach(() => server.fault.clear());
+afterAll(async () => {
+  await dead.close();
+  await service.stop();
+  await server.stop();
+}, SLOW);
+
+type Card = { path: string; id: number; stream: string };
+
+async function newCard(): Promise<Card> {
+  const { path, customerCard } = await enrol(store);
+  return { path, id: customerCard.id, stream: `customer_card-${customerCard.id}` };
+}
+
+const stamp = (path: string, stamps: number, external_ref?: string, client = store) =>
+  client.post<CustomerCardDetailJson & { code?: string }>(`${path}/stamp`, {
+    stamps,
+    ...(external_ref !== undefined && { external_ref }),
+  });
+
+const shown = ({ status, body }: Answer<CustomerCardDetailJson>) => [status, body.stamps_count];
+
+async function lastOf(stream: string): Promise<StoredEvent> {
+  for await (const event of dead.store.readStream(stream, { direction: 'backwards' })) {
+    return event;
+  }
+  throw new Error(`${stream} is empty`);
+}
+
+/** What is left of a request that opened its intent and died: the claim is there, its event is not. */
+async function openAndDie(card: Card, stamps: number, receipt: string): Promise<Intent> {
+  const last = await lastOf(card.stream);
+  const at = new Date().toISOString();
+  const meta: EventMeta = { ...last.meta, occurredAt: at, recordedAt: at };
+  const { accountId } = store;
+  const customerId = Number(card.path.split('/').at(-3));
+  const action = { locationId: null, staffRef: null, silent: false, personal: null };
+  const commit: Commit = {
+    accountId,
+    writes: [
+      {
+        stream: card.stream,
+        expected: { revision: last.revision, hash: last.hash },
+        events: [
+          {
+            id: randomUUID(),
+            type: 'StampsEarned',
+            version: 1,
+            data: { customerId, stamps, source: 'api', externalRef: receipt, ...action },
+            meta,
+          },
+        ],
+      },
+    ],
+    claims: [dead.keys.claim(accountId, 'stamp_receipt', receipt, card.stream)],
+  };
+  const intent = intentOf(randomUUID(), commit);
+  await openIntent(poolOf(dead.source), intent);
+  return intent;
+}
+
+const letRecover = (): Promise<unknown> =>
+  service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
+
+const intents = async () => (await service.database.query('select id from es.intents')).rowCount;
+
+const stampsIn = async (stream: string) =>
+  (await historyOf(dead.store))
+    .filter((event) => event.stream === stream && event.type === 'StampsEarned')
+    .map(({ data }) => data['stamps']);
+
+describe('a retry with the receipt number of an intent whose process has died', () => {
+  /*
+   * till A: claims "r", opens its intent, dies             claim r -> revision n+1, stream ends at n
+   * till A again, at another api: finds the claim          must not take revision n for its own stamp
+   * recovery: appends what A wanted
+   */
+  it(
+    'waits for the intent and gets its result, which counts once',
+    async () => {
+      const card = await newCard();
+      await stamp(card.path, 1, `first ${card.id}`);
+      await openAndDie(card, 2, `lost ${card.id}`);
+      const retry = stamp(card.path, 2, `lost ${card.id}`);
+      await letRecover();
+      expect(shown(await retry)).toEqual([200, 3]);
+      expect(shown(await stamp(card.path, 2, `lost ${card.id}`))).toEqual([200, 3]);
+      expect(await stampsIn(card.stream)).toEqual([1, 2]);
+    },
+    SLOW,
+  );
+
+  /*
+   * till A: claims "r", opens its intent, dies
+   * till A again: finds the claim, waits
+   * till B: stamps                                         the stream moves past A's expected revision
+   * recovery: gives A's intent up and frees the claim
+   * till A: finds no claim any more                        must stamp now, or a stamp is lost
+   */
+  it(
+    'stamps anew when another till was faster and the intent is given up',
+    async () => {
+      const card = await newCard();
+      await stamp(card.path, 1, `first ${card.id}`);
+      await openAndDie(card, 2, `lost ${card.id}`);
+      const retry = stamp(card.path, 2, `lost ${card.id}`);
+      expect(shown(await stamp(card.path, 5))).toEqual([200, 6]);
+      await letRecover();
+      expect(shown(await retry)).toEqual([200, 8]);
+      expect(await stampsIn(card.stream)).toEqual([1, 5, 2]);
+    },
+    SLOW,
+  );
+
+  it(
+    'is not answered by a card without any stamp',
+    async () => {
+      const card = await newCard();
+      await openAndDie(card, 2, `lost ${card.id}`);
+      const retry = stamp(card.path, 2, `lost ${card.id}`);
+      await letRecover();
+      expect(shown(await retry)).toEqual([200, 2]);
+    },
+    SLOW,
+  );
+
+  it(
+    'is compared with what its own number was used for',
+    async () => {
+      const card = await newCard();
+      await stamp(card.path, 1, `first ${card.id}`);
+      await openAndDie(card, 2, `lost ${card.id}`);
+      const [same, other] = [
+        stamp(card.path, 2, `lost ${card.id}`),
+        stamp(card.path, 1, `lost ${card.id}`),
+      ];
+      await letRecover();
+      expect(shown(await same)).toEqual([200, 3]);
+      expect((await other).status).toBe(422);
+    },
+    SLOW,
+  );
+
+  it(
+    'is a 503 while nobody settles the intent, and nothing is written',
+    async () => {
+      const card = await newCard();
+      await stamp(card.path, 1, `first ${card.id}`);
+      await openAndDie(card, 2, `lost ${card.id}`);
+      const retry = await stamp(card.path, 2, `lost ${card.id}`);
+      expect([retry.status, retry.body.code]).toEqual([503, 'unavailable']);
+      expect(retry.headers.get('retry-after')).not.toBeNull();
+      expect(await stampsIn(card.stream)).toEqual([1]);
+      await letRecover();
+      await eventually(intents, (count) => count === 0);
+    },
+    SLOW,
+  );
+});
+
+describe('with a second api', () => {
+  let program: Program;
+  let second: Client;
+
+  beforeAll(async () => {
+    const port = await freePort();
+    program = startProgram(
+      'dist/apps/api/src/main.js',
+      testEnvironment(service.database.url, {
+        ...service.environment,
+        PORT: String(port),
+        LOG_LEVEL: 'fatal',
+      }),
+    );
+    second = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
+    await eventually(
+      () =>
+        second.get('/api/v1/status').then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      (status) => status === 200,
+    );
+  }, SLOW);
+  afterAll(() => program.kill('SIGTERM'));
+
+  it(
+    'two equal requests at once get one answer',
+    async () => {
+      const card = await newCard();
+      for (let i = 1; i <= 20; i++) {
+        // The claim is there for a while before its event.
+        server.fault.failAppends(1);
+        const receipt = `twice ${card.id} ${i}`;
+        const both = await Promise.all([
+          stamp(card.path, 1, receipt),
+          stamp(card.path, 1, receipt, second),
+        ]);
+        expect(both.map(shown)).toEqual([
+          [200, i],
+          [200, i],
+        ]);
+      }
+    },
+    SLOW,
+  );
+
+  /*
+   * second api: claims the e-mail, opens its intent, reads whether the card's stream is new, and is paused
+   * recovery, after the lease: appends both streams and closes the intent
+   * second api: sees that the card's stream is there     it is its own work: no refusal, and nothing is done twice
+   */
+  it(
+    'a process that was paused for longer than its lease answers with what was done for it',
+    async () => {
+      const { card } = await enrol(store);
+      server.fault.delayAnswers(8_000);
+      const customer = { first_name: 'Paula', email: `paused-${card.id}@example.com` };
+      const body = { customer, card_id: card.id };
+      const made = second.post<{ id: number }>(`${store.store}/customers`, body);
+      await eventually(intents, (count) => count === 1);
+      program.signal('SIGSTOP');
+      server.fault.clear();
+      await letRecover();
+      await eventually(intents, (count) => count === 0);
+      program.signal('SIGCONT');
+      const { status, body: answer } = await made;
+      expect(status).toBe(201);
+      expect((await store.get(`${store.store}/customers/${answer.id}`)).status).toBe(200);
+      const written = (await historyOf(dead.store)).filter(
+        ({ stream, data }) =>
+          stream === `customer-${answer.id}` || data['customerId'] === answer.id,
+      );
+      expect(written.map(({ type }) => type)).toEqual(['CustomerCreated', 'CustomerCardIssued']);
+    },
+    SLOW,
+  );
+});
+
+describe('an intent that has to be given up while PostgreSQL refuses connections', () => {
+  /*
+   * api: claims the e-mail, opens its intent, reads whether the card's stream is new; the event store goes away
+   * PostgreSQL refuses connections: the intent stays      "nothing was written" would be a lie: recovery
+   * api: waits until it is given up, then says so         would execute it later
+   */
+  it(
+    'is given up before the caller hears that nothing was written',
+    async () => {
+      const { card } = await enrol(store);
+      server.fault.delayAnswers(5_000);
+      const customer = { first_name: 'Ada', email: `given-up-${card.id}@example.com` };
+      const made = store.post(`${store.store}/customers`, { customer, card_id: card.id });
+      await eventually(intents, (count) => count === 1);
+      const open = await refuseConnections();
+      await server.stopListening();
+      const reopened = new Promise((resolve) => setTimeout(resolve, 2_000)).then(open);
+      const { status } = await made;
+      await reopened;
+      const left = await intents();
+      server.fault.clear();
+      await server.listenAgain();
+      expect([status, left]).toEqual([503, 0]);
+      await eventually(
+        async () => (await store.post(`${store.store}/customers`, { customer })).status,
+        (now) => now === 201,
+      );
+    },
+    SLOW,
+  );
+
+  /** All but the test's own. @returns what lets them in again */
+  async function refuseConnections(): Promise<() => Promise<unknown>> {
+    const url = new URL(service.database.url);
+    const name = url.pathname.slice(1);
+    const { rows } = await service.database.query<{ pid: number }>(
+      'select pg_backend_pid() as pid',
+    );
+    url.pathname = '/postgres';
+    const admin = new pg.Client(url.href);
+    await admin.connect();
+    await admin.query(`alter database ${name} allow_connections false`);
+    await admin.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2',
+      [name, rows[0]?.pid],
+    );
+    return async () => {
+      await admin.query(`alter database ${name} allow_connections true`);
+      await admin.end();
+    };
+  }
+});
