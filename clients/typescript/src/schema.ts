@@ -826,12 +826,12 @@ export interface components {
     CardInput: {
       name: string;
       /** @default #6B4226 */
-      card_color?: string;
+      card_color?: string | null;
       /** @default #FFFFFF */
-      text_color?: string;
+      text_color?: string | null;
       /**
        * @default coffee
-       * @enum {string}
+       * @enum {string|null}
        */
       stamp_icon?:
         | 'coffee'
@@ -871,36 +871,39 @@ export interface components {
         | 'ticket'
         | 'crown'
         | 'diamond'
-        | 'sun';
+        | 'sun'
+        | null;
       /** @default #6B4226 */
-      stamp_color?: string;
+      stamp_color?: string | null;
       /** @default #FFFFFF */
-      stamp_background_color?: string;
+      stamp_background_color?: string | null;
       /** @default 10 */
-      stamps_required?: number;
+      stamps_required?: number | null;
       /** @default 0 */
-      initial_stamps?: number;
+      initial_stamps?: number | null;
       /** @default true */
-      show_member_field?: boolean;
+      show_member_field?: boolean | null;
       /** @default true */
-      show_stamps_to_reward_field?: boolean;
+      show_stamps_to_reward_field?: boolean | null;
       /**
        * @description Replaces the list; wholly blank elements are dropped
        * @default []
        */
-      auxiliary_fields?: {
-        label?: string | null;
-        value: string;
-      }[];
+      auxiliary_fields?:
+        | {
+            label?: string | null;
+            value: string;
+          }[]
+        | null;
       /**
        * @default color
-       * @enum {string}
+       * @enum {string|null}
        */
-      strip_type?: 'color' | 'image' | 'preset';
+      strip_type?: 'color' | 'image' | 'preset' | null;
       /** @default null */
       strip_color?: string | null;
       /** @default 100 */
-      strip_opacity?: number;
+      strip_opacity?: number | null;
       /**
        * @description Drawn: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other shows the colour
        * @default null
@@ -1146,13 +1149,13 @@ export interface components {
        */
       metadata?: {
         [key: string]: unknown;
-      };
+      } | null;
       /** @default [] */
-      external_references?: components['schemas']['ExternalReferenceInput'][];
+      external_references?: components['schemas']['ExternalReferenceInput'][] | null;
       /** @default false */
-      marketing_consent?: boolean;
+      marketing_consent?: boolean | null;
       /** @default false */
-      sms_consent?: boolean;
+      sms_consent?: boolean | null;
     };
     CustomerList: {
       customers: components['schemas']['Customer'][];
@@ -1262,7 +1265,7 @@ export interface components {
        */
       metadata?: {
         [key: string]: unknown;
-      };
+      } | null;
     };
     Location: {
       id: number;
@@ -1353,9 +1356,9 @@ export interface components {
       title?: string | null;
       /**
        * @default a4
-       * @enum {string}
+       * @enum {string|null}
        */
-      paper_size?: 'a4' | 'a5' | 'a6' | 'letter';
+      paper_size?: 'a4' | 'a5' | 'a6' | 'letter' | null;
       /**
        * @description Null: the card's card_color
        * @default null
@@ -1372,12 +1375,12 @@ export interface components {
        */
       secondary_color?: string | null;
       /** @default true */
-      active?: boolean;
+      active?: boolean | null;
       /**
        * @default email_and_phone
-       * @enum {string}
+       * @enum {string|null}
        */
-      contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only';
+      contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only' | null;
       /**
        * @description The only contact collected is required, and no other can be. Null: with both contacts true
        * @default null
@@ -1389,7 +1392,7 @@ export interface components {
        */
       require_phone?: boolean | null;
       /** @default false */
-      require_birthday?: boolean;
+      require_birthday?: boolean | null;
       /**
        * @description Years; only with require_birthday
        * @default null
@@ -1458,7 +1461,7 @@ export interface components {
     };
     RedeemInput: {
       /** @default false */
-      skip_notifications?: boolean;
+      skip_notifications?: boolean | null;
       /** @default null */
       location_id?: number | null;
       /** @default null */
@@ -1474,9 +1477,9 @@ export interface components {
       note?: string | null;
       /**
        * @default api
-       * @enum {string}
+       * @enum {string|null}
        */
-      source?: 'api' | 'pos';
+      source?: 'api' | 'pos' | null;
       reward_id: number;
     };
     Redemption: {
@@ -1524,7 +1527,7 @@ export interface components {
       /** @default null */
       position?: number | null;
       /** @default true */
-      active?: boolean;
+      active?: boolean | null;
     };
     RewardRedeemedData: {
       customer_id: number;
@@ -1582,7 +1585,7 @@ export interface components {
        * @description For so long the old secret signs beside the new one
        * @default 0
        */
-      grace_seconds?: number;
+      grace_seconds?: number | null;
     };
     StampEarnedData: {
       customer_id: number;
@@ -1618,7 +1621,7 @@ export interface components {
     };
     StampInput: {
       /** @default false */
-      skip_notifications?: boolean;
+      skip_notifications?: boolean | null;
       /** @default null */
       location_id?: number | null;
       /** @default null */
@@ -1634,9 +1637,9 @@ export interface components {
       note?: string | null;
       /**
        * @default api
-       * @enum {string}
+       * @enum {string|null}
        */
-      source?: 'api' | 'pos';
+      source?: 'api' | 'pos' | null;
       stamps: number;
     };
     StampRemovedData: {
@@ -1954,11 +1957,11 @@ export interface components {
       description?: string | null;
       /**
        * @default envelope
-       * @enum {string}
+       * @enum {string|null}
        */
-      payload_format?: 'envelope' | 'flat';
+      payload_format?: 'envelope' | 'flat' | null;
       /** @default true */
-      enabled?: boolean;
+      enabled?: boolean | null;
     };
     WebhookSubscriptionWithSecret: {
       id: number;
@@ -2139,7 +2142,7 @@ export interface components {
   parameters: {
     /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
     IdempotencyKey: string;
-    /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+    /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
     RequestId: string;
   };
   requestBodies: never;
@@ -2152,7 +2155,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path?: never;
@@ -2184,7 +2187,7 @@ export interface operations {
         cursor?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path?: never;
@@ -2213,7 +2216,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2246,7 +2249,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2291,11 +2294,11 @@ export interface operations {
         limit?: number | null;
         /** @description Goes on behind the elements before, as a Link says; without limit to the end */
         cursor?: string | null;
-        /** @description Blank or anything else: active */
-        scope?: 'active' | 'archived' | 'all';
+        /** @description active, archived or all; blank or anything else: active */
+        scope?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2329,7 +2332,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2371,7 +2374,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2405,7 +2408,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2450,7 +2453,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2489,7 +2492,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2534,7 +2537,7 @@ export interface operations {
         active?: string;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2568,7 +2571,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2610,7 +2613,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2644,7 +2647,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2681,7 +2684,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2729,7 +2732,7 @@ export interface operations {
         cursor?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2764,7 +2767,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2805,7 +2808,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2838,12 +2841,12 @@ export interface operations {
     parameters: {
       query?: {
         /** @description True: the same answer, and nothing is stored */
-        dry_run?: boolean;
+        dry_run?: boolean | null;
       };
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2885,12 +2888,12 @@ export interface operations {
     parameters: {
       query?: {
         /** @description True: the same answer, and nothing is stored */
-        dry_run?: boolean;
+        dry_run?: boolean | null;
       };
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2936,12 +2939,12 @@ export interface operations {
         /** @description Together with external_id: exactly that customer */
         source?: string | null;
         external_id?: string | null;
-        page?: number;
+        page?: number | null;
         /** @description Clamped to 1..100 */
-        items?: number;
+        items?: number | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2975,7 +2978,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2990,7 +2993,7 @@ export interface operations {
           /** @default null */
           card_id?: number | null;
           /** @default false */
-          send_card_links?: boolean;
+          send_card_links?: boolean | null;
         };
       };
     };
@@ -3021,7 +3024,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3055,7 +3058,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3103,7 +3106,7 @@ export interface operations {
         cursor?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3137,7 +3140,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3179,7 +3182,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3213,7 +3216,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3250,7 +3253,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3301,7 +3304,7 @@ export interface operations {
         active?: string;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3335,7 +3338,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3377,7 +3380,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3411,7 +3414,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3448,7 +3451,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3498,7 +3501,7 @@ export interface operations {
         event?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3532,7 +3535,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3572,7 +3575,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3606,7 +3609,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3643,7 +3646,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3686,7 +3689,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3725,7 +3728,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3785,7 +3788,7 @@ export interface operations {
         to?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3818,7 +3821,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3853,7 +3856,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3893,7 +3896,7 @@ export interface operations {
       header?: {
         /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3948,7 +3951,7 @@ export interface operations {
         limit?: number | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history; anything unfit is replaced. */
+        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {

@@ -154,8 +154,8 @@ export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes> {
 export class CardListQuery extends PageQuery {
   @Field(
     readScope,
-    { type: 'string', enum: SCOPES, default: undefined },
-    { default: 'active', description: 'Blank or anything else: active' },
+    { type: 'string', default: undefined },
+    { default: 'active', description: 'active, archived or all; blank or anything else: active' },
   )
   declare readonly scope: (typeof SCOPES)[number];
 }

@@ -128,7 +128,7 @@ export class CustomerListQuery {
 
   @Field(
     readItems,
-    { type: 'integer' },
+    { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
     { default: PAGE_SIZE.default, description: 'Clamped to 1..100' },
   )
   declare readonly items: number;

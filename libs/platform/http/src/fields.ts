@@ -83,15 +83,11 @@ export function TextField({
 
 /** Integers and integer strings. */
 export function IntegerField({
-  min,
-  max,
+  min = Number.MIN_SAFE_INTEGER,
+  max = Number.MAX_SAFE_INTEGER,
   ...options
 }: FieldOptions & { min?: number; max?: number } = {}): PropertyDecorator {
-  const schema = {
-    type: 'integer',
-    ...(min !== undefined && { minimum: min }),
-    ...(max !== undefined && { maximum: max }),
-  };
+  const schema = { type: 'integer', minimum: min, maximum: max };
   return Field(readInteger(min, max), schema, options);
 }
 
@@ -177,7 +173,7 @@ function propertyOf(schema: Schema, options: FieldOptions): ApiPropertyOptions {
   const isRequired = !optional && !clearable && !omittable && !('default' in options);
   return {
     required: isRequired,
-    ...((optional || clearable) && { nullable: true }),
+    ...((optional || clearable || 'default' in options) && { nullable: true }),
     ...(optional && { default: null }),
     ...('default' in options && { default: value }),
     ...schema,

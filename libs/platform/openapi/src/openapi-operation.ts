@@ -101,8 +101,9 @@ export const PARAMETERS = {
     name: 'X-Request-Id',
     in: 'header',
     required: false,
-    description: 'Comes back in the answer and stands in the history; anything unfit is replaced.',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
+    description:
+      'Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced.',
+    schema: { type: 'string' },
   },
 };
 
@@ -348,6 +349,8 @@ function parameterObject(given: Parameter): Parameter {
     name,
     in: place,
     required: required ?? false,
+    // A blank value is no value, as in a body; only here the schema cannot say so.
+    ...(place === 'query' && rest['default'] === null && { allowEmptyValue: true }),
     ...(description !== undefined && { description }),
     schema: rest,
     ...(shown !== undefined && { example: shown }),

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { startService, type Client, type Service } from '../support/service.js';
+
+/**
+ * openapi.json against a running service, by a tool that knows nothing else of it. A longer run:
+ * `SCHEMATHESIS_SECONDS=3600 npx jest --selectProjects=full test/full/schemathesis`.
+ */
+
+const VERSION = '4.32.5';
+const SECONDS = process.env['SCHEMATHESIS_SECONDS'] ?? '60';
+const INSTALL_MS = 300_000;
+
+let folder: string;
+let service: Service;
+let store: Client;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'inkpad-schemathesis-'));
+  cpSync('test/full/schemathesis', folder, { recursive: true });
+  await run('python3', ['-m', 'venv', 'python'], {});
+  await run('python/bin/pip', ['install', '--quiet', `schemathesis==${VERSION}`], {});
+  const many = '1000000000';
+  service = await startService({
+    RATE_LIMIT_PER_MINUTE: many,
+    // A test webhook is sent at once, and must not wait for addresses that do not exist.
+    WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+  });
+  store = await service.newStore();
+}, INSTALL_MS);
+
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** @throws Error with everything that was printed, unless the program exits with 0 */
+async function run(
+  program: string,
+  args: string[],
+  environment: Record<string, string>,
+): Promise<void> {
+  const child = spawn(program.includes('/') ? join(folder, program) : program, args, {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  }
+  const [code] = (await Promise.race([
+    once(child, 'close'),
+    once(child, 'error').then(([error]: Error[]) => {
+      throw new Error(`${program} is missing: apt-get install python3-venv`, { cause: error });
+    }),
+  ])) as [number | null];
+  if (code !== 0) throw new Error(`${program} exited with ${code}:\n${printed}`);
+}
+
+describe('the service', () => {
+  it(
+    'answers as openapi.json says, and refuses what that forbids',
+    async () => {
+      const document = resolve('openapi.json');
+      const args = ['run', document, '--url', service.baseUrl, '--max-time', SECONDS];
+      args.push('--continue-on-failure');
+      const environment = {
+        OPENAPI: document,
+        SCHEMATHESIS_HOOKS: join(folder, 'hooks.py'),
+        API_TOKEN: store.token ?? '',
+        ACCOUNT_ID: String(store.accountId),
+      };
+      await expect(run('python/bin/schemathesis', args, environment)).resolves.toBeUndefined();
+    },
+    2 * Number(SECONDS) * 1000 + INSTALL_MS,
+  );
+});

@@ -1,0 +1,158 @@
+"""What schemathesis has to be told about the API beyond openapi.json (docs/api.md)."""
+
+import json
+import os
+import re
+import sys
+import uuid
+
+import jsonschema_rs
+import schemathesis
+
+# Python's parser of lambdas, which Hypothesis calls in deep stacks, counts against the same limit.
+sys.setrecursionlimit(10_000)
+
+with open(os.environ["OPENAPI"], encoding="utf-8") as file:
+    DOCUMENT = json.load(file)
+
+# Rules about the state of records, about several fields, or about characters, which the schema does not state.
+REASONS = re.compile(
+    "|".join(
+        [
+            r"is none of this list",
+            r"is no .* of this store",
+            r"is archived",
+            r"has expired",
+            r"is disabled",
+            r"must be less than stamps_required",
+            r"must be the same as events",
+            r"must hold \* alone or named events only",
+            r"must be a BCP 47 language tag",
+            r"must be an IANA time zone",
+            r"must be a phone number",
+            r"must not be blank",
+            r"must not be in the future",
+            r"flat needs exactly one named event",
+            r"must be a string or number, up to 255 long",
+            r"or a phone number is needed",
+            r"(is|was) already used",
+            r"is a card that the customer already has",
+            r"is required together with",
+            r"is required \(or event\)",
+            r"must be a string when it is so long a number",
+            r"must be after from",
+            r"must not be before the card was issued",
+            r"must be (true|false): with (email|phone)_only",
+            r"needs require_birthday",
+            r"must not contain a NUL character",
+            r"must be valid Unicode text",
+        ]
+    )
+)
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Each request is a new one: the same key with another body is refused, whatever the schema says."""
+    # Numbers in place of texts are drawn as such, and the HTTP client refuses to send them.
+    for name, value in (case.headers or {}).items():
+        if not isinstance(value, (str, bytes)):
+            case.headers[name] = str(value)
+    key = (case.headers or {}).get("Idempotency-Key")
+    if key is not None and re.fullmatch(r"[\x20-\x7e]{1,255}", str(key)):
+        case.headers["Idempotency-Key"] = str(uuid.uuid4())
+
+
+@schemathesis.check
+def valid_data_is_refused_only_with_reason(ctx, response, case):
+    """In place of positive_data_acceptance, for which any 422 is a fault."""
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    if response.status_code not in (400, 406, 413, 415, 422):
+        return
+    body = response.json()
+    # Codes of their own stand for rules about what is happening to the record, such as card_expired.
+    if response.status_code == 422 and body["code"] != "validation_failed":
+        return
+    messages = [message for messages in body.get("errors", {}).values() for message in messages]
+    unexpected = [message for message in messages if not REASONS.search(message)]
+    assert messages and not unexpected, f"valid data was refused: {body['error']}"
+
+
+@schemathesis.check
+def invalid_data_is_accepted_only_when_lenient(ctx, response, case):
+    """
+    In place of negative_data_rejection: integers and booleans as strings, blanks for null and untrimmed text are
+    accepted, as the contract says, but nothing that remains invalid once they are read so.
+    """
+    if case.meta is None or not case.meta.generation.mode.is_negative or response.status_code >= 300:
+        return
+    operation = DOCUMENT["paths"][case.operation.path][case.operation.method.lower()]
+    for parameter in map(resolved, operation["parameters"]):
+        given = parameters_in(case, parameter["in"])
+        name = parameter["name"]
+        value = given.get(name)
+        # Of a list or an object something else arrives, or nothing.
+        if not isinstance(value, (str, int, float)) or (value == "" and parameter.get("allowEmptyValue")):
+            continue
+        must_fit(name, value, parameter["schema"])
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is not None and case.body is not schemathesis.core.NOT_SET:
+        must_fit("the body", case.body, content["schema"])
+
+
+def parameters_in(case, place):
+    found = {"path": case.path_parameters, "query": case.query, "header": case.headers}[place]
+    return found or {}
+
+
+def must_fit(what, value, schema):
+    read = as_read(value, schema)
+    validator = jsonschema_rs.validator_for({**schema, "components": DOCUMENT["components"]})
+    faults = [error.message for error in validator.iter_errors(read)]
+    assert not faults, f"{what} was accepted, but {faults[0]}"
+
+
+def resolved(schema):
+    while "$ref" in schema:
+        target = DOCUMENT
+        for key in schema["$ref"].split("/")[1:]:
+            target = target[key]
+        schema = target
+    return schema
+
+
+def as_read(value, schema):
+    """What the API makes of a value before it judges it (docs/api.md, conventions)."""
+    schema = resolved(schema)
+    types = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
+    if isinstance(value, str):
+        return text_as_read(value.strip(), schema, types)
+    if isinstance(value, (int, float)) and "boolean" in types and value in (0, 1):
+        return bool(value)
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        return {key: as_read(one, known[key]) if key in known else one for key, one in value.items()}
+    if isinstance(value, list) and "items" in schema:
+        return [as_read(one, schema["items"]) for one in value if not is_blank(one, schema["items"])]
+    return value
+
+
+def is_blank(element, schema):
+    """Entirely blank elements of a list are dropped (CARD-28); fields that nobody knows do not count."""
+    if isinstance(element, dict):
+        known = resolved(schema).get("properties", {})
+        return all(is_blank(one, known[key]) for key, one in element.items() if key in known)
+    return element is None or (isinstance(element, str) and element.strip() == "")
+
+
+def text_as_read(text, schema, types):
+    if text == "" and "null" in types:
+        return None
+    if "integer" in types and re.fullmatch(r"[+-]?\d{1,20}", text):
+        return int(text)
+    if "number" in types and re.fullmatch(r"[+-]?\d{1,20}(\.\d{1,20})?", text):
+        return float(text)
+    if "boolean" in types and text in ("0", "1", "true", "false"):
+        return text in ("1", "true")
+    return text
