@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
+import { databaseClient } from '#database/database-client.js';
 
 /**
  * For work that requires everything else of Inkpad to be stopped. The connection stays open until the work
@@ -11,11 +12,8 @@ export async function withServicesStopped<R>(
   script: string,
   work: (guard: pg.Client) => Promise<R>,
 ): Promise<R> {
-  const guard = new pg.Client({
-    connectionString: databaseUrl,
-    application_name: `inkpad ${script}`,
-    keepAlive: true,
-  });
+  // Its statements may rewrite whole tables.
+  const guard = databaseClient(databaseUrl, script, { query_timeout: 0 });
   await guard.connect();
   try {
     await refuseWhileConnected(guard);

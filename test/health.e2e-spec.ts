@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
@@ -13,6 +13,7 @@ import {
   type TestDatabase,
 } from './support/database.js';
 import { eventually } from './support/eventually.js';
+import { Line } from './support/line.js';
 import { startProgram, type Program } from './support/program.js';
 import { startService } from './support/service.js';
 
@@ -91,12 +92,23 @@ describe.each([
     );
   });
 
-  it('is not waited for when it is told to stop while questions are open', async () => {
+  it('ends by itself when it is told to stop while questions are open', async () => {
     line.mute();
     expect((await get('/health/ready')).status).toBe(503);
     await program.kill('SIGTERM');
-    expect(program.output()).toContain('what is left is cut off');
+    expect(await program.exitCode).toBe(0);
+    expect(program.output()).not.toContain('what is left is cut off');
   });
+});
+
+it('a process whose work hangs is cut off after it was told to stop', async () => {
+  const stop = new URL('../dist/libs/platform/kernel/src/stop.js', import.meta.url).href;
+  const program = startProgram('--input-type=module', {}, [
+    '--eval',
+    `import { stopInTime } from '${stop}'; stopInTime(); setInterval(() => undefined, 1_000);`,
+  ]);
+  expect(await program.exitCode).toBe(0);
+  expect(program.output()).toContain('what is left is cut off');
 });
 
 it('an api that has begun to shut down is not ready any more', async () => {
@@ -193,78 +205,4 @@ it('an api on tables that a migration is missing from is not ready; a newer one 
 async function ask(url: string): Promise<{ status: number; headers: Headers; body: unknown }> {
   const response = await fetch(url);
   return { status: response.status, headers: response.headers, body: await response.json() };
-}
-
-/** Between a program and its database: can be cut, and can fall silent. */
-class Line {
-  private readonly sockets = new Set<Socket>();
-  private muted = false;
-
-  private constructor(
-    private server: Server,
-    private readonly port: number,
-    private readonly database: URL,
-  ) {}
-
-  static async to(databaseUrl: string): Promise<Line> {
-    const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const line = new Line(server, port, new URL(databaseUrl));
-    server.on('connection', (socket) => line.join(socket));
-    return line;
-  }
-
-  get url(): string {
-    const url = new URL(this.database);
-    url.hostname = '127.0.0.1';
-    url.port = String(this.port);
-    return url.href;
-  }
-
-  async cut(): Promise<void> {
-    const closed = once(this.server, 'close');
-    this.server.close();
-    for (const socket of this.sockets) socket.destroy();
-    await closed;
-  }
-
-  async mend(): Promise<void> {
-    this.server = createServer((socket) => this.join(socket));
-    this.server.listen(this.port, '127.0.0.1');
-    await once(this.server, 'listening');
-  }
-
-  mute(): void {
-    this.muted = true;
-    for (const socket of this.sockets) socket.pause();
-  }
-
-  unmute(): void {
-    this.muted = false;
-    for (const socket of this.sockets) socket.resume();
-  }
-
-  close(): Promise<void> {
-    return this.cut();
-  }
-
-  private join(from: Socket): void {
-    const to = connect(Number(this.database.port), this.database.hostname);
-    for (const [one, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      this.sockets.add(one);
-      one.on('data', (chunk) => other.write(chunk));
-      one.on('close', () => {
-        this.sockets.delete(one);
-        other.destroy();
-      });
-      // Each end that is cut off takes the other with it, above.
-      one.on('error', () => one.destroy());
-      if (this.muted) one.pause();
-    }
-  }
 }

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import pg, { Pool } from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
@@ -7,6 +7,7 @@ import { StallDetector } from '#kernel/stall-detector.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
+import { checkNowAndThen, databaseClient } from '#database/database-client.js';
 import { checkpointOf } from '#event-store/checkpoint.js';
 import {
   BEGINNING,
@@ -133,11 +134,7 @@ export class FanOut {
 
   /** Asks for the lock until it is given, and leads until the connection that holds it is lost. */
   private async campaignForLeadership(signal: AbortSignal): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.config.databaseUrl,
-      application_name: 'inkpad webhook fan-out',
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
+    const client = databaseClient(this.config.databaseUrl, 'webhook fan-out', {
       options: NOTICE_LOSS,
     });
     const lost = new AbortController();
@@ -149,6 +146,7 @@ export class FanOut {
     const connected = AbortSignal.any([signal, lost.signal]);
     try {
       await client.connect();
+      checkNowAndThen(client);
       while (!connected.aborted) {
         const { rows } = await client.query<{ leads: boolean }>(
           'select pg_try_advisory_lock($1) as leads',

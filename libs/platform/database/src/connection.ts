@@ -1,7 +1,14 @@
 import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 import { UnavailableError } from '#kernel/errors.js';
+import type { LimitedStatement } from './database-client.js';
 import { databaseErrorOf, endsConnection } from './sqlstate.js';
+
+/** @throws when the database does not answer in time; what was asked is then given up */
+export async function isAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
+  const statement: LimitedStatement = { text: 'select 1', query_timeout: withinMs };
+  await pool.query(statement);
+}
 
 type Statement = { name?: string; text: string; values?: unknown[] };
 

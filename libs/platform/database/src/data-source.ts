@@ -3,6 +3,12 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '#kernel/config.js';
 import { withConnection } from './connection.js';
+import {
+  ANSWER_WITHIN_MS,
+  CONNECTION,
+  DatabasePool,
+  type LimitedStatement,
+} from './database-client.js';
 import { migrations } from './migrations.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
@@ -12,10 +18,14 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const SESSION_LIMITS =
   '-c statement_timeout=20000 -c idle_in_transaction_session_timeout=20000 -c lock_timeout=10000';
 
+const LIMITS = { options: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
+/** For a migration of large tables, which takes as long as it takes. */
+const NO_LIMITS: typeof LIMITS = { options: '', query_timeout: 0 };
+
 export function dataSourceOptions(
   config: Config,
   application: string,
-  options: string = SESSION_LIMITS,
+  limits = LIMITS,
 ): PostgresDataSourceOptions {
   return {
     type: 'postgres',
@@ -24,12 +34,8 @@ export function dataSourceOptions(
     migrations,
     migrationsTransactionMode: 'each',
     poolSize: config.databasePool,
-    extra: {
-      options,
-      connectionTimeoutMillis: 5_000,
-      idleTimeoutMillis: 60_000,
-      keepAlive: true,
-    },
+    driver: { Pool: DatabasePool },
+    extra: { ...CONNECTION, ...limits, idleTimeoutMillis: 60_000 },
   };
 }
 
@@ -50,9 +56,13 @@ export function poolOf(source: DataSource): pg.Pool {
  * What `npm run migrate` would still do. More than this program knows of may be there: while versions are
  * exchanged the old one runs on the tables of the new one.
  */
-export async function missingMigrations(source: DataSource): Promise<string[]> {
+export async function missingMigrations(
+  source: DataSource,
+  limit: Pick<LimitedStatement, 'query_timeout'> = {},
+): Promise<string[]> {
   const known = source.migrations.map(({ name, constructor }) => name ?? constructor.name);
-  const { rows } = await poolOf(source).query<{ name: string }>('select name from migrations');
+  const statement: LimitedStatement = { text: 'select name from migrations', ...limit };
+  const { rows } = await poolOf(source).query<{ name: string }>(statement);
   const done = new Set(rows.map(({ name }) => name));
   return known.filter((name) => !done.has(name));
 }
@@ -60,8 +70,7 @@ export async function missingMigrations(source: DataSource): Promise<string[]> {
 /** Runs what is missing; two processes that migrate at once take turns. */
 export async function migrate(config: Config): Promise<string[]> {
   const owner = { ...config, databaseUrl: config.databaseMigrationUrl };
-  // Without limits: a migration of large tables takes as long as it takes.
-  const source = dataSource(owner, 'migrate', '');
+  const source = dataSource(owner, 'migrate', NO_LIMITS);
   await source.initialize();
   try {
     return await withConnection(poolOf(source), async (turn) => {

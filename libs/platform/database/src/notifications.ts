@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
+import { checkNowAndThen, databaseClient, type DatabaseClient } from './database-client.js';
 
 const RECONNECT_MS = 500;
 
@@ -9,7 +10,7 @@ const RECONNECT_MS = 500;
  */
 export class Notifications {
   private readonly log = new Logger(Notifications.name);
-  private client: pg.Client | undefined;
+  private client: DatabaseClient | undefined;
   private retry: NodeJS.Timeout | undefined;
   private closed = false;
 
@@ -21,11 +22,7 @@ export class Notifications {
   ) {}
 
   async listen(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.databaseUrl,
-      application_name: `inkpad listen ${this.channel}`,
-      keepAlive: true,
-    });
+    const client = databaseClient(this.databaseUrl, `listen ${this.channel}`);
     this.client = client;
     client.on('error', (error) => this.lost(client, error));
     client.on('end', () => this.lost(client));
@@ -33,6 +30,7 @@ export class Notifications {
     try {
       await client.connect();
       await client.query(`listen ${pg.escapeIdentifier(this.channel)}`);
+      checkNowAndThen(client);
       this.onLost();
     } catch (error) {
       this.lost(client, error);
@@ -45,7 +43,7 @@ export class Notifications {
     await this.client?.end();
   }
 
-  private lost(client: pg.Client, error?: unknown): void {
+  private lost(client: DatabaseClient, error?: unknown): void {
     if (this.closed || client !== this.client) return;
     this.client = undefined;
     if (error instanceof Error) this.log.warn(`${this.channel}: ${error.message}; reconnecting`);

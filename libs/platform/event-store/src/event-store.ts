@@ -139,8 +139,8 @@ export abstract class EventStore {
   /** Every append begun after this call has returned sorts behind the position that it gives. */
   abstract head(): Promise<Position>;
 
-  /** @throws when the engine cannot be reached */
-  abstract ping(): Promise<void>;
+  /** @throws when the engine does not answer in time */
+  abstract ping(withinMs: number): Promise<void>;
 
   /** Follows the log until the signal aborts. Delivers in order, each event at least once. */
   abstract subscribe(subscriber: Subscriber): Promise<void>;

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } fro
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import { isConnectionLoss, withConnection } from '#database/connection.js';
+import { isAnswering, isConnectionLoss, withConnection } from '#database/connection.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { Notifications } from '#database/notifications.js';
 import {
@@ -153,8 +153,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return { commit: BigInt(rows[0]?.next ?? 0), prepare: 0n };
   }
 
-  override async ping(): Promise<void> {
-    await this.pool.query('select 1');
+  override async ping(withinMs: number): Promise<void> {
+    await isAnswering(this.pool, withinMs);
   }
 
   override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
@@ -210,6 +210,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
   /** Independent commits share a transaction; whoever lost a race is told so, the others are in. */
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
+    const deadline = Date.now() + SETTLE_WITHIN_MS;
     let unknown = false;
     if (group.length > 1) {
       try {
@@ -219,15 +220,18 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         unknown = isConnectionLoss(error);
       }
     }
-    return Promise.allSettled(group.map((commit) => this.commitAlone(commit, unknown)));
+    return Promise.allSettled(group.map((commit) => this.commitAlone(commit, unknown, deadline)));
   }
 
   /**
    * A lost connection leaves open whether the commit happened. The identical append settles it: either
    * it goes through now, or the stream has moved and our event ids tell by whom.
    */
-  private async commitAlone(commit: Commit, afterLoss = false): Promise<Head[]> {
-    const deadline = Date.now() + SETTLE_WITHIN_MS;
+  private async commitAlone(
+    commit: Commit,
+    afterLoss = false,
+    deadline = Date.now() + SETTLE_WITHIN_MS,
+  ): Promise<Head[]> {
     let unknown = afterLoss;
     let refused: unknown;
     for (let attempt = 0; ; attempt++) {

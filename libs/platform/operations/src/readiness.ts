@@ -2,7 +2,9 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
+import { messageOf } from '#kernel/errors.js';
 import { missingMigrations, poolOf } from '#database/data-source.js';
+import { isAnswering } from '#database/connection.js';
 import { EventStore } from '#event-store/event-store.js';
 
 const WITHIN_MS = 2_000;
@@ -27,8 +29,8 @@ export class Readiness implements OnModuleDestroy {
     registry: Registry,
   ) {
     this.checks = [
-      new Check('database', () => poolOf(source).query('select 1'), this.log),
-      new Check('event_store', () => store.ping(), this.log),
+      new Check('database', () => isAnswering(poolOf(source), WITHIN_MS), this.log),
+      new Check('event_store', () => store.ping(WITHIN_MS), this.log),
       new Check('migrations', () => this.askForMigrations(), this.log),
     ];
     const parts = () => this.parts();
@@ -73,7 +75,7 @@ export class Readiness implements OnModuleDestroy {
   /** Tables do not vanish again: what was found once is not asked for any more. */
   private async askForMigrations(): Promise<void> {
     if (this.migrated) return;
-    const missing = await missingMigrations(this.source);
+    const missing = await missingMigrations(this.source, { query_timeout: WITHIN_MS });
     if (missing.length > 0) throw new Error(`${missing.join(', ')} missing: run npm run migrate`);
     this.migrated = true;
   }
@@ -99,19 +101,26 @@ class Check {
 
   /**
    * One question at a time, however many ask: nobody counts these requests, and a server that hangs
-   * must not be handed one connection of the pool after the other.
+   * must not be handed one connection of the pool after the other. One that is overdue is given up, and
+   * nobody waits behind it.
    */
   private async failure(): Promise<string | undefined> {
-    this.underWay ??= this.ask().finally(() => (this.underWay = undefined));
-    const answered = new AbortController();
+    const asked = (this.underWay ??= inTime(this.ask()).finally(() => (this.underWay = undefined)));
     try {
-      await Promise.race([this.underWay, noAnswer(answered.signal)]);
+      await asked;
       return undefined;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    } finally {
-      answered.abort();
+      return messageOf(error);
     }
+  }
+}
+
+async function inTime(answer: Promise<unknown>): Promise<unknown> {
+  const answered = new AbortController();
+  try {
+    return await Promise.race([answer, noAnswer(answered.signal)]);
+  } finally {
+    answered.abort();
   }
 }
 

@@ -1,0 +1,109 @@
+import pg from 'pg';
+
+/**
+ * Longer than what the server allows a statement (SESSION_LIMITS), so that it runs out only when no answer
+ * comes at all.
+ */
+export const ANSWER_WITHIN_MS = 22_000;
+const CONNECT_WITHIN_MS = 5_000;
+const CLOSE_WITHIN_MS = 2_000;
+/** With ten probes a second apart after it: a machine that vanished is noticed within 20 s. */
+const KEEP_ALIVE_AFTER_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
+const CHECK_WITHIN_MS = 5_000;
+
+/** What every connection of ours has, of the pool or not. */
+export const CONNECTION = {
+  connectionTimeoutMillis: CONNECT_WITHIN_MS,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+} as const satisfies pg.ClientConfig;
+
+/** A statement with a limit of its own; the driver knows it, its types do not. */
+export type LimitedStatement = pg.QueryConfig & { query_timeout?: number };
+
+/** Nobody knows what became of the statement: for whoever asked, it is a lost connection. */
+export class SilentConnectionError extends Error {
+  constructor(withinMs: number) {
+    super(`Connection terminated: no answer within ${withinMs} ms`);
+  }
+}
+
+/**
+ * Ends itself when the server does not answer. The driver's own `query_timeout` only gives up waiting: the
+ * connection stays in use, and whatever is asked next queues up behind the statement that hangs.
+ */
+export class DatabaseClient extends pg.Client {
+  constructor(settings: pg.ClientConfig = {}) {
+    super(settings);
+    const usual = settings.query_timeout ?? 0;
+    let timer: NodeJS.Timeout | undefined;
+    const answered = () => clearTimeout(timer);
+    this.on('drain', answered);
+    this.on('end', answered);
+    const query = this.query.bind(this) as (...given: unknown[]) => unknown;
+    this.query = ((...given: unknown[]) => {
+      const withinMs = limitOf(given[0]) ?? usual;
+      clearTimeout(timer);
+      if (withinMs > 0) {
+        const silent = () => this.connection.stream.destroy(new SilentConnectionError(withinMs));
+        timer = setTimeout(silent, withinMs);
+      }
+      return query(...given);
+    }) as typeof this.query;
+    const end = this.end.bind(this) as (...given: unknown[]) => unknown;
+    this.end = ((...given: unknown[]) => {
+      const closing = setTimeout(() => this.connection.stream.destroy(), CLOSE_WITHIN_MS);
+      this.once('end', () => clearTimeout(closing));
+      return end(...given);
+    }) as typeof this.end;
+  }
+}
+
+/** When one connection falls silent, those that lie idle are most likely cut off as well. */
+export class DatabasePool extends pg.Pool {
+  constructor(settings: pg.PoolConfig) {
+    super({ ...settings, Client: DatabaseClient });
+    this.on('release', (error: unknown) => {
+      if (error instanceof SilentConnectionError) this.discardIdle();
+    });
+  }
+
+  private discardIdle(): void {
+    for (let left = this.idleCount; left > 0; left--) {
+      this.connect((_error, client) => client?.release(true));
+    }
+  }
+}
+
+/** A connection beside the pool. @param more such as a `query_timeout` of 0, for statements that may take long */
+export function databaseClient(
+  databaseUrl: string,
+  application: string,
+  more: pg.ClientConfig = {},
+): DatabaseClient {
+  return new DatabaseClient({
+    connectionString: databaseUrl,
+    application_name: `inkpad ${application}`,
+    query_timeout: ANSWER_WITHIN_MS,
+    ...CONNECTION,
+    ...more,
+  });
+}
+
+/** For a connection that only waits, so that it notices silence too: as an `error`, like any other loss. */
+export function checkNowAndThen(client: DatabaseClient): void {
+  const check: LimitedStatement = { text: 'select 1', query_timeout: CHECK_WITHIN_MS };
+  const timer = setInterval(() => {
+    // The client tells its listeners as well.
+    client.query(check).catch(() => clearInterval(timer));
+  }, CHECK_EVERY_MS);
+  timer.unref();
+  client.once('end', () => clearInterval(timer));
+}
+
+function limitOf(statement: unknown): number | undefined {
+  if (typeof statement !== 'object' || statement === null) return undefined;
+  const { query_timeout } = statement as LimitedStatement;
+  return query_timeout;
+}
