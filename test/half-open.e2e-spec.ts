@@ -56,7 +56,7 @@ describe('an api whose connections to the database fall silent', () => {
     line.unmute();
   });
 
-  it('gives a write whose outcome stays unknown no answer', async () => {
+  it('gives no answer to a write whose outcome stays unknown', async () => {
     const { path, customerCard } = await enrol(store);
     const { release, isWaitedFor } = await heldRow(database, customerCard.id);
     const stamped = store.post(`${path}/stamp`, { stamps: 1 }).then(
@@ -66,7 +66,9 @@ describe('an api whose connections to the database fall silent', () => {
     await isWaitedFor();
     line.mute();
     await release();
-    expect(await stamped).toBe('no answer');
+    // EventStoreDB has it, and only the row is late.
+    const isElsewhere = service.environment['EVENTSTORE_URL'] !== undefined;
+    expect(await stamped).toBe(isElsewhere ? 200 : 'no answer');
     line.unmute();
     const shown = await eventually(
       () => store.get<CustomerCardDetailJson>(path),

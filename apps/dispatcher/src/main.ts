@@ -4,11 +4,13 @@ import { setFlagsFromString } from 'node:v8';
 import { Registry } from 'prom-client';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
+import { messageOf } from '#kernel/errors.js';
 import { stopInTime } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
 import { portOf } from '#operations/side-listener.js';
+import { StartCheck } from '#event-store/start-check.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
@@ -54,11 +56,15 @@ async function run(config: Config): Promise<void> {
   const stopping = new AbortController();
   const catchUp = app.get(RowCatchUp);
   const catchingUp = catchUp.run(stopping.signal);
+  const checking = app
+    .get(StartCheck)
+    .reportRowsAhead(stopping.signal)
+    .catch((error: unknown) => log.warn(`rows could not be checked: ${messageOf(error)}`));
   log.log(`started; health on port ${portOf(health)}`);
   const signal = await asked;
   stopInTime();
   stopping.abort();
-  await catchingUp;
+  await Promise.all([catchingUp, checking]);
   const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { nextId } from '#database/ids.js';
+import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { createAccount, updateAccount } from './account.js';
 import { accountJson, type AccountJson } from './account.dto.js';
@@ -26,16 +26,18 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
   ) {}
 
   async execute({ context, attributes }: CreateAccount): Promise<AccountJson> {
-    const id = await nextId(this.pool, accountRows.table);
-    return this.pipeline.handleCommand({
-      rows: accountRows,
-      id,
-      context: { ...context, accountId: id },
-      given: async () => undefined,
-      decide: () => createAccount(id, attributes),
-      answer: ({ state }) =>
-        accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }),
-    });
+    return withNewId(this.pool, accountRows.table, (id) =>
+      this.pipeline.handleCommand({
+        rows: accountRows,
+        id,
+        isNew: true,
+        context: { ...context, accountId: id },
+        given: async () => undefined,
+        decide: () => createAccount(id, attributes),
+        answer: ({ state }) =>
+          accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }),
+      }),
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { nextId } from '#database/ids.js';
+import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { archiveCard, createCard, unarchiveCard, updateCard, type Card } from './card.js';
 import { cardJson, type CardJson } from './card.dto.js';
@@ -26,15 +26,17 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
   ) {}
 
   async execute({ context, attributes }: CreateCard): Promise<CardJson> {
-    const id = await nextId(this.pool, cardRows.table);
-    return this.pipeline.handleCommand({
-      rows: cardRows,
-      id,
-      context,
-      given: async () => undefined,
-      decide: () => createCard(id, context.accountId, attributes),
-      answer: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
-    });
+    return withNewId(this.pool, cardRows.table, (id) =>
+      this.pipeline.handleCommand({
+        rows: cardRows,
+        id,
+        isNew: true,
+        context,
+        given: async () => undefined,
+        decide: () => createCard(id, context.accountId, attributes),
+        answer: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
+      }),
+    );
   }
 }
 

@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { nextId } from '#database/ids.js';
+import { nextId, withNewId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
 import { CommandPipeline, start } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
@@ -56,25 +56,25 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
 
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
     try {
-      return await withFreeCode(() => this.create(command));
+      return await withFreeCode(() =>
+        withNewId(this.pool, customerRows.table, (id) => this.create(id, command)),
+      );
     } catch (error) {
       throw alreadyUsed(error);
     }
   }
 
-  private async create({
-    context,
-    input,
-    cardId,
-    sendCardLinks,
-  }: CreateCustomer): Promise<CreatedCustomerJson> {
+  private async create(
+    id: number,
+    { context, input, cardId, sendCardLinks }: CreateCustomer,
+  ): Promise<CreatedCustomerJson> {
     const { accountId } = context;
-    const id = await nextId(this.pool, customerRows.table);
     const customerCardId = cardId === null ? null : await nextId(this.pool, customerCardRows.table);
     await this.keys.create(id);
     return this.pipeline.handleCommand({
       rows: customerRows,
       id,
+      isNew: true,
       context,
       given: async () => ({
         timeZone: await this.customers.timeZone(accountId),

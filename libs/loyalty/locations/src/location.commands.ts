@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { nextId } from '#database/ids.js';
+import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { createLocation, deleteLocation, updateLocation } from './location.js';
 import { locationJson, type LocationJson } from './location.dto.js';
@@ -25,15 +25,17 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
   ) {}
 
   async execute({ context, attributes }: CreateLocation): Promise<LocationJson> {
-    const id = await nextId(this.pool, locationRows.table);
-    return this.pipeline.handleCommand({
-      rows: locationRows,
-      id,
-      context,
-      given: async () => undefined,
-      decide: () => createLocation(id, context.accountId, attributes),
-      answer: ({ state }) => locationJson(state),
-    });
+    return withNewId(this.pool, locationRows.table, (id) =>
+      this.pipeline.handleCommand({
+        rows: locationRows,
+        id,
+        isNew: true,
+        context,
+        given: async () => undefined,
+        decide: () => createLocation(id, context.accountId, attributes),
+        answer: ({ state }) => locationJson(state),
+      }),
+    );
   }
 }
 

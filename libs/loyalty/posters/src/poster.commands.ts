@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt } from 'node:crypto';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { nextId } from '#database/ids.js';
+import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf } from '#event-store/rows.js';
@@ -37,19 +37,21 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
 
   async execute({ context, cardId, attributes }: CreatePoster): Promise<PosterJson> {
     const { accountId } = context;
-    const id = await nextId(this.pool, posterRows.table);
     const slug = randomSlug();
-    return this.pipeline.handleCommand({
-      rows: posterRows,
-      id,
-      context,
-      given: () => this.posters.designOf(accountId, cardId),
-      decide: (_state, card) => ({
-        events: createPoster({ id, accountId, slug }, card, attributes),
-        claims: [this.keys.claim(accountId, 'poster_slug', slug, streamOf(poster, id))],
+    return withNewId(this.pool, posterRows.table, (id) =>
+      this.pipeline.handleCommand({
+        rows: posterRows,
+        id,
+        isNew: true,
+        context,
+        given: () => this.posters.designOf(accountId, cardId),
+        decide: (_state, card) => ({
+          events: createPoster({ id, accountId, slug }, card, attributes),
+          claims: [this.keys.claim(accountId, 'poster_slug', slug, streamOf(poster, id))],
+        }),
+        answer: ({ state }) => this.posters.shown(state),
       }),
-      answer: ({ state }) => this.posters.shown(state),
-    });
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { nextId } from '#database/ids.js';
+import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { createReward, deleteReward, updateReward } from './reward.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
@@ -29,19 +29,21 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
   ) {}
 
   async execute({ context, cardId, attributes }: CreateReward): Promise<RewardJson> {
-    const id = await nextId(this.pool, rewardRows.table);
-    return this.pipeline.handleCommand({
-      rows: rewardRows,
-      id,
-      context,
-      given: () => this.rewards.nextPosition(context.accountId, cardId),
-      decide: (_state, next) =>
-        createReward(id, context.accountId, cardId, {
-          ...attributes,
-          position: attributes.position ?? next,
-        }),
-      answer: ({ state }) => rewardJson(state),
-    });
+    return withNewId(this.pool, rewardRows.table, (id) =>
+      this.pipeline.handleCommand({
+        rows: rewardRows,
+        id,
+        isNew: true,
+        context,
+        given: () => this.rewards.nextPosition(context.accountId, cardId),
+        decide: (_state, next) =>
+          createReward(id, context.accountId, cardId, {
+            ...attributes,
+            position: attributes.position ?? next,
+          }),
+        answer: ({ state }) => rewardJson(state),
+      }),
+    );
   }
 }
 

@@ -3,7 +3,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
-import { nextId } from '#database/ids.js';
+import { nextId, withNewId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
 import { CommandPipeline, type Decision } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
@@ -65,22 +65,24 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
 
   async execute({ context, customerId, cardId }: EnrolCustomer): Promise<CustomerCardDetailJson> {
     const { accountId } = context;
-    const id = await nextId(this.pool, customerCardRows.table);
     try {
       return await withFreeCode(() =>
-        this.pipeline.handleCommand({
-          rows: customerCardRows,
-          id,
-          context,
-          given: async () => {
-            await this.customerCards.refuseUnknownCustomer(accountId, customerId);
-            return this.templates.find(accountId, cardId);
-          },
-          decide: (_state, template, now) =>
-            enrolment(this.keys, { id, accountId, customerId }, template, now),
-          answer: ({ state, given: template, now }) =>
-            customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
-        }),
+        withNewId(this.pool, customerCardRows.table, (id) =>
+          this.pipeline.handleCommand({
+            rows: customerCardRows,
+            id,
+            isNew: true,
+            context,
+            given: async () => {
+              await this.customerCards.refuseUnknownCustomer(accountId, customerId);
+              return this.templates.find(accountId, cardId);
+            },
+            decide: (_state, template, now) =>
+              enrolment(this.keys, { id, accountId, customerId }, template, now),
+            answer: ({ state, given: template, now }) =>
+              customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
+          }),
+        ),
       );
     } catch (error) {
       if (!(error instanceof ClaimTakenError)) throw error;

@@ -12,4 +12,6 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
               (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
             from cards c join accounts a on a.id = c.account_id
             where c.id = r.card_id)::bigint`,
+  idsIn: (event): Record<string, number> =>
+    event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
 };

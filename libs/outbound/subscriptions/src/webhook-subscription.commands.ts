@@ -12,7 +12,7 @@ import {
 } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
-import { nextId } from '#database/ids.js';
+import { IdTakenError, withNewId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
 import { Batcher } from '#database/batcher.js';
 import { PlainWrites, type PlainTransaction } from '#event-store/plain-writes.service.js';
@@ -47,6 +47,7 @@ import type {
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import { errorOf } from '#sending/outcome.js';
 
+const TABLE = 'webhook_subscriptions';
 const NAME_LOOKUP_MS = 1_000;
 const TESTS_AT_ONCE = 32;
 const TESTS_OF_A_STORE = 4;
@@ -78,7 +79,14 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
   }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
     await refuseTarget(attributes.targetUrl, this.names, this.config);
     // Taken before the insert, because the sealed secret names the subscription that it belongs to.
-    const id = await nextId(this.pool, 'webhook_subscriptions');
+    return withNewId(this.pool, TABLE, (id) => this.create(id, context, attributes));
+  }
+
+  private async create(
+    id: number,
+    context: CreateWebhookSubscription['context'],
+    attributes: CreateWebhookSubscription['attributes'],
+  ): Promise<WebhookSubscriptionSecretJson> {
     const secret = this.secrets.generate();
     const sealed = this.secrets.seal(id, secret);
     const { enabled } = attributes;
@@ -103,6 +111,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
         sealed,
         activeFrom,
       );
+      if (!inserted && !transaction.repeated) throw new IdTakenError(TABLE, id);
       if (inserted) await audit(transaction, context, id, 'created');
       return webhookSubscriptionSecretJson(subscription, secret);
     });

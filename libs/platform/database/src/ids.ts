@@ -1,17 +1,84 @@
+import { Logger } from '@nestjs/common';
 import type pg from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
 import { ask } from './connection.js';
+
+const TRIES = 5;
+
+/** A record of the table has this id already. Nothing was written. */
+export class IdTakenError extends Error {
+  constructor(
+    readonly table: string,
+    id: number,
+  ) {
+    super(`${table} ${id} exists already`);
+  }
+}
 
 /**
  * Integer ids are taken before a decision and stand in its events; a refused command leaves a gap.
  * @param table whose sequence it is, such as a row table's
  */
 export async function nextId(pool: pg.Pool, table: string): Promise<number> {
-  if (!/^[a-z_]+$/.test(table)) throw new Error(`${table} is no table`);
-  const sequence = `${table}_id`;
+  const sequence = sequenceOf(table);
   const [row] = await ask<{ id: number }>(pool, {
     name: `next_${sequence}`,
     text: `select nextval('${sequence}') as id`,
   });
   if (!row) throw new Error(`${sequence} gave no id`);
   return row.id;
+}
+
+/**
+ * A new record. That its id is taken is no fault of the caller's: a sequence is behind, as after a failover that
+ * lost its last values. It is raised, and the next id is tried.
+ * @param create throws IdTakenError for its own table or another in which it begins a record
+ * @throws UnavailableError
+ */
+export async function withNewId<R>(
+  pool: pg.Pool,
+  table: string,
+  create: (id: number) => Promise<R>,
+): Promise<R> {
+  for (let tries = 1; ; tries++) {
+    const id = await nextId(pool, table);
+    try {
+      return await create(id);
+    } catch (error) {
+      if (!(error instanceof IdTakenError)) throw error;
+      new Logger('ids').warn(`${error.message}: the next id is taken`);
+      if (tries === TRIES) throw new UnavailableError('No free id was found', { cause: error });
+      await raiseSequence(pool, error.table, await greatestId(pool, error.table));
+    }
+  }
+}
+
+/**
+ * Raises a table's sequence to an id that is in use. Never lowers it, whoever else takes ids meanwhile.
+ * @returns how far it was behind
+ */
+export async function raiseSequence(pool: pg.Pool, table: string, used: number): Promise<number> {
+  const sequence = sequenceOf(table);
+  const [row] = await ask<{ taken: number }>(pool, {
+    text: `select count(t.id) as taken from (
+             select nextval('${sequence}') as id
+             from ${sequence} s, generate_series(s.last_value + s.is_called::int, $1::bigint)
+           ) t`,
+    values: [used],
+  });
+  return row?.taken ?? 0;
+}
+
+/** Zero: the table is empty. */
+export async function greatestId(pool: pg.Pool, table: string): Promise<number> {
+  sequenceOf(table);
+  const [row] = await ask<{ id: number | null }>(pool, {
+    text: `select max(id) as id from ${table}`,
+  });
+  return row?.id ?? 0;
+}
+
+function sequenceOf(table: string): string {
+  if (!/^[a-z_]+$/.test(table)) throw new Error(`${table} is no table`);
+  return `${table}_id`;
 }

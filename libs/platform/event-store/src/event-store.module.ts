@@ -12,6 +12,7 @@ import { PlainWrites } from './plain-writes.service.js';
 import { PostgresEventStore } from './postgres-event-store.js';
 import { RowCatchUp } from './row-catch-up.subscription.js';
 import { Rows, type RowTable } from './rows.js';
+import { StartCheck } from './start-check.js';
 
 /** The one place that knows which engine runs. */
 @Global()
@@ -37,6 +38,11 @@ export class EventStoreModule {
           useFactory: (pool: pg.Pool, store: EventStore, rows: Rows) =>
             new RowCatchUp(pool, store, rows, rowTables),
         },
+        {
+          provide: StartCheck,
+          inject: [pg.Pool, EventStore],
+          useFactory: (pool: pg.Pool, store: EventStore) => new StartCheck(pool, store, rowTables),
+        },
         StoredResponses,
         PersonalKeys,
         Rows,
@@ -49,6 +55,7 @@ export class EventStoreModule {
         StoredResponses,
         PersonalKeys,
         RowCatchUp,
+        StartCheck,
         Rows,
         CommandPipeline,
         PlainWrites,

@@ -3,6 +3,7 @@ import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/a
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
+import { IdTakenError } from '#database/ids.js';
 import { context, traced, type Context } from '#kernel/tracing.js';
 import {
   ConflictError,
@@ -23,6 +24,9 @@ import { Rows, streamOf, type Loaded, type RowTable } from './rows.js';
 const EVENT_VERSION = 1;
 const TOGETHER = 64;
 const RETRY_WITHIN_MS = 10_000;
+/** So many losses in a row are no race any more, or a very hot one. */
+const SUSPICIOUS_LOSSES = 3;
+const CONTENDED = 'Too many others are changing this record right now';
 
 /** A new stream that begins in the same commit. */
 export type Start = {
@@ -52,6 +56,8 @@ export type Decision<E> = {
 export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
   rows: RowTable<S, E>;
   id: number;
+  /** It begins the stream, and refuses one that is there: `withNewId` tries another id then. */
+  isNew?: boolean;
   context: CommandContext;
   /** When it happened, where that is not now. */
   occurredAt?: Date | undefined;
@@ -145,15 +151,23 @@ export class CommandPipeline {
       for (const { since } of batch) this.metrics.waited(Date.now() - since);
       const left = await this.runBatch(stream, batch, losses > 0);
       losses = left.length > 0 ? losses + 1 : 0;
+      const hopeless = losses === SUSPICIOUS_LOSSES ? await this.faultOf(left) : undefined;
       const late = Date.now() - RETRY_WITHIN_MS;
+      const again = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
       for (const pending of left) {
-        if (pending.since > late) continue;
-        pending.reject(new UnavailableError('Too many others are changing this record right now'));
+        if (!again.includes(pending)) pending.reject(hopeless ?? new UnavailableError(CONTENDED));
       }
-      queue.unshift(...left.filter((pending) => pending.since > late));
+      queue.unshift(...again);
       if (losses > 0) await backOff(losses);
     }
     this.queues.delete(stream);
+  }
+
+  /** Why no race can be won, where it is no race. */
+  private faultOf([first]: Pending[]): Promise<unknown> | undefined {
+    if (!first) return undefined;
+    const { rows, id } = first.command;
+    return this.rows.refuseAhead(rows, id).catch((error: unknown) => error);
   }
 
   /**
@@ -172,7 +186,7 @@ export class CommandPipeline {
       let state = loaded?.state;
       let head = loaded?.head ?? null;
       for (let [pending] = remaining; pending; [pending] = remaining) {
-        const decided = await this.decide(pending, loaded, state);
+        const decided = await this.decide(pending, loaded, state, fresh);
         if (doubtful && !decided.writes) {
           // Refused, or already so: said only of what the stream holds, not of a row that may be behind.
           await this.commit(open, head);
@@ -216,9 +230,11 @@ export class CommandPipeline {
     pending: Pending,
     loaded: Loaded<{ accountId: number }> | undefined,
     state: { accountId: number } | undefined,
+    fresh: boolean,
   ): Promise<Decided> {
     const { command } = pending;
     try {
+      if (state && command.isNew) throw new IdTakenError(command.rows.table, command.id);
       if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
       const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
       const now = new Date();
@@ -235,6 +251,7 @@ export class CommandPipeline {
       const main = foldOn(command.rows, state, decision.events, meta);
       const { state: after } = main;
       if (!after) throw new NotFoundError('Record');
+      if (fresh || this.store.rowsMayLag) await this.refuseBegun(starts);
       const { begun, states } = await this.begin(starts, meta);
       const told = command.answer({
         state: after,
@@ -261,6 +278,16 @@ export class CommandPipeline {
       };
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
+    }
+  }
+
+  /**
+   * A stream that is there already loses every race for its beginning; and where rows may lag, it is only found
+   * when another part of the commit has been written.
+   */
+  private async refuseBegun(starts: Start[]): Promise<void> {
+    for (const { rows, id } of starts) {
+      if (await this.rows.load(rows, id, true)) throw new IdTakenError(rows.table, id);
     }
   }
 

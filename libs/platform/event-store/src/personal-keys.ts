@@ -5,6 +5,7 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
+import { IdTakenError } from '#database/ids.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
 
 /** Stands where a text is about no person. Customers' ids begin at 1. */
@@ -37,14 +38,19 @@ export class PersonalKeys {
     this.nobodysKey = deriveKey(config.masterKey, 'texts about nobody');
   }
 
-  /** Before the customer's first event. An unused key of a refused command does no harm. */
+  /**
+   * Before the customer's first event. An unused key of a refused command does no harm.
+   * @throws IdTakenError
+   */
   async create(customerId: number): Promise<void> {
     const key = randomBytes(32);
-    await ask(this.pool, {
+    const created = await ask(this.pool, {
       name: 'personal_keys_create',
-      text: 'insert into personal_keys (customer_id, wrapped) values ($1, $2)',
+      text: `insert into personal_keys (customer_id, wrapped) values ($1, $2)
+             on conflict do nothing returning customer_id`,
       values: [customerId, seal(this.wrappingKey, key, `customer ${customerId}`)],
     });
+    if (created.length === 0) throw new IdTakenError('customers', customerId);
     this.known.set(customerId, key);
   }
 

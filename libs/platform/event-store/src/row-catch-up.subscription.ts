@@ -9,7 +9,7 @@ import type { EventStore, Position, StoredEvent } from './event-store.js';
 import { formatPosition } from './position.js';
 import type { Rows, RowTable } from './rows.js';
 
-const SUBSCRIPTION = 'rows';
+export const ROWS_SUBSCRIPTION = 'rows';
 const BATCH = 500;
 const AGAIN_MS = 1_000;
 
@@ -35,7 +35,7 @@ export class RowCatchUp {
     while (!signal.aborted) {
       try {
         await this.store.subscribe({
-          after: await checkpointOf(this.pool, SUBSCRIPTION),
+          after: await checkpointOf(this.pool, ROWS_SUBSCRIPTION),
           batch: BATCH,
           signal,
           onEvents: async (events, position) => {
@@ -86,7 +86,7 @@ export class RowCatchUp {
        on conflict (subscription) do update
          set position = excluded.position, updated_at = now()
          where es.checkpoints.position < excluded.position`,
-      [SUBSCRIPTION, formatPosition(position)],
+      [ROWS_SUBSCRIPTION, formatPosition(position)],
     );
   }
 }

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import { UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { rowArguments } from './commit-arguments.js';
 import { EventStore, type Head, type StoredEvent } from './event-store.js';
@@ -15,6 +16,8 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   joined?: string;
   /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
   person?: string;
+  /** Ids that have no stream of their own, by the table whose sequence they are from. */
+  idsIn?: (event: E) => Record<string, number>;
 };
 
 export type Loaded<S> = { state: S; head: Head; joined: number };
@@ -36,6 +39,7 @@ export const streamOf = (aggregate: { name: string }, id: number): string =>
 /** Rows are folds of streams: loading one costs one row, however long its history. */
 @Injectable()
 export class Rows {
+  private readonly log = new Logger('rows');
   private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
 
   constructor(
@@ -100,6 +104,21 @@ export class Rows {
   }
 
   /**
+   * A row that its stream does not reach loses every race. What restores some of the data and not the rest leaves
+   * such rows, and trying again does not help.
+   * @throws UnavailableError
+   */
+  async refuseAhead(rows: RowTable<{ accountId: number }, DomainEvent>, id: number): Promise<void> {
+    const row = await this.loaderOf(rows).add(id);
+    if (!row) return;
+    const stream = streamOf(rows.aggregate, id);
+    const [event] = await this.events.readEvents([{ stream, revision: row.revision }]);
+    if (event?.hash === row.hash.toString('hex')) return;
+    this.log.error(rowAhead(rows.table, id));
+    throw new UnavailableError('This record cannot be changed until its history is repaired');
+  }
+
+  /**
    * The state from the events alone, up to a revision (inclusive) where one is given, going on from an
    * earlier state where one is known.
    */
@@ -153,6 +172,11 @@ export class Rows {
 
 function headOf({ revision, hash }: { revision: number; hash: Buffer }): Head {
   return { revision, hash: hash.toString('hex') };
+}
+
+/** For the operator: what is wrong and the way out. */
+export function rowAhead(table: string, id: number): string {
+  return `${table} ${id}: the row is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run npm run verify -- --repair.`;
 }
 
 /** What a fold sees of a stored event. */

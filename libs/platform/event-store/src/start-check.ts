@@ -1,0 +1,121 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { ConfigError } from '#kernel/config.js';
+import { messageOf, UnavailableError } from '#kernel/errors.js';
+import { greatestId, raiseSequence } from '#database/ids.js';
+import { checkpointOf } from './checkpoint.js';
+import { EventStore } from './event-store.js';
+import { formatPosition } from './position.js';
+import { recorded, rowAhead, type RowTable } from './rows.js';
+import { ROWS_SUBSCRIPTION } from './row-catch-up.subscription.js';
+
+const BATCH = 500;
+const SLICE = 20_000;
+
+type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+
+/**
+ * What a restore or a failover can leave behind: checkpoints of events that are no more, and sequences below ids
+ * that are in use. Every process looks at its start.
+ */
+@Injectable()
+export class StartCheck implements OnModuleInit {
+  private readonly log = new Logger('start check');
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly store: EventStore,
+    private readonly tables: AnyTable[],
+  ) {}
+
+  /** @throws ConfigError */
+  async onModuleInit(): Promise<void> {
+    try {
+      await this.refuseLostEvents();
+      await this.raiseSequences();
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      // A process starts without its engine; creations then find out for themselves which ids are taken.
+      this.log.warn(`the history could not be looked at: ${messageOf(error)}`);
+    }
+  }
+
+  /**
+   * Rows beyond the end of their streams, as after restoring some tables and not others: a record that has one
+   * cannot be changed. Takes a while; with another engine it would take hours, and a change of the record tells.
+   */
+  async reportRowsAhead(signal: AbortSignal): Promise<void> {
+    if (this.store.rowsMayLag) return;
+    for (const { table, aggregate } of this.tables) {
+      for (let after: number | undefined = 0; after !== undefined && !signal.aborted;) {
+        after = await this.reportSlice(table, aggregate.name, after);
+      }
+    }
+  }
+
+  /** @returns where the next slice begins; undefined: this was the last */
+  private async reportSlice(
+    table: string,
+    kind: string,
+    after: number,
+  ): Promise<number | undefined> {
+    const { rows } = await this.pool.query<{ last: number | null; ahead: number[] | null }>(
+      `select max(r.id) as last,
+         array_agg(r.id) filter (where s.revision is null or s.revision < r.revision) as ahead
+       from (select id, revision from ${table} where id > $1 order by id limit ${SLICE}) r
+       left join es.streams s on s.stream_id = $2 || '-' || r.id`,
+      [after, kind],
+    );
+    const [slice] = rows;
+    for (const id of slice?.ahead ?? []) this.log.error(rowAhead(table, id));
+    return slice?.last ?? undefined;
+  }
+
+  /** PostgreSQL keeps checkpoints beside the events; what is wrong there the store itself refuses. */
+  private async refuseLostEvents(): Promise<void> {
+    if (!this.store.rowsMayLag) return;
+    const head = formatPosition(await this.store.head());
+    const { rows } = await this.pool.query<{ subscription: string }>(
+      'select subscription from es.checkpoints where position > $1 order by 1',
+      [head],
+    );
+    if (rows.length === 0) return;
+    const names = rows.map(({ subscription }) => subscription).join(', ');
+    throw new ConfigError(
+      `EventStoreDB ends before events that were already processed (${names}), as after restoring an older backup of it: restore a newer one, or restore PostgreSQL to the same time (docs/operating.md, Restore).`,
+    );
+  }
+
+  private async raiseSequences(): Promise<void> {
+    const used = this.store.rowsMayLag ? await this.idsBeyondRows() : new Map<string, number>();
+    for (const table of [...this.tables.map((rows) => rows.table), 'webhook_subscriptions']) {
+      used.set(table, Math.max(used.get(table) ?? 0, await greatestId(this.pool, table)));
+    }
+    for (const [table, id] of used) {
+      const behind = await raiseSequence(this.pool, table, id);
+      if (behind > 0) this.log.warn(`the ids of ${table} were behind by ${behind} and are raised`);
+    }
+  }
+
+  /** The greatest ids of events that rows do not have yet. */
+  private async idsBeyondRows(): Promise<Map<string, number>> {
+    const used = new Map<string, number>();
+    const note = (table: string, id: number) => used.set(table, Math.max(id, used.get(table) ?? 0));
+    for (let after = await checkpointOf(this.pool, ROWS_SUBSCRIPTION); ;) {
+      const events = await this.store.readAll(after, BATCH);
+      const last = events.at(-1);
+      if (!last) return used;
+      for (const event of events) {
+        const dash = event.stream.lastIndexOf('-');
+        const kind = event.stream.slice(0, dash);
+        const rows = this.tables.find(({ aggregate }) => aggregate.name === kind);
+        if (!rows) continue;
+        note(rows.table, Number(event.stream.slice(dash + 1)));
+        const more = rows.idsIn?.(recorded<DomainEvent>(event)) ?? {};
+        for (const [table, id] of Object.entries(more)) note(table, id);
+      }
+      after = last.position;
+    }
+  }
+}
