@@ -48,7 +48,7 @@ export class Line {
     this.muteOpen();
   }
 
-  /** Those that are open now, for ever, as after a failover: new ones are as they should be. */
+  /** Those that are open now, for good, as after a failover: new ones are as they should be. */
   muteOpen(): void {
     for (const socket of this.sockets) socket.pause();
   }
