@@ -9,6 +9,7 @@ const benches = {
   deliveries: 'signed webhook deliveries a second, against BullMQ and Graphile Worker',
   fairness: 'what a slow endpoint or a flooding store costs the deliveries of others',
   'long-card': 'what a stamp costs on a card with 5,000 stamps, against a fresh one',
+  verify: 'how fast a history is checked, and whether that takes more memory the longer it is',
 };
 
 const root = fileURLToPath(new URL('..', import.meta.url));

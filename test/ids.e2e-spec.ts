@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { nextId, raiseSequence } from '#database/ids.js';
 import { formatPosition } from '#event-store/position.js';
 import { rowTables } from '../apps/row-tables.js';
 import { eventually } from './support/eventually.js';
@@ -122,6 +124,18 @@ describe('a start', () => {
       /ends before events that were already processed \(webhooks\)|carry positions of another PostgreSQL server/,
     );
     await service.database.query(`delete from es.checkpoints where subscription = 'webhooks'`);
+  });
+});
+
+describe('a sequence that is far behind', () => {
+  it('is raised at once, over every id that is in use', async () => {
+    const pool = service.app.get(Pool);
+    await restart('redemptions', 1);
+    const used = 2 ** 40;
+    expect(await raiseSequence(pool, 'redemptions', used)).toBe(used);
+    expect(await nextId(pool, 'redemptions')).toBe(used + 1);
+    expect(await raiseSequence(pool, 'redemptions', used)).toBe(0);
+    expect(await nextId(pool, 'redemptions')).toBe(used + 2);
   });
 });
 

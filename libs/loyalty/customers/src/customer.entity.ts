@@ -1,9 +1,10 @@
 import type { RowTable } from '#event-store/rows.js';
-import { customer, type Customer } from './customer.js';
+import { customer, movedValues, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
 
 export const customerRows: RowTable<Customer, CustomerEvent> = {
   aggregate: customer,
   table: 'customers',
   person: 'r.id',
+  claimsOf: (event, before) => movedValues(before, [event]),
 };

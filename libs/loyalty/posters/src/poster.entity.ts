@@ -3,7 +3,14 @@ import type { RowTable } from '#event-store/rows.js';
 import { poster, type Poster } from './poster.js';
 import type { PosterEvent } from './poster.events.js';
 
-export const posterRows: RowTable<Poster, PosterEvent> = { aggregate: poster, table: 'posters' };
+export const posterRows: RowTable<Poster, PosterEvent> = {
+  aggregate: poster,
+  table: 'posters',
+  claimsOf: (event) =>
+    event.type === 'PosterCreated'
+      ? { taken: [{ kind: 'poster_slug', value: event.data.slug }] }
+      : {},
+};
 
 export type PosterRecord = RowRecord<Poster> & { card_id: number; deleted_at: string | null };
 

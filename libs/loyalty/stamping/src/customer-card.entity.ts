@@ -1,4 +1,4 @@
-import type { RowTable } from '#event-store/rows.js';
+import type { Claimed, RowTable } from '#event-store/rows.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type { CustomerCardEvent } from './customer-card.events.js';
 
@@ -12,6 +12,26 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
               (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
             from cards c join accounts a on a.id = c.account_id
             where c.id = r.card_id)::bigint`,
+  claimsOf,
   idsIn: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
 };
+
+function claimsOf({ type, data }: CustomerCardEvent): Claimed {
+  switch (type) {
+    case 'CustomerCardIssued':
+      return {
+        taken: [
+          { kind: 'card_code', value: data.code },
+          { kind: 'enrolment', value: `${data.customerId} ${data.cardId}` },
+        ],
+      };
+    case 'StampsEarned':
+    case 'RewardRedeemed': {
+      const kind = type === 'StampsEarned' ? 'stamp_receipt' : 'redeem_receipt';
+      return data.externalRef === null ? {} : { taken: [{ kind, value: data.externalRef }] };
+    }
+    default:
+      return {};
+  }
+}

@@ -4,6 +4,7 @@ import { UnavailableError } from '#kernel/errors.js';
 import { ask } from './connection.js';
 
 const TRIES = 5;
+const TAKEN_ONE_BY_ONE = 10_000;
 
 /** A record of the table has this id already. Nothing was written. */
 export class IdTakenError extends Error {
@@ -54,11 +55,18 @@ export async function withNewId<R>(
 }
 
 /**
- * Raises a table's sequence to an id that is in use. Never lowers it, whoever else takes ids meanwhile.
+ * Raises a table's sequence to an id that is in use. Never lowers it, whoever else takes ids meanwhile: the last ids
+ * are taken one by one, and before them it jumps, which would lower it only if ten thousand were taken in that moment.
  * @returns how far it was behind
  */
 export async function raiseSequence(pool: pg.Pool, table: string, used: number): Promise<number> {
   const sequence = sequenceOf(table);
+  const near = used - TAKEN_ONE_BY_ONE;
+  const [jumped] = await ask<{ next: number }>(pool, {
+    text: `select s.last_value + s.is_called::int as next, setval('${sequence}', $1, false)
+           from ${sequence} s where s.last_value < $1`,
+    values: [near],
+  });
   const [row] = await ask<{ taken: number }>(pool, {
     text: `select count(t.id) as taken from (
              select nextval('${sequence}') as id
@@ -66,7 +74,7 @@ export async function raiseSequence(pool: pg.Pool, table: string, used: number):
            ) t`,
     values: [used],
   });
-  return row?.taken ?? 0;
+  return (row?.taken ?? 0) + (jumped === undefined ? 0 : near - jumped.next);
 }
 
 /** Zero: the table is empty. */

@@ -101,6 +101,9 @@ export type Subscriber = {
   signal: AbortSignal;
 };
 
+/** Of events that `readStreams` gives at once. */
+export const MOST_TOGETHER = 4_000;
+
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
 
 /**
@@ -129,6 +132,23 @@ export abstract class EventStore {
     stream: string,
     options?: { from?: number; to?: number; direction?: 'forwards' | 'backwards' },
   ): AsyncIterable<StoredEvent>;
+
+  /**
+   * Several streams, each from its beginning up to a revision (inclusive). The events of a stream come in order and
+   * together, over one batch or several.
+   */
+  async *readStreams(wanted: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
+    for (const { stream, to } of wanted) {
+      let batch: StoredEvent[] = [];
+      for await (const event of this.readStream(stream, { to })) {
+        batch.push(event);
+        if (batch.length < MOST_TOGETHER) continue;
+        yield batch;
+        batch = [];
+      }
+      if (batch.length > 0) yield batch;
+    }
+  }
 
   /** Single events by their place, in no order; one that is not there is missing. */
   abstract readEvents(refs: EventRef[]): Promise<StoredEvent[]>;

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import canonicalize from 'canonicalize';
+import { hash } from 'node:crypto';
+import { canonicalJson } from './canonical-json.js';
 import type { Head, NewEvent } from './event-store.js';
 
 /**
@@ -7,7 +7,7 @@ import type { Head, NewEvent } from './event-store.js';
  * on how an engine lays out JSON. The first event of a stream chains to the stream's name.
  */
 export function eventHash(stream: string, before: Head | null, event: NewEvent): string {
-  const text = canonicalize({
+  const text = canonicalJson({
     stream,
     revision: before === null ? 0 : before.revision + 1,
     id: event.id,
@@ -16,11 +16,7 @@ export function eventHash(stream: string, before: Head | null, event: NewEvent):
     data: event.data,
     meta: event.meta,
   });
-  if (text === undefined) throw new Error('an event is always an object');
-  return createHash('sha256')
-    .update(before === null ? stream : before.hash)
-    .update(text)
-    .digest('hex');
+  return hash('sha256', (before === null ? stream : before.hash) + text);
 }
 
 /** The heads after each event, in order. */

@@ -10,6 +10,7 @@ import {
   ConflictError,
   EventStore,
   KeyTakenOverError,
+  MOST_TOGETHER,
   type Commit,
   type Head,
   type EventRef,
@@ -32,8 +33,8 @@ const COMMIT = {
   name: 'es_commit',
   text: 'select es.commit($1, $2, $3, $4, $5, $6, $7, $8) as won',
 };
-const COLUMNS =
-  'e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type, e.schema_version, e.data, e.meta, e.hash';
+const COLUMNS = `e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type,
+   e.schema_version, e.data, e.meta, encode(e.hash, 'hex') as hash`;
 const READ_ALL = {
   name: 'es_read_all',
   text: `select ${COLUMNS} from es.events e
@@ -49,6 +50,13 @@ const READ_BACKWARDS = {
   name: 'es_read_backwards',
   text: `select ${COLUMNS} from es.events e
          where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision desc limit $4`,
+};
+/** Short streams by the dozen; a long one would be sorted as a whole for each of its pages. */
+const READ_STREAMS = {
+  name: 'es_read_streams',
+  text: `select ${COLUMNS} from unnest($1::text[], $2::bigint[]) with ordinality as w (stream_id, upto, nth)
+         join es.events e on e.stream_id = w.stream_id and e.revision <= w.upto
+         order by w.nth, e.revision`,
 };
 const READ_EVENTS = {
   name: 'es_read_events',
@@ -68,7 +76,7 @@ type EventRow = {
   schema_version: number;
   data: StoredEvent['data'];
   meta: StoredEvent['meta'];
-  hash: Buffer;
+  hash: string;
 };
 
 /**
@@ -126,6 +134,23 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       if (last === undefined || rows.length < READ_BATCH) return;
       if (backwards) high = last.revision - 1;
       else low = last.revision + 1;
+    }
+  }
+
+  override async *readStreams(
+    wanted: { stream: string; to: number }[],
+  ): AsyncIterable<StoredEvent[]> {
+    const groups = groupsOf(wanted);
+    // While one group is looked at, the server reads the next.
+    let ahead = this.readGroup(groups.shift());
+    for (let events = await ahead; events !== undefined; events = await ahead) {
+      if ('long' in events) {
+        yield* super.readStreams([events.long]);
+        ahead = this.readGroup(groups.shift());
+      } else {
+        ahead = this.readGroup(groups.shift());
+        yield events.short;
+      }
     }
   }
 
@@ -195,6 +220,19 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   async onApplicationShutdown(): Promise<void> {
     clearTimeout(this.wakeTimer);
     await this.listening?.close();
+  }
+
+  private async readGroup(
+    group: Wanted[] | undefined,
+  ): Promise<{ short: StoredEvent[] } | { long: Wanted } | undefined> {
+    const [first] = group ?? [];
+    if (!group || !first) return undefined;
+    if (first.to >= MOST_TOGETHER) return { long: first };
+    const { rows } = await this.pool.query<EventRow>({
+      ...READ_STREAMS,
+      values: [group.map(({ stream }) => stream), group.map(({ to }) => to)],
+    });
+    return { short: rows.map(storedEvent) };
   }
 
   /** While the database is unavailable there is nothing to read, and it will be looked at again. */
@@ -323,6 +361,26 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 }
 
+type Wanted = { stream: string; to: number };
+
+/** At most MOST_TOGETHER events each; a stream that has more by itself stands alone. */
+function groupsOf(wanted: Wanted[]): Wanted[][] {
+  const groups: Wanted[][] = [];
+  let group: Wanted[] = [];
+  let events = 0;
+  for (const one of wanted) {
+    if (group.length > 0 && events + one.to + 1 > MOST_TOGETHER) {
+      groups.push(group);
+      group = [];
+      events = 0;
+    }
+    group.push(one);
+    events += one.to + 1;
+  }
+  if (group.length > 0) groups.push(group);
+  return groups;
+}
+
 /** Commits without claims that write one stream may share a transaction with others. */
 function isIndependent(commit: Commit): boolean {
   return commit.writes.length === 1 && !commit.claims?.length && !commit.releases?.length;
@@ -337,7 +395,7 @@ function storedEvent(row: EventRow): StoredEvent {
     version: row.schema_version,
     data: row.data,
     meta: row.meta,
-    hash: row.hash.toString('hex'),
+    hash: row.hash,
     position: { commit: BigInt(row.tx_text), prepare: BigInt(row.pos_text) },
   };
 }

@@ -16,9 +16,15 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   joined?: string;
   /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
   person?: string;
+  /** Values that an event makes the stream's own, and those that it gives up (`Commit.claims`). */
+  claimsOf?: (event: Recorded<E>, before: S | undefined) => Claimed;
   /** Ids that have no stream of their own, by the table whose sequence they are from. */
   idsIn?: (event: E) => Record<string, number>;
 };
+
+type UniqueValue = { kind: string; value: string };
+
+export type Claimed = { taken?: UniqueValue[]; released?: UniqueValue[] };
 
 export type Loaded<S> = { state: S; head: Head; joined: number };
 

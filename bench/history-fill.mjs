@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
+import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
+import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys.js';
+import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
+import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
+
+/**
+ * Fills a migrated database with customer cards of ten events each, as the commit path writes them, for
+ * `npm run verify`.
+ */
+const events = Number(process.argv[2] ?? 1_000_000);
+const EVENTS_A_CARD = 10;
+const CARDS_A_COMMIT = 100;
+const WRITERS = 2;
+const accountId = 1;
+
+const config = readConfig(process.env);
+const source = await dataSource(config, 'bench').initialize();
+const store = new PostgresEventStore(poolOf(source), config);
+const keys = new PersonalKeys(poolOf(source), config);
+const template = {
+  cardId: 1,
+  name: 'Coffee',
+  stampsRequired: 10,
+  initialStamps: 0,
+  expiresAt: null,
+  archivedAt: null,
+  maxStampsPerRequest: null,
+  maxStampsPerDay: null,
+  minSecondsBetweenStamps: null,
+  timeZone: 'UTC',
+  rewards: [],
+};
+const action = {
+  locationId: null,
+  staffRef: null,
+  externalRef: null,
+  silent: false,
+  personal: null,
+  source: 'pos',
+  occurredAt: undefined,
+};
+
+function write(aggregate, table, id, decide) {
+  let state;
+  const written = [];
+  while (written.length < (table === 'cards' ? 1 : EVENTS_A_CARD)) {
+    const now = new Date();
+    const meta = {
+      accountId,
+      actor: { type: 'token', id: 1 },
+      channel: 'pos',
+      requestId: randomUUID(),
+      occurredAt: now.toISOString(),
+      recordedAt: now.toISOString(),
+    };
+    for (const event of decide(state, now)) {
+      const fact = { ...event, id: randomUUID(), meta };
+      state = aggregate.evolve(state, fact);
+      written.push({ ...fact, version: 1 });
+    }
+  }
+  const row = { table, id, foldVersion: aggregate.foldVersion, state };
+  return { stream: `${aggregate.name}-${id}`, expected: null, events: written, row };
+}
+
+function customerCardWrite(id) {
+  const ids = { id, accountId, customerId: id, cardId: 1, uuid: randomUUID() };
+  const code = id.toString(36).toUpperCase().padStart(8, '0');
+  const made = write(customerCard, 'customer_cards', id, (state, now) =>
+    state
+      ? stamp(state, template, { ...action, customerId: id, stamps: 1 }, now)
+      : issue({ ...ids, code }, template),
+  );
+  const claims = [
+    keys.claim(accountId, 'card_code', code, made.stream),
+    keys.claim(accountId, 'enrolment', `${id} 1`, made.stream),
+  ];
+  return { made, claims };
+}
+
+const attributes = { name: 'Coffee', initialStamps: 0, stampsRequired: 10, expiresAt: null };
+await store.commit({
+  accountId,
+  writes: [write(card, 'cards', 1, () => createCard(1, accountId, attributes))],
+});
+const cards = Math.ceil(events / EVENTS_A_CARD);
+let next = 1;
+await Promise.all(
+  Array.from({ length: WRITERS }, async () => {
+    while (next <= cards) {
+      const ids = Array.from({ length: Math.min(CARDS_A_COMMIT, cards - next + 1) }, () => next++);
+      const made = ids.map(customerCardWrite);
+      await store.commit({
+        accountId,
+        writes: made.map((one) => one.made),
+        claims: made.flatMap((one) => one.claims),
+      });
+    }
+  }),
+);
+await poolOf(source).query('vacuum analyze');
+await store.onApplicationShutdown();
+await source.destroy();

@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { Refusal } from '../scripts/processes.mjs';
+import { ratio, whole } from './figures.mjs';
+import { setUpInkpad } from './inkpad.mjs';
+import { onStage, root } from './stage.mjs';
+
+const MOST_GROWTH = 1.2;
+/** Printed last, on standard error: the most memory that the process ever had, in kB. */
+const TELL_PEAK = `data:text/javascript,process.on('exit',()=>console.error(process.resourceUsage().maxRSS))`;
+
+/** @param {string[]} args @returns {Promise<number>} the exit code */
+export function run(args) {
+  const { values } = parseArgs({
+    args,
+    options: { events: { type: 'string', default: '1000000' } },
+  });
+  const events = Number(values.events);
+  if (!Number.isInteger(events) || events < 100_000) {
+    throw new Refusal(`--events ${values.events}: a whole number from 100000 on is needed`);
+  }
+  return onStage(async (stage) => {
+    const quarter = await measure(stage, events / 4);
+    const all = await measure(stage, events);
+    const growth = all.peak / quarter.peak;
+    const passed = growth <= MOST_GROWTH;
+    console.log(
+      `${passed ? 'PASS' : 'FAIL'}: ${whole(all.perSecond)} events/s; memory ${ratio(growth)} times that of a quarter of the history (at most ${MOST_GROWTH})`,
+    );
+    return passed ? 0 : 1;
+  });
+}
+
+async function measure(stage, events) {
+  const { env } = await setUpInkpad(stage, `bench_verify_${events}`);
+  const run = (module, args = [], options = []) =>
+    promisify(execFile)(process.execPath, [...options, join(root, module), ...args], {
+      cwd: root,
+      env: { ...process.env, ...env },
+      signal: stage.abort.signal,
+    });
+  await run('bench/history-fill.mjs', [String(events)]);
+  const start = performance.now();
+  const { stdout, stderr } = await run('dist/scripts/verify.js', [], ['--import', TELL_PEAK]);
+  const seconds = (performance.now() - start) / 1_000;
+  const peak = Number(stderr.trim().split('\n').at(-1));
+  console.log(stdout.trim());
+  console.log(`${seconds.toFixed(1)} s, at most ${whole(peak / 1_024)} MiB`);
+  return { perSecond: events / seconds, peak };
+}

@@ -1,0 +1,365 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Pool } from 'pg';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { inTransaction } from '#database/connection.js';
+import { rowArguments } from './commit-arguments.js';
+import { BEGINNING, type EventStore, type Head, type StoredEvent } from './event-store.js';
+import { eventHash } from './hash-chain.js';
+import type { PersonalKeys } from './personal-keys.js';
+import { isAfter } from './position.js';
+import { recorded, streamOf, type Rows, type RowTable } from './rows.js';
+
+const PAGE = 5_000;
+const TRIES = 10;
+const AGAIN_MS = 500;
+
+/** From name to name through the primary key: it is not read whole to find each stream once. */
+const STREAMS_OF_EVENTS = `
+  with recursive named (stream_id) as (
+    (select stream_id from es.events where stream_id > $1 order by stream_id limit 1)
+    union all
+    select (select e.stream_id from es.events e where e.stream_id > n.stream_id order by e.stream_id limit 1)
+    from named n where n.stream_id is not null
+  ) select stream_id from named where stream_id is not null limit ${PAGE}`;
+const STREAMS_OF_HEADS = `
+  select stream_id from es.streams where stream_id > $1 order by stream_id limit ${PAGE}`;
+const STREAMS_OF_CLAIMS = `
+  select distinct stream_id from es.claims where stream_id > $1 order by stream_id limit ${PAGE}`;
+/** A commit to another engine takes claims before there is a stream, and gives them up after it has written. */
+const NAMED_IN_INTENTS = `
+  select w ->> 'stream' as stream_id
+  from es.intents i, json_array_elements(i.content -> 'writes') w`;
+const STILL_CLAIMED = `
+  select distinct stream_id from es.claims where stream_id = any ($1)
+  except ${NAMED_IN_INTENTS}`;
+
+type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+
+/** Ids of one table of rows, both inclusive. */
+export type Slice = { table: string; from: number; to: number };
+
+export type Verified = {
+  streams: number;
+  events: number;
+  /** One sentence for each difference. */
+  faults: string[];
+  /** Rows of an older fold: no difference, they are folded anew when they are next loaded. */
+  older: number;
+  repaired: number;
+};
+
+type Row = {
+  id: number;
+  account_id: number;
+  revision: number;
+  hash: Buffer;
+  fold_version: number;
+  state: object;
+  head_revision: number | null;
+  head_hash: Buffer | null;
+  last_revision: number | null;
+  claims: [kind: string, value: string, accountId: number][] | null;
+  /** Somebody is about to write the stream: what it claims is about to change. */
+  pending: boolean;
+};
+
+/** How far a fold of a stream has come. */
+type Progress = {
+  row: Row;
+  head: Head | null;
+  position: StoredEvent['position'] | null;
+  /** After the row's last event. */
+  state: { accountId: number } | undefined;
+  claims: Set<string>;
+  /** A person of the stream was erased: what they held is not known any more. */
+  erased: boolean;
+  broken: boolean;
+};
+
+/**
+ * Compares rows with the folds of their streams while the service runs: a row is read first, and its stream then only
+ * up to the revision that the row has. What was written with the row was read with it, in one statement.
+ */
+export class Verification {
+  private readonly tables: Map<string, AnyTable>;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly store: EventStore,
+    private readonly rows: Rows,
+    private readonly keys: PersonalKeys,
+    tables: AnyTable[],
+  ) {
+    this.tables = new Map(tables.map((rows) => [rows.table, rows]));
+  }
+
+  /** @param repair replaces each row that is not the fold of its stream */
+  async slice({ table, from, to }: Slice, repair: boolean): Promise<Verified> {
+    const rows = this.tables.get(table);
+    if (!rows) throw new Error(`${table} is no table of rows`);
+    const found = await this.read(rows, from, to);
+    const verified: Verified = { streams: 0, events: 0, faults: [], older: 0, repaired: 0 };
+    const byStream = new Map(found.map((row) => [streamOf(rows.aggregate, row.id), progress(row)]));
+    const wanted = [...byStream].map(([stream, { row }]) => ({
+      stream,
+      to: Math.max(row.revision, row.head_revision ?? 0),
+    }));
+    for await (const events of this.store.readStreams(wanted)) {
+      verified.events += events.length;
+      await this.follow(rows, events, byStream, verified.faults);
+    }
+    const wrong: Row[] = [];
+    for (const [stream, one] of byStream) {
+      verified.streams++;
+      if (one.row.fold_version !== rows.aggregate.foldVersion) verified.older++;
+      const faults = this.rowFaults(rows, stream, one);
+      verified.faults.push(...faults, ...this.claimFaults(stream, one));
+      if (faults.length > 0) wrong.push(one.row);
+    }
+    if (repair) for (const row of wrong) verified.repaired += await this.repair(rows, row);
+    return verified;
+  }
+
+  /**
+   * Streams without a row, and heads and claims of streams that do not exist.
+   * @param repair writes the rows that are missing
+   */
+  async strays(repair: boolean): Promise<Pick<Verified, 'faults' | 'repaired'>> {
+    const faults: string[] = [];
+    let repaired = 0;
+    for await (const { streams, whose } of this.namedStreams()) {
+      const without = await this.withoutRow(streams);
+      for (const stream of whose === 'claims' ? await this.stillClaimed(without) : without) {
+        const rows = this.tableOf(stream);
+        if (rows === undefined) faults.push(`${stream}: no aggregate with that name`);
+        else if (whose === 'claims')
+          faults.push(`${stream}: claims of a record that does not exist`);
+        else {
+          faults.push(`${stream}: the row is missing`);
+          if (repair && (await this.rows.catchUp(rows, idIn(stream)))) repaired++;
+        }
+      }
+    }
+    return { faults, repaired };
+  }
+
+  /** @returns 1; 0 if the row has changed meanwhile */
+  private async repair(rows: AnyTable, seen: Row): Promise<number> {
+    const { aggregate, table } = rows;
+    const stream = streamOf(aggregate, seen.id);
+    const fold = await this.rows.fold(aggregate, stream);
+    return inTransaction(this.pool, async (client) => {
+      const { rowCount } = await client.query(
+        `delete from ${table} where id = $1 and revision = $2 and hash = $3`,
+        [seen.id, seen.revision, seen.hash],
+      );
+      if (rowCount !== 1) return 0;
+      await client.query('delete from es.claims where stream_id = $1 and revision > $2', [
+        stream,
+        fold?.head.revision ?? -1,
+      ]);
+      if (!fold) return 1;
+      const { state, head } = fold;
+      const row = { table, id: seen.id, foldVersion: aggregate.foldVersion, state };
+      await client.query('select es.write_rows($1, $2, $3)', [
+        ...rowArguments([{ accountId: state.accountId, stream, head, row }]),
+        [stream],
+      ]);
+      return 1;
+    });
+  }
+
+  /** Wherever a stream is named, in pages; more than once if it is named in several places. */
+  private async *namedStreams(): AsyncIterable<{ streams: string[]; whose: 'history' | 'claims' }> {
+    if (this.store.rowsMayLag) {
+      for (let after = BEGINNING; ;) {
+        const page = await this.store.readAll(after, PAGE);
+        const last = page.at(-1);
+        if (!last) break;
+        const begun = page.filter(({ revision }) => revision === 0);
+        yield { streams: begun.map(({ stream }) => stream), whose: 'history' };
+        after = last.position;
+      }
+    } else {
+      for (const query of [STREAMS_OF_EVENTS, STREAMS_OF_HEADS]) {
+        for await (const streams of this.pages(query)) yield { streams, whose: 'history' };
+      }
+    }
+    for await (const streams of this.pages(STREAMS_OF_CLAIMS)) yield { streams, whose: 'claims' };
+  }
+
+  private async *pages(query: string): AsyncIterable<string[]> {
+    for (let after = ''; ;) {
+      const { rows } = await this.pool.query<{ stream_id: string }>(query, [after]);
+      const last = rows.at(-1);
+      if (!last) return;
+      yield rows.map(({ stream_id }) => stream_id);
+      after = last.stream_id;
+    }
+  }
+
+  /** What was just begun elsewhere is waited for. */
+  private async withoutRow(streams: string[]): Promise<string[]> {
+    let left = [...new Set(streams)];
+    for (let tries = 1; left.length > 0 && tries <= (this.store.rowsMayLag ? TRIES : 1); tries++) {
+      if (tries > 1) await wait(AGAIN_MS);
+      left = await this.notFound(left);
+    }
+    return left;
+  }
+
+  private async stillClaimed(streams: string[]): Promise<string[]> {
+    if (streams.length === 0) return [];
+    const { rows } = await this.pool.query<{ stream_id: string }>(STILL_CLAIMED, [streams]);
+    return rows.map(({ stream_id }) => stream_id);
+  }
+
+  private async notFound(streams: string[]): Promise<string[]> {
+    const found = new Set<string>();
+    for (const rows of this.tables.values()) {
+      const ids = streams.filter((stream) => this.tableOf(stream) === rows).map(idIn);
+      if (ids.length === 0) continue;
+      const known = await this.pool.query<{ id: number }>(
+        `select id from ${rows.table} where id = any ($1)`,
+        [ids],
+      );
+      for (const { id } of known.rows) found.add(streamOf(rows.aggregate, id));
+    }
+    return streams.filter((stream) => !found.has(stream));
+  }
+
+  private tableOf(stream: string): AnyTable | undefined {
+    const name = stream.slice(0, stream.lastIndexOf('-'));
+    return [...this.tables.values()].find(({ aggregate }) => aggregate.name === name);
+  }
+
+  /** With what PostgreSQL writes in the same transaction; with another engine its heads are of another time. */
+  private async read({ aggregate, table }: AnyTable, from: number, to: number): Promise<Row[]> {
+    const heads = !this.store.rowsMayLag;
+    const { rows } = await this.pool.query<Row>(
+      `select r.id, r.account_id, r.revision, r.hash, r.fold_version, r.state,
+         ${heads ? 's.revision' : 'null::bigint'} as head_revision,
+         ${heads ? 's.hash' : 'null::bytea'} as head_hash,
+         ${heads ? '(select max(e.revision) from es.events e where e.stream_id = r.stream)' : 'null::bigint'} as last_revision,
+         (select json_agg(json_build_array(c.kind, encode(c.value, 'hex'), c.account_id))
+          from es.claims c where c.stream_id = r.stream) as claims,
+         r.stream in (${NAMED_IN_INTENTS}) as pending
+       from (select *, $3 || '-' || id as stream from ${table} where id between $1 and $2) r
+       left join es.streams s on s.stream_id = r.stream
+       order by r.id`,
+      [from, to, aggregate.name],
+    );
+    return rows;
+  }
+
+  private async follow(
+    rows: AnyTable,
+    events: StoredEvent[],
+    byStream: Map<string, Progress>,
+    faults: string[],
+  ): Promise<void> {
+    const opened = await this.keys.opened(events);
+    events.forEach((event, i) => {
+      const one = byStream.get(event.stream);
+      const plain = opened[i];
+      if (!one || !plain || one.broken) return;
+      const fault = chainFault(event, one);
+      if (fault !== undefined) {
+        faults.push(fault);
+        one.broken = true;
+        return;
+      }
+      one.head = { revision: event.revision, hash: event.hash };
+      one.position = event.position;
+      if (event.revision > one.row.revision) return;
+      const fact = recorded<DomainEvent>(plain);
+      if (event.data['personal'] != null && plain.data['personal'] === null) one.erased = true;
+      const { taken = [], released = [] } = rows.claimsOf?.(fact, one.state) ?? {};
+      for (const claim of released) one.claims.delete(this.claimOf(event, claim));
+      for (const claim of taken) one.claims.add(this.claimOf(event, claim));
+      one.state = rows.aggregate.evolve(one.state, fact);
+    });
+  }
+
+  private claimOf({ stream, meta }: StoredEvent, given: { kind: string; value: string }): string {
+    const { kind, value } = this.keys.claim(meta.accountId, given.kind, given.value, stream);
+    return `${meta.accountId} ${kind} ${value.toString('hex')}`;
+  }
+
+  private rowFaults({ table, aggregate }: AnyTable, stream: string, one: Progress): string[] {
+    const { row, head, state, broken } = one;
+    if (broken) return [];
+    if (head === null) return [`${table} ${row.id}: the row has no stream`];
+    const last = Math.max(row.revision, row.head_revision ?? 0, row.last_revision ?? 0);
+    if (head.revision < row.revision) {
+      return [
+        `${stream}: the row is at revision ${row.revision}, the stream ends at ${head.revision}`,
+      ];
+    }
+    const faults: string[] = [];
+    if (!this.store.rowsMayLag) {
+      if (row.head_revision === null) faults.push(`${stream}: the stream has no head`);
+      else if (row.head_revision < last || row.head_hash?.toString('hex') !== head.hash) {
+        faults.push(`${stream}: the stream's head is not its last event`);
+      }
+      if (row.revision < last) faults.push(`${stream}: the row is behind its stream`);
+    }
+    const current = row.fold_version === aggregate.foldVersion;
+    if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
+      faults.push(`${stream}: the row has not the hash of its last event`);
+    } else if (current && !isDeepStrictEqual(row.state, JSON.parse(JSON.stringify(state)))) {
+      faults.push(`${stream}: the row is not the fold of the stream`);
+    } else if (row.account_id !== state?.accountId) {
+      faults.push(`${stream}: the row is another store's`);
+    }
+    return faults;
+  }
+
+  private claimFaults(stream: string, { row, claims, erased, broken, head }: Progress): string[] {
+    if (broken || head === null || erased || row.pending) return [];
+    const held = new Set<string>();
+    const faults: string[] = [];
+    for (const [kind, value, accountId] of row.claims ?? []) {
+      const claim = `${accountId} ${kind} ${value}`;
+      held.add(claim);
+      if (!claims.has(claim)) {
+        faults.push(`${stream}: it holds a ${kind} that its history does not name`);
+      }
+    }
+    for (const claim of claims) {
+      if (!held.has(claim)) faults.push(`${stream}: its ${claim.split(' ')[1]} is not claimed`);
+    }
+    return faults;
+  }
+}
+
+function idIn(stream: string): number {
+  return Number(stream.slice(stream.lastIndexOf('-') + 1));
+}
+
+function progress(row: Row): Progress {
+  return {
+    row,
+    head: null,
+    position: null,
+    state: undefined,
+    claims: new Set(),
+    erased: false,
+    broken: false,
+  };
+}
+
+/** What is wrong with an event as the next one of its stream. */
+function chainFault(event: StoredEvent, { head, position }: Progress): string | undefined {
+  const { stream, revision } = event;
+  const next = head === null ? 0 : head.revision + 1;
+  if (revision !== next) return `${stream}: event ${next} is missing`;
+  if (eventHash(stream, head, event) !== event.hash) {
+    return `${stream}: event ${revision} breaks the hash chain`;
+  }
+  if (position !== null && !isAfter(event.position, position)) {
+    return `${stream}: event ${revision} comes before ${revision - 1} in the log`;
+  }
+  return undefined;
+}

@@ -1,0 +1,251 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { testEnvironment } from './support/database.js';
+import { startProgram } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+/** `npm run verify` as an operator runs it: beside a service that goes on working. */
+
+const SLOW = 300_000;
+const ON_POSTGRES = process.env['TEST_ENGINE'] !== 'eventstoredb';
+
+let service: Service;
+let store: Client;
+let card: { path: string; id: number; stream: string };
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  const { path, customerCard } = await enrol(store);
+  card = { path, id: customerCard.id, stream: `customer_card-${customerCard.id}` };
+  await stamp(1);
+}, SLOW);
+afterAll(() => service.stop());
+
+const stamp = (stamps: number) =>
+  store.post(`${card.path}/stamp`, { stamps, external_ref: randomUUID() });
+
+const query = (text: string, values: unknown[] = []) => service.database.query(text, values);
+
+async function verify(...args: string[]): Promise<{ code: number | null; output: string }> {
+  const environment = testEnvironment(service.database.url, service.environment);
+  const program = startProgram('dist/scripts/verify.js', environment, args);
+  return { code: await program.exitCode, output: program.output() };
+}
+
+const finding = (sentence: string): unknown => ({
+  code: 1,
+  output: expect.stringContaining(sentence),
+});
+
+it(
+  'finds nothing while tills stamp the same card without a pause',
+  async () => {
+    let verifying = true;
+    const tills = Array.from({ length: 4 }, async () => {
+      while (verifying) expect((await stamp(1)).status).toBe(200);
+    });
+    const newCustomers = (async () => {
+      while (verifying) await enrol(store);
+    })();
+    for (let i = 0; i < 3; i++) {
+      expect(await verify()).toEqual({ code: 0, output: expect.stringContaining('every row is') });
+    }
+    verifying = false;
+    await Promise.all([...tills, newCustomers]);
+  },
+  SLOW,
+);
+
+describe('a difference', () => {
+  let undo: (() => Promise<unknown>)[] = [];
+
+  afterEach(async () => {
+    for (const step of undo.reverse()) await step();
+    undo = [];
+    const { code, output } = await verify();
+    if (code !== 0) throw new Error(`the next test would find the same: ${output}`);
+  }, SLOW);
+
+  /** Rows of a table that the test changes come back as they were. */
+  async function keep(table: string, where: string): Promise<void> {
+    const columns = await columnsOf(table);
+    const name = `kept_${randomUUID().replaceAll('-', '')}`;
+    await query(`create table ${name} as select ${columns} from ${table} where ${where}`);
+    undo.push(() =>
+      unguarded(
+        `delete from ${table} where ${where}`,
+        `insert into ${table} (${columns}) select * from ${name}`,
+        `drop table ${name}`,
+      ),
+    );
+  }
+
+  /** Those that PostgreSQL does not derive from others. */
+  async function columnsOf(table: string): Promise<string> {
+    const { rows } = await query(
+      `select string_agg(quote_ident(attname), ', ') as list from pg_attribute
+       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = ''`,
+      [table],
+    );
+    return (rows[0] as { list: string }).list;
+  }
+
+  /** As the owner of the tables with bad intentions, who takes the guard of the history away. */
+  async function unguarded(...statements: string[]): Promise<void> {
+    await query('alter table es.events disable trigger events_are_final');
+    await query(statements.join('; ')).finally(() =>
+      query('alter table es.events enable always trigger events_are_final'),
+    );
+  }
+
+  const row = () => `id = ${card.id}`;
+  const ofStream = () => `stream_id = '${card.stream}'`;
+
+  it(
+    'of a row from the fold is found, and repaired',
+    async () => {
+      await query(
+        `update customer_cards set state = jsonb_set(state, '{stamps}', '99') where ${row()}`,
+      );
+      expect(await verify()).toEqual(finding('the row is not the fold of the stream'));
+      const repaired = await verify('--repair');
+      expect(repaired.output).toContain('1 rows were replaced');
+    },
+    SLOW,
+  );
+
+  it(
+    'of a row whose hash is another is found',
+    async () => {
+      await keep('customer_cards', row());
+      await query(`update customer_cards set hash = sha256('other') where ${row()}`);
+      expect(await verify()).toEqual(finding('the row has not the hash of its last event'));
+    },
+    SLOW,
+  );
+
+  it(
+    'that is a stream without a row is found, and repaired',
+    async () => {
+      await query(`delete from customer_cards where ${row()}`);
+      expect(await verify()).toEqual(finding(`${card.stream}: the row is missing`));
+      expect((await verify('--repair')).output).toContain('1 rows were replaced');
+    },
+    SLOW,
+  );
+
+  it(
+    'that is a row without a stream is found',
+    async () => {
+      const columns = await columnsOf('customer_cards');
+      const values = columns.replace(/\bid\b/, '999999999');
+      await query(
+        `insert into customer_cards (${columns}) select ${values} from customer_cards where ${row()}`,
+      );
+      undo.push(() => query('delete from customer_cards where id = 999999999'));
+      expect(await verify()).toEqual(finding('customer_cards 999999999: the row has no stream'));
+    },
+    SLOW,
+  );
+
+  it(
+    'of a claim that the history does not name is found',
+    async () => {
+      await query(
+        `insert into es.claims values ($1, 'stamp_receipt', sha256('nobody'), $2, 1),
+           ($1, 'stamp_receipt', sha256('no record'), 'customer_card-888888888', 0)`,
+        [store.accountId, card.stream],
+      );
+      undo.push(() =>
+        query(`delete from es.claims where value in (sha256('nobody'), sha256('no record'))`),
+      );
+      const verified = await verify();
+      expect(verified).toEqual(
+        finding(`${card.stream}: it holds a stamp_receipt that its history does not name`),
+      );
+      expect(verified).toEqual(
+        finding('customer_card-888888888: claims of a record that does not exist'),
+      );
+    },
+    SLOW,
+  );
+
+  it(
+    'of a claim that the history names and nobody holds is found',
+    async () => {
+      await keep('es.claims', `${ofStream()} and kind = 'card_code'`);
+      await query(`delete from es.claims where ${ofStream()} and kind = 'card_code'`);
+      expect(await verify()).toEqual(finding(`${card.stream}: its card_code is not claimed`));
+    },
+    SLOW,
+  );
+
+  it(
+    'of the fold version alone is none: the row is folded anew when it is loaded',
+    async () => {
+      await keep('customer_cards', row());
+      await query(`update customer_cards set fold_version = 0 where ${row()}`);
+      const { code, output } = await verify();
+      expect(output).toContain('1 rows are of an older fold');
+      expect(code).toBe(0);
+    },
+    SLOW,
+  );
+
+  // In EventStoreDB nobody but its own administrator can change what was written.
+  if (ON_POSTGRES) {
+    it(
+      'of an event from its hash is found',
+      async () => {
+        await keep('es.events', `${ofStream()} and revision = 1`);
+        await unguarded(
+          `update es.events set data = jsonb_set(data, '{stamps}', '5') where ${ofStream()} and revision = 1`,
+        );
+        expect(await verify()).toEqual(finding(`${card.stream}: event 1 breaks the hash chain`));
+      },
+      SLOW,
+    );
+
+    it(
+      'of the number of events is found',
+      async () => {
+        await keep('es.events', `${ofStream()} and revision = 1`);
+        await unguarded(`delete from es.events where ${ofStream()} and revision = 1`);
+        expect(await verify()).toEqual(finding(`${card.stream}: event 1 is missing`));
+      },
+      SLOW,
+    );
+
+    it(
+      'that is a stream without a head, or with the head of another event, is found',
+      async () => {
+        await keep('es.streams', ofStream());
+        await unguarded(`update es.streams set hash = sha256('other') where ${ofStream()}`);
+        expect(await verify()).toEqual(
+          finding(`${card.stream}: the stream's head is not its last event`),
+        );
+        await unguarded(`delete from es.streams where ${ofStream()}`);
+        expect(await verify()).toEqual(finding(`${card.stream}: the stream has no head`));
+      },
+      SLOW,
+    );
+
+    it(
+      'of a row that is behind its stream is found',
+      async () => {
+        const { rows } = await query(`select * from customer_cards where ${row()}`);
+        const before = rows[0] as { revision: number; hash: Buffer; state: object };
+        await stamp(1);
+        await keep('customer_cards', row());
+        await query(
+          `update customer_cards set revision = $1, hash = $2, state = $3 where ${row()}`,
+          [before.revision, before.hash, before.state],
+        );
+        expect(await verify()).toEqual(finding(`${card.stream}: the row is behind its stream`));
+      },
+      SLOW,
+    );
+  }
+});
