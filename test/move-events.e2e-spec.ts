@@ -13,7 +13,7 @@ import { historyIn } from './support/store.js';
 import { enrol } from './support/story.js';
 
 const SLOW = 300_000;
-const CLEAN = 'every row is the fold of its stream, every hash is correct';
+const CLEAN = 'every row is the fold of its stream, every hash, head and claim is correct';
 const DIFFERENT = 'The two histories differ';
 
 let server: EventStoreDb;
