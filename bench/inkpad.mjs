@@ -23,7 +23,7 @@ export async function setUpInkpad(stage, name, engine = {}) {
     DATA_DIR: join(stage.dataDir, name),
     RATE_LIMIT_PER_MINUTE: '100000000',
     LOG_LEVEL: 'error',
-    EVENTSTORE_URL: '',
+    EVENT_STORE_URL: '',
     ...engine,
   };
   await stage.script('dist/scripts/migrate.js', env);

@@ -117,7 +117,7 @@ async function prepare(stage, eventStoreDb) {
   inkpad.paths = await enrolMany(inkpad.enrol, CARDS);
   const variants = [await overHttp('inkpad', inkpad, () => inkpadStamps(stage, inkpad))];
   if (eventStoreDb) {
-    const engine = { EVENTSTORE_URL: await eventStoreUrl(stage) };
+    const engine = { EVENT_STORE_URL: await eventStoreUrl(stage) };
     const other = await startInkpad(stage, 'bench_inkpad_eventstoredb', engine);
     other.paths = await enrolMany(other.enrol, CARDS);
     variants.push(await overHttp('eventstoredb', other, () => rowStamps(stage, other)));
@@ -144,9 +144,9 @@ async function prepare(stage, eventStoreDb) {
   return variants;
 }
 
-/** The server at EVENTSTORE_URL, or else the tests' counterpart with its log in a file and fsync on. */
+/** The server at EVENT_STORE_URL, or else the tests' counterpart with its log in a file and fsync on. */
 async function eventStoreUrl(stage) {
-  if (process.env.EVENTSTORE_URL) return process.env.EVENTSTORE_URL;
+  if (process.env.EVENT_STORE_URL) return process.env.EVENT_STORE_URL;
   const log = join(stage.dataDir, 'eventstoredb.log');
   const { connectionString } = await startEventStoreDbProcess(['--log', log, '--tie']);
   return connectionString;

@@ -43,9 +43,9 @@ const MARKERS: Record<Engine, string> = {
 runScript(async () => {
   const to = targetIn(process.argv.slice(2));
   const config = readConfig(process.env);
-  if (config.eventstoreUrl === null) {
+  if (config.eventStoreUrl === null) {
     throw new ConfigError(
-      'EVENTSTORE_URL must be set, since EventStoreDB is one of the two engines.',
+      'EVENT_STORE_URL must be set, since EventStoreDB is one of the two engines.',
     );
   }
   await withServicesStopped(config.databaseUrl, SCRIPT, (guard) => move(guard, config, to));
@@ -99,7 +99,7 @@ async function refuseOpenIntents(guard: pg.Client): Promise<void> {
   const { rowCount } = await guard.query('select from es.intents limit 1');
   if (rowCount === 0) return;
   throw new ConfigError(
-    'A commit to EventStoreDB is still unfinished: run the dispatcher with EVENTSTORE_URL for a minute, stop it, and try again.',
+    'A commit to EventStoreDB is still unfinished: run the dispatcher with EVENT_STORE_URL for a minute, stop it, and try again.',
   );
 }
 

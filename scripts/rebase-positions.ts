@@ -59,8 +59,8 @@ const REMADE = `
  */
 runScript(async () => {
   const config = readConfig(process.env);
-  if (config.eventstoreUrl !== null) {
-    throw new ConfigError('EVENTSTORE_URL is set: EventStoreDB keeps its own positions.');
+  if (config.eventStoreUrl !== null) {
+    throw new ConfigError('EVENT_STORE_URL is set: EventStoreDB keeps its own positions.');
   }
   const { databaseMigrationUrl } = config;
   const events = await withServicesStopped(databaseMigrationUrl, 'rebase-positions', rebase);

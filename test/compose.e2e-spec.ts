@@ -48,7 +48,7 @@ const OURS = ['api', 'dispatcher', 'migrate'];
 const dockerfile = instructionsOf(readFileSync('Dockerfile', 'utf8'));
 const SECRETS = {
   POSTGRES_PASSWORD: 'p0stgres',
-  EVENTSTORE_PASSWORD: 'events',
+  EVENT_STORE_PASSWORD: 'events',
   MASTER_KEY: Buffer.alloc(32, 3).toString('base64'),
 };
 
@@ -80,7 +80,7 @@ describe('docker-compose.yml', () => {
       hostname: 'postgres',
       password: 'p0stgres',
     });
-    expect(config.eventstoreUrl).toContain('@eventstoredb:2113?tls=true');
+    expect(config.eventStoreUrl).toContain('@eventstoredb:2113?tls=true');
     expect(new URL(config.redisUrl ?? '').hostname in compose.services).toBe(true);
   });
 
@@ -232,7 +232,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     writeFileSync(authority, tls.cert);
     eventStoreDb = await startEventStoreDb({
       tls,
-      users: { admin: SECRETS.EVENTSTORE_PASSWORD },
+      users: { admin: SECRETS.EVENT_STORE_PASSWORD },
     });
     dataDir = mkdtempSync(join(tmpdir(), 'inkpad-compose-'));
   });
@@ -249,7 +249,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     return {
       ...environment,
       // The same user, password and options; another host, port and certificate.
-      EVENTSTORE_URL: environment['EVENTSTORE_URL']
+      EVENT_STORE_URL: environment['EVENT_STORE_URL']
         ?.replace('@eventstoredb:2113', `@localhost:${eventStoreDb.port}`)
         .replace('/certificates/ca.crt', authority),
       DATABASE_URL: database.url,

@@ -23,7 +23,7 @@ const CARDS = 6;
 const SLOW = 300_000;
 /** A real server is not ours to kill. */
 const OWN_EVENTSTOREDB =
-  process.env['TEST_ENGINE'] === 'eventstoredb' && !process.env['EVENTSTORE_URL'];
+  process.env['TEST_ENGINE'] === 'eventstoredb' && !process.env['EVENT_STORE_URL'];
 
 /** A service of its own on a PostgreSQL of its own, with fsync on, since this is about what survives. */
 let dataDir: string;
@@ -42,7 +42,7 @@ beforeAll(async () => {
   const port = await freePort();
   if (OWN_EVENTSTOREDB) eventStoreDb = await startEventStoreDb();
   const engine = eventStoreDb
-    ? { EVENTSTORE_URL: eventStoreDb.connectionString }
+    ? { EVENT_STORE_URL: eventStoreDb.connectionString }
     : (await testEngine()).environment;
   environment = testEnvironment(postgres.url, {
     PORT: String(port),

@@ -27,7 +27,7 @@ let other: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
   server = await startEventStoreDb();
-  service = await startService({ EVENTSTORE_URL: server.connectionString });
+  service = await startService({ EVENT_STORE_URL: server.connectionString });
   store = await service.newStore();
   other = await openStore(testConfig(service.database.url, service.environment));
 }, SLOW);

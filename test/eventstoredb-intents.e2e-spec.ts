@@ -29,7 +29,7 @@ let dead: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
   server = await startEventStoreDb();
-  service = await startService({ EVENTSTORE_URL: server.connectionString });
+  service = await startService({ EVENT_STORE_URL: server.connectionString });
   store = await service.newStore();
   dead = await openStore(testConfig(service.database.url, service.environment));
 }, SLOW);
@@ -249,7 +249,7 @@ describe('with a second api', () => {
     'a process that was paused for longer than its lease answers with what was done for it',
     async () => {
       const { card } = await enrol(store);
-      server.fault.delayAnswers(8_000);
+      server.fault.delayAnswers(4_000);
       const customer = { first_name: 'Paula', email: `paused-${card.id}@example.com` };
       const body = { customer, card_id: card.id };
       const made = second.post<{ id: number }>(`${store.store}/customers`, body);
@@ -282,7 +282,7 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
     'is given up before the caller hears that nothing was written',
     async () => {
       const { card } = await enrol(store);
-      server.fault.delayAnswers(5_000);
+      server.fault.delayAnswers(4_000);
       const customer = { first_name: 'Ada', email: `given-up-${card.id}@example.com` };
       const made = store.post(`${store.store}/customers`, { customer, card_id: card.id });
       await eventually(intents, (count) => count === 1);

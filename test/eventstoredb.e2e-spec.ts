@@ -13,7 +13,7 @@ async function open(options: { batchAppend: boolean }, streams = ['thing-']) {
   const server = await startEventStoreDb(options);
   return openOn(
     database,
-    { EVENTSTORE_URL: server.connectionString },
+    { EVENT_STORE_URL: server.connectionString },
     () => server.stop(),
     streams,
   );
@@ -51,8 +51,8 @@ async function openOn(
 eventStoreContract('EventStoreDB', () => open({ batchAppend: true }));
 eventStoreContract('EventStoreDB without batch append', () => open({ batchAppend: false }));
 
-if (process.env['EVENTSTORE_URL'] && process.env['TEST_ENGINE'] === 'eventstoredb') {
-  eventStoreContract('the EventStoreDB at EVENTSTORE_URL', openReal);
+if (process.env['EVENT_STORE_URL'] && process.env['TEST_ENGINE'] === 'eventstoredb') {
+  eventStoreContract('the EventStoreDB at EVENT_STORE_URL', openReal);
 }
 
 describe('a subscription whose filter lets nothing through', () => {

@@ -67,7 +67,7 @@ describe('an api whose connections to the database fall silent', () => {
     line.mute();
     await release();
     // EventStoreDB has it, and only the row is late.
-    const isElsewhere = service.environment['EVENTSTORE_URL'] !== undefined;
+    const isElsewhere = service.environment['EVENT_STORE_URL'] !== undefined;
     expect(await stamped).toBe(isElsewhere ? 200 : 'no answer');
     line.unmute();
     const shown = await eventually(

@@ -94,7 +94,7 @@ describe('a start', () => {
   it('raises sequences over the ids that are in use', async () => {
     const used = await createAll();
     for (const table of sequences) await restart(table, 1);
-    if (service.environment['EVENTSTORE_URL'] !== undefined) {
+    if (service.environment['EVENT_STORE_URL'] !== undefined) {
       // The failover has lost these rows as well; their events are in the other engine.
       for (const { table } of rowTables) await service.database.query(`delete from ${table}`);
       await service.database.query('delete from es.checkpoints');

@@ -33,14 +33,14 @@ beforeAll(async () => {
   const port = await freePort();
   onPostgres = testEnvironment(database.url, {
     PORT: String(port),
-    EVENTSTORE_URL: '',
+    EVENT_STORE_URL: '',
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
     WEBHOOK_TIME_SCALE: '100',
   });
   onEventStoreDb = {
     ...onPostgres,
-    EVENTSTORE_URL: server.connectionString,
-    EVENTSTORE_STREAM_PREFIX: 'moved_',
+    EVENT_STORE_URL: server.connectionString,
+    EVENT_STORE_STREAM_PREFIX: 'moved_',
   };
   const { output } = await run('setup', onPostgres);
   const { api_token, account_id } = JSON.parse(output) as {

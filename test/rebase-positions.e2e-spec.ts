@@ -22,7 +22,7 @@ const REBASE = 'dist/scripts/rebase-positions.js';
 const VERIFY = 'dist/scripts/verify.js';
 const SLOW = 300_000;
 const SETTINGS = {
-  EVENTSTORE_URL: '',
+  EVENT_STORE_URL: '',
   WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
   WEBHOOK_TIME_SCALE: '100',
 };

@@ -66,23 +66,23 @@ export type TestEngine = { environment: NodeJS.ProcessEnv; stop: () => Promise<v
 
 /**
  * The engine that TEST_ENGINE names, by default PostgreSQL. For EventStoreDB, the real server at
- * EVENTSTORE_URL with a unique prefix, or else a new counterpart.
+ * EVENT_STORE_URL with a unique prefix, or else a new counterpart.
  */
 export async function testEngine(): Promise<TestEngine> {
   if (process.env['TEST_ENGINE'] !== 'eventstoredb') {
     return { environment: {}, stop: async () => undefined };
   }
-  const EVENTSTORE_STREAM_PREFIX = `t${randomBytes(8).toString('hex')}_`;
-  const real = process.env['EVENTSTORE_URL'];
+  const EVENT_STORE_STREAM_PREFIX = `t${randomBytes(8).toString('hex')}_`;
+  const real = process.env['EVENT_STORE_URL'];
   if (real) {
     return {
-      environment: { EVENTSTORE_URL: real, EVENTSTORE_STREAM_PREFIX },
+      environment: { EVENT_STORE_URL: real, EVENT_STORE_STREAM_PREFIX },
       stop: async () => undefined,
     };
   }
   const server = await startEventStoreDb();
   return {
-    environment: { EVENTSTORE_URL: server.connectionString, EVENTSTORE_STREAM_PREFIX },
+    environment: { EVENT_STORE_URL: server.connectionString, EVENT_STORE_STREAM_PREFIX },
     stop: () => server.stop(),
   };
 }

@@ -17,7 +17,7 @@ export async function openStore(config: Config, streams = STREAMS) {
   const source = await dataSource(config, 'test').initialize();
   const pool = poolOf(source);
   const store =
-    config.eventstoreUrl === null
+    config.eventStoreUrl === null
       ? new PostgresEventStore(pool, config)
       : new EventStoreDbEventStore(pool, config, streams);
   const keys = new PersonalKeys(pool, config);
@@ -69,7 +69,7 @@ export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredE
   const { source, store, close } = await openStore(config);
   try {
     const pool = poolOf(source);
-    if (config.eventstoreUrl === null) await untilReadable({ query: pool.query.bind(pool) });
+    if (config.eventStoreUrl === null) await untilReadable({ query: pool.query.bind(pool) });
     return await historyOf(store);
   } finally {
     await close();

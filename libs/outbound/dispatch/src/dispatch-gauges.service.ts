@@ -114,7 +114,7 @@ export class DispatchGauges {
     this.intent.set(rows[0]?.intent_seconds ?? 0);
     this.ahead.set(rows[0]?.days_ahead ?? 0);
     this.kept.set(rows[0]?.days_kept ?? 0);
-    if (this.config.eventstoreUrl !== null) return;
+    if (this.config.eventStoreUrl !== null) return;
     const behind = await this.pool.query<{ subscription: string; seconds: number }>(BEHIND);
     for (const { subscription, seconds } of behind.rows) {
       this.behind.set({ subscription }, Math.max(0, seconds));

@@ -28,7 +28,7 @@ export class EventStoreModule {
           provide: EventStore,
           inject: [pg.Pool, Config],
           useFactory: (pool: pg.Pool, config: Config): EventStore =>
-            config.eventstoreUrl === null
+            config.eventStoreUrl === null
               ? new PostgresEventStore(pool, config)
               : new EventStoreDbEventStore(pool, config, streams),
         },

@@ -1,9 +1,10 @@
-import { jsonEvent, NO_STREAM, type EventStoreDBClient } from '@eventstore/db-client';
+import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { setTimeout as wait } from 'node:timers/promises';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { prepareWrites } from './commit-arguments.js';
 import { ConflictError, type Write } from './event-store.js';
-import { ANSWER_WITHIN_MS, faultOf, within } from './eventstoredb-faults.js';
+import type { EventStoreDbConnection } from './eventstoredb-connection.js';
+import { ANSWER_WITHIN_MS, faultOf, isSilence, within } from './eventstoredb-faults.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -14,7 +15,7 @@ const SETTLE_WITHIN_MS = 30_000;
  */
 export class EventStoreDbAppender {
   constructor(
-    private readonly client: EventStoreDBClient,
+    private readonly connection: EventStoreDbConnection,
     private readonly streams: OwnStreams,
   ) {}
 
@@ -36,14 +37,16 @@ export class EventStoreDbAppender {
     const expectedRevision = expected === null ? NO_STREAM : BigInt(expected.revision);
     let unknown = begun;
     for (let attempt = 0; ; attempt++) {
+      const { client } = this.connection;
       try {
         await within(
-          this.client.appendToStream(this.streams.nameOf(stream), batch, { expectedRevision }),
+          client.appendToStream(this.streams.nameOf(stream), batch, { expectedRevision }),
           ANSWER_WITHIN_MS,
         );
         return;
       } catch (error) {
         const fault = faultOf(error);
+        if (isSilence(error)) this.connection.renew(client);
         if (fault === 'conflict' && !begun) throw new ConflictError();
         if (fault === 'other' && !unknown) throw error;
         if (fault === 'unreachable' && !unknown) {

@@ -1,5 +1,4 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { EventStoreDBClient } from '@eventstore/db-client';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
@@ -28,6 +27,7 @@ import {
   takeOverIntents,
   type Intent,
 } from './intents.js';
+import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
 import { OwnStreams } from './eventstoredb-streams.js';
@@ -51,7 +51,7 @@ export class EventStoreDbEventStore
 {
   override readonly rowsMayLag = true;
   private readonly log = new Logger(EventStoreDbEventStore.name);
-  private readonly client: EventStoreDBClient;
+  private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
   private readonly subscription: EventStoreDbSubscription;
@@ -68,11 +68,11 @@ export class EventStoreDbEventStore
     beginnings: string[],
   ) {
     super();
-    this.client = EventStoreDBClient.connectionString(config.eventstoreUrl ?? '');
-    const streams = new OwnStreams(config.eventstoreStreamPrefix, beginnings);
-    this.reader = new EventStoreDbReader(this.client, streams);
-    this.appender = new EventStoreDbAppender(this.client, streams);
-    this.subscription = new EventStoreDbSubscription(this.client, streams);
+    this.connection = new EventStoreDbConnection(config.eventStoreUrl ?? '');
+    const streams = new OwnStreams(config.eventStoreStreamPrefix, beginnings);
+    this.reader = new EventStoreDbReader(this.connection, streams);
+    this.appender = new EventStoreDbAppender(this.connection, streams);
+    this.subscription = new EventStoreDbSubscription(this.connection, streams);
   }
 
   async onModuleInit(): Promise<void> {
@@ -83,7 +83,7 @@ export class EventStoreDbEventStore
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.recovering;
-    await this.client.dispose();
+    await this.connection.dispose();
   }
 
   override async commit(commit: Commit): Promise<Head[]> {

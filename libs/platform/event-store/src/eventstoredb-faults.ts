@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** For one append, or one page of a read: the client itself has no time-out. */
-export const ANSWER_WITHIN_MS = 10_000;
+export const ANSWER_WITHIN_MS = 5_000;
 
 /** No answer within our own deadline: the client sets none for what it has sent. */
 class NoAnswerError extends Error {}
@@ -25,6 +25,11 @@ export function faultOf(error: unknown): Fault {
     ['unavailable', 'timeout', 'deadline-exceeded', 'cancelled', 'unknown'].includes(type ?? '') ||
     [1, 2, 4, 14].includes(code ?? -1);
   return lost ? 'unanswered' : 'other';
+}
+
+/** The server said nothing at all, which a new connection may cure. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof NoAnswerError;
 }
 
 /** Our own deadline: the client sets none for what it has sent. @throws NoAnswerError */

@@ -8,17 +8,20 @@ import {
 } from '@eventstore/db-client';
 import { UnavailableError } from '#kernel/errors.js';
 import { BEGINNING, type EventRef, type Position, type StoredEvent } from './event-store.js';
-import { ANSWER_WITHIN_MS, faultOf, within } from './eventstoredb-faults.js';
+import type { EventStoreDbConnection } from './eventstoredb-connection.js';
+import { ANSWER_WITHIN_MS, faultOf, isSilence, within } from './eventstoredb-faults.js';
 import { positionOf, type OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from './position.js';
 
 const PAGE = 500;
 const READS_AT_ONCE = 8;
 
+type Destroyable = { destroy: () => unknown };
+
 /** Bounded reads. @throws UnavailableError where the server does not answer in time */
 export class EventStoreDbReader {
   constructor(
-    private readonly client: EventStoreDBClient,
+    private readonly connection: EventStoreDbConnection,
     private readonly streams: OwnStreams,
   ) {}
 
@@ -30,8 +33,8 @@ export class EventStoreDbReader {
     const { to } = options;
     for (let from = options.from; ;) {
       const start = from === undefined ? (backwards ? END : START) : BigInt(from);
-      const page = await this.page(() =>
-        this.client.readStream(this.streams.nameOf(stream), {
+      const page = await this.page((client) =>
+        client.readStream(this.streams.nameOf(stream), {
           fromRevision: start,
           direction: backwards ? BACKWARDS : FORWARDS,
           maxCount: PAGE,
@@ -76,12 +79,14 @@ export class EventStoreDbReader {
       let read = 0;
       let last = from;
       const page = await this.page(
-        () =>
-          this.client.readAll({
+        (client) => {
+          read = 0;
+          return client.readAll({
             fromPosition: isAfter(from, BEGINNING) ? from : START,
             direction: FORWARDS,
             maxCount,
-          }),
+          });
+        },
         (streamName, position) => {
           read++;
           last = position;
@@ -101,7 +106,7 @@ export class EventStoreDbReader {
   async head(): Promise<Position> {
     let head = BEGINNING;
     await this.page(
-      () => this.client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
+      (client) => client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
       (_streamName, position) => {
         head = position;
         return false;
@@ -110,21 +115,27 @@ export class EventStoreDbReader {
     return head;
   }
 
-  /** A bounded read as a whole, within our own deadline; no stream is no events. */
+  /** A bounded read as a whole, twice where the server falls silent; no stream is no events. */
   private async page(
-    read: () => AsyncIterable<{ event?: unknown }> & { destroy: () => unknown },
+    read: (client: EventStoreDBClient) => AsyncIterable<{ event?: unknown }> & Destroyable,
     wanted: (streamName: string, position: Position) => boolean = () => true,
   ): Promise<StoredEvent[]> {
-    const reading = read();
-    try {
-      return await within(this.collect(reading, wanted), ANSWER_WITHIN_MS);
-    } catch (error) {
-      // One that was given up must not go on in the background.
-      reading.destroy();
-      const fault = faultOf(error);
-      if (fault === 'missing') return [];
-      if (fault === 'other' || fault === 'conflict') throw error;
-      throw new UnavailableError('The event store cannot be reached', { cause: error });
+    for (let again = false; ; again = true) {
+      const { client } = this.connection;
+      const reading = read(client);
+      try {
+        return await within(this.collect(reading, wanted), ANSWER_WITHIN_MS);
+      } catch (error) {
+        // One that was given up must not go on in the background.
+        reading.destroy();
+        const fault = faultOf(error);
+        if (fault === 'missing') return [];
+        if (fault === 'other' || fault === 'conflict') throw error;
+        if (isSilence(error)) this.connection.renew(client);
+        if (again || !isSilence(error)) {
+          throw new UnavailableError('The event store cannot be reached', { cause: error });
+        }
+      }
     }
   }
 

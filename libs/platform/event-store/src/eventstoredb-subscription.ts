@@ -9,6 +9,7 @@ import {
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { BEGINNING, type Position, type StoredEvent, type Subscriber } from './event-store.js';
+import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from './position.js';
 
@@ -19,7 +20,7 @@ export class EventStoreDbSubscription {
   private readonly log = new Logger('EventStoreDB subscription');
 
   constructor(
-    private readonly client: EventStoreDBClient,
+    private readonly connection: EventStoreDbConnection,
     private readonly streams: OwnStreams,
   ) {}
 
@@ -49,23 +50,23 @@ export class EventStoreDbSubscription {
     signal: AbortSignal,
     onEvents: Subscriber['onEvents'],
   ): Promise<string> {
-    const connection = new Connection(this.client, this.streams, after, batch);
-    const onAbort = () => connection.end('stopped');
+    const following = new Following(this.connection.client, this.streams, after, batch);
+    const onAbort = () => following.end('stopped');
     signal.addEventListener('abort', onAbort, { once: true });
     let position = after;
     try {
       for (;;) {
-        const woken = connection.nextWake();
-        const events = connection.read();
+        const woken = following.nextWake();
+        const events = following.read();
         const last = events.at(-1);
         if (last) {
           position = last.position;
           await onEvents(events, position);
-        } else if (connection.checkpoint && isAfter(connection.checkpoint, position)) {
-          position = connection.checkpoint;
+        } else if (following.checkpoint && isAfter(following.checkpoint, position)) {
+          position = following.checkpoint;
           await onEvents([], position);
-        } else if (connection.ended !== undefined) {
-          return connection.ended;
+        } else if (following.ended !== undefined) {
+          return following.ended;
         } else {
           await woken;
         }
@@ -73,13 +74,13 @@ export class EventStoreDbSubscription {
       }
     } finally {
       signal.removeEventListener('abort', onAbort);
-      await connection.close().catch((error: unknown) => this.log.debug(messageOf(error)));
+      await following.close().catch((error: unknown) => this.log.debug(messageOf(error)));
     }
   }
 }
 
 /** The client's subscription, read in batches and waited for. */
-class Connection {
+class Following {
   /** Why it ended; undefined while it goes on. */
   ended: string | undefined;
   /** How far the server has read, past what is not for us. */

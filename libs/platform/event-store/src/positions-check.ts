@@ -31,7 +31,7 @@ export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
   );
   if (found?.moved) {
     throw new ConfigError(
-      'The history of this database was moved to EventStoreDB: set EVENTSTORE_URL, or bring it back with npm run move-events -- --to postgres.',
+      'The history of this database was moved to EventStoreDB: set EVENT_STORE_URL, or bring it back with npm run move-events -- --to postgres.',
     );
   }
   if (found?.foreign) {
@@ -53,7 +53,7 @@ export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
   );
   if (moved) {
     throw new ConfigError(
-      'The history of this service was moved to PostgreSQL: unset EVENTSTORE_URL, or take it there again with npm run move-events -- --to eventstoredb.',
+      'The history of this service was moved to PostgreSQL: unset EVENT_STORE_URL, or take it there again with npm run move-events -- --to eventstoredb.',
     );
   }
 }

@@ -27,6 +27,22 @@ describe('settings', () => {
     expect(() => readConfig(bad)).toThrow(/TRUST_PROXY_HOPS/);
   });
 
+  it('leave to the client of EventStoreDB what only it can judge', () => {
+    const cluster = 'esdb://n1:2113,n2:2113,n3:2113?nodePreference=leader';
+    const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), EVENT_STORE_URL: cluster });
+    expect(config.eventStoreUrl).toBe(cluster);
+    expect(() => readConfig({ DATABASE_URL, EVENT_STORE_URL: 'http://n1:2113' })).toThrow(
+      /EVENT_STORE_URL/,
+    );
+  });
+
+  it('refuse a name of old and say the new one', () => {
+    const old = { DATABASE_URL, EVENTSTORE_URL: 'esdb://n1', EVENTSTORE_STREAM_PREFIX: 'a_' };
+    expect(() => readConfig(old)).toThrow(
+      /EVENTSTORE_URL: is now EVENT_STORE_URL[^]*EVENTSTORE_STREAM_PREFIX: is now EVENT_STORE_STREAM_PREFIX/,
+    );
+  });
+
   it('take ranges of addresses, and nothing that only looks like one', () => {
     const read = (WEBHOOK_ALLOWED_CIDRS: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), WEBHOOK_ALLOWED_CIDRS }).webhookAllowedCidrs;

@@ -19,9 +19,9 @@ export class Config {
   readonly databaseMigrationUrl: string;
   readonly databasePool: number;
   /** Null: events are kept in PostgreSQL. */
-  readonly eventstoreUrl: string | null;
+  readonly eventStoreUrl: string | null;
   /** In front of every stream's name, for several services in one EventStoreDB. */
-  readonly eventstoreStreamPrefix: string;
+  readonly eventStoreStreamPrefix: string;
   readonly masterKey: Buffer;
   readonly rateLimitPerMinute: number;
   /** An address, outside the API. */
@@ -62,8 +62,8 @@ export class Config {
     this.databaseUrl = databaseUrl;
     this.databaseMigrationUrl = env.DATABASE_MIGRATION_URL ?? databaseUrl;
     this.databasePool = env.DATABASE_POOL;
-    this.eventstoreUrl = env.EVENTSTORE_URL ?? null;
-    this.eventstoreStreamPrefix = env.EVENTSTORE_STREAM_PREFIX;
+    this.eventStoreUrl = env.EVENT_STORE_URL ?? null;
+    this.eventStoreStreamPrefix = env.EVENT_STORE_STREAM_PREFIX;
     this.masterKey = masterKey(env.MASTER_KEY, production, dataDir);
     this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
@@ -110,6 +110,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ),
     ...retirementFaults(given),
     ...mailFaults(given),
+    ...renamedFaults(given),
   ];
   if (faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
@@ -134,6 +135,13 @@ function retirementFaults(given: Record<string, string | undefined>): string[] {
   return sunsetAt < earliest
     ? ['API_V1_SUNSET_DATE: lies less than twelve months after API_V1_DEPRECATION_DATE']
     : [];
+}
+
+/** EventStoreDB takes every EVENTSTORE_* for an option of its own, and does not start with one that it lacks. */
+function renamedFaults(given: Record<string, string | undefined>): string[] {
+  return ['EVENTSTORE_URL', 'EVENTSTORE_STREAM_PREFIX']
+    .filter((name) => given[name] !== undefined)
+    .map((name) => `${name}: is now ${name.replace('EVENTSTORE', 'EVENT_STORE')}`);
 }
 
 /** One without the other would be a mistake that nobody notices until a mail is missed. */

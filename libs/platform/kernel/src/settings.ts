@@ -33,8 +33,12 @@ export class Settings {
   @Url('http:', 'https:') PUBLIC_URL?: string;
   @Url('postgres:', 'postgresql:') DATABASE_URL?: string;
   @Url('postgres:', 'postgresql:') DATABASE_MIGRATION_URL?: string;
-  @Url('esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:') EVENTSTORE_URL?: string;
-  @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENTSTORE_STREAM_PREFIX = '';
+  @Matching(
+    /^esdb(\+discover)?:\/\/./,
+    'must be a connection string such as esdb://db.example:2113',
+  )
+  EVENT_STORE_URL?: string;
+  @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENT_STORE_STREAM_PREFIX = '';
   @Whole(2, 200) DATABASE_POOL = 10;
   @Setting(keyOf, 'must be 32 bytes in base64') MASTER_KEY?: string;
   @Whole(1) RATE_LIMIT_PER_MINUTE = 300;

@@ -1,0 +1,78 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { ConfigError } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { within } from './eventstoredb-faults.js';
+
+const DISPOSED_WITHIN_MS = 1_000;
+/** What the client takes where the connection string says nothing. */
+const KEEP_ALIVE_TIMEOUT_MS = 10_000;
+
+/**
+ * The client, and another one once a server has fallen silent: the old one would wait for that server's answer as
+ * long as its connection is open, while a new one asks the cluster which node leads now.
+ */
+export class EventStoreDbConnection {
+  private current: EventStoreDBClient;
+  private disposed = false;
+  private renewals = 0;
+
+  /** @throws ConfigError where the client cannot read the connection string */
+  constructor(private readonly url: string) {
+    this.current = clientOf(url);
+  }
+
+  get client(): EventStoreDBClient {
+    return this.current;
+  }
+
+  /** @param silent the client that got no answer; somebody else may have replaced it already */
+  renew(silent: EventStoreDBClient): void {
+    if (silent !== this.current || this.disposed) return;
+    this.current = clientOf(unlike(this.url, ++this.renewals));
+    void end(silent);
+  }
+
+  async dispose(): Promise<void> {
+    this.disposed = true;
+    await end(this.current);
+  }
+}
+
+/** One whose server is silent is left to itself after a while. */
+async function end(client: EventStoreDBClient): Promise<void> {
+  await within(client.dispose(), DISPOSED_WITHIN_MS).catch(() => undefined);
+}
+
+/**
+ * gRPC lets clients of equal options share one connection, the silent one too. A keep-alive that differs by
+ * milliseconds makes it open another.
+ */
+function unlike(url: string, renewals: number): string {
+  const option = /([?&]keepAliveTimeout=)(\d+)/i;
+  const [given, , milliseconds] = option.exec(url) ?? [];
+  if (given !== undefined) {
+    return url.replace(option, `$1${Number(milliseconds) + (renewals % 1_000)}`);
+  }
+  const text = url.trim().replace(/\/+$/, '');
+  const separator = text.includes('?') ? '&' : '?';
+  return `${text}${separator}keepAliveTimeout=${KEEP_ALIVE_TIMEOUT_MS + (renewals % 1_000)}`;
+}
+
+function clientOf(url: string): EventStoreDBClient {
+  const { warn } = console;
+  let ignored: string | undefined;
+  // For an option that it does not know the client prints the string itself, and the password in it.
+  console.warn = (text: unknown) => (ignored ??= String(text));
+  try {
+    const client = EventStoreDBClient.connectionString(url);
+    if (ignored === undefined) return client;
+    void end(client);
+    throw new Error(ignored);
+  } catch (error) {
+    // Below its first line the message shows the string.
+    const [said] = messageOf(error).split('\n');
+    throw new ConfigError(`EVENT_STORE_URL: ${said}`);
+  } finally {
+    console.warn = warn;
+  }
+}
