@@ -73,6 +73,7 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
   try {
     await refuseOpenIntents(guard);
     await untilAllIsReadable(guard);
+    if (to === 'eventstoredb') await eventstoredb.take();
     const copied = await copy(from, target);
     await untilAllIsReadable(guard);
     const moved = await isMoved(guard, to);

@@ -59,6 +59,22 @@ afterAll(async () => {
 
 describe('the history moves', () => {
   it(
+    'not to where the history of another database is',
+    async () => {
+      const taken = { ...onEventStoreDb, EVENT_STORE_STREAM_PREFIX: 'taken_' };
+      const another = await testDatabase();
+      expect((await run('setup', { ...taken, DATABASE_URL: another.url })).status).toBe(0);
+      const { status, output } = await run('move-events', taken, '--to', 'eventstoredb');
+      expect(status).toBe(1);
+      expect(output.trim()).toMatch(
+        /^EventStoreDB \(streams taken_\*\) holds the history of another database: .*$/,
+      );
+      await another.drop();
+    },
+    SLOW,
+  );
+
+  it(
     'to EventStoreDB, killed half-way and run again',
     async () => {
       await start('api', onPostgres);
@@ -113,7 +129,7 @@ describe('the history moves', () => {
   it('so that PostgreSQL is not written to by mistake', async () => {
     const { status, output } = await run('verify', onPostgres);
     expect(status).toBe(1);
-    expect(output.trim()).toMatch(/^The history of this database was moved to EventStoreDB: .*$/);
+    expect(output.trim()).toMatch(/^The history of this database is in EventStoreDB: .*$/);
   });
 
   it(

@@ -9,6 +9,7 @@ import { MailOutbox } from './migrations/0009-mail-outbox.js';
 import { ColumnsOfRows } from './migrations/0010-columns-of-rows.js';
 import { IntentHolders } from './migrations/0011-intent-holders.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
+import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 
 /** In order. Named one by one: globs find different files in sources and in the build. */
 export const migrations = [
@@ -23,4 +24,5 @@ export const migrations = [
   ColumnsOfRows,
   IntentHolders,
   CustomerNames,
+  EventStoreIdentity,
 ];

@@ -4,7 +4,13 @@ import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { prepareWrites } from './commit-arguments.js';
 import { ConflictError, type Write } from './event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { ANSWER_WITHIN_MS, faultOf, isSilence, within } from './eventstoredb-faults.js';
+import {
+  ANSWER_WITHIN_MS,
+  faultOf,
+  isSilence,
+  unavailable,
+  within,
+} from './eventstoredb-faults.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -49,8 +55,8 @@ export class EventStoreDbAppender {
         if (isSilence(error)) this.connection.renew(client);
         if (fault === 'conflict' && !begun) throw new ConflictError();
         if (fault === 'other' && !unknown) throw error;
-        if (fault === 'unreachable' && !unknown) {
-          throw new UnavailableError('The event store cannot be reached', { cause: error });
+        if ((fault === 'unreachable' || fault === 'refused') && !unknown) {
+          throw unavailable(error, 'append');
         }
         if (fault === 'unanswered') unknown = true;
         if (Date.now() > deadline) {

@@ -1,8 +1,13 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
-import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { Config, ConfigError } from '#kernel/config.js';
+import {
+  messageWithCause,
+  messageOf,
+  UnavailableError,
+  UnknownOutcomeError,
+} from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
@@ -29,6 +34,8 @@ import {
 } from './intents.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
+import { RefusedError } from './eventstoredb-faults.js';
+import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
@@ -55,6 +62,9 @@ export class EventStoreDbEventStore
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
   private readonly subscription: EventStoreDbSubscription;
+  private readonly identity: EventStoreDbIdentity;
+  /** Whether the history there is known to be that of our database. */
+  private belongs = false;
   private readonly rowWrites = new Batcher<PlacedRow, void>(2, 32, (group) =>
     this.writeRows(group),
   );
@@ -73,11 +83,32 @@ export class EventStoreDbEventStore
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
     this.subscription = new EventStoreDbSubscription(this.connection, streams);
+    this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams);
   }
 
+  /** @throws ConfigError where this event store cannot be ours or refuses us. One that is away is waited for. */
   async onModuleInit(): Promise<void> {
     await refuseHistoryInPostgres(this.pool);
+    try {
+      await this.reader.head();
+      await this.identity.check();
+      this.belongs = true;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      const { cause } = error;
+      if (cause instanceof RefusedError) throw new ConfigError(cause.message, { cause: error });
+      this.log.warn(messageWithCause(error));
+    }
     this.recovering = this.recoverNowAndThen();
+  }
+
+  /**
+   * For a history that is about to be copied into EventStoreDB: marks it as that of our database.
+   * @throws ConfigError where it holds the history of another one. @throws UnavailableError
+   */
+  async take(): Promise<void> {
+    await this.identity.take();
+    this.belongs = true;
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -90,6 +121,7 @@ export class EventStoreDbEventStore
     if (commit.writes.some((write) => write.events.length === 0)) {
       throw new Error('an empty append is refused');
     }
+    await this.expectOurs();
     const { writes, ...beside } = commit;
     const alone =
       writes.length === 1 &&
@@ -97,30 +129,56 @@ export class EventStoreDbEventStore
     return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
   }
 
-  override readStream(
+  override async *readStream(
     ...[stream, options]: Parameters<EventStore['readStream']>
   ): AsyncIterable<StoredEvent> {
-    return this.reader.readStream(stream, options);
+    await this.expectOurs();
+    yield* this.reader.readStream(stream, options);
   }
 
-  override readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
+  override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
+    await this.expectOurs();
     return this.reader.readEvents(refs);
   }
 
-  override readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+  override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+    await this.expectOurs();
     return this.reader.readAll(after, limit);
   }
 
-  override head(): Promise<Position> {
+  override async head(): Promise<Position> {
+    await this.expectOurs();
     return this.reader.head();
   }
 
   override async ping(): Promise<void> {
-    await this.reader.head();
+    await this.head();
   }
 
-  override subscribe(subscriber: Subscriber): Promise<void> {
-    return this.subscription.run(subscriber);
+  override async subscribe(subscriber: Subscriber): Promise<void> {
+    const { signal } = subscriber;
+    while (!signal.aborted) {
+      try {
+        await this.expectOurs();
+        break;
+      } catch (error) {
+        this.log.warn(`a subscription waits for the event store: ${messageWithCause(error)}`);
+        await pause(RECOVER_EVERY_MS, signal);
+      }
+    }
+    await this.subscription.run(subscriber);
+  }
+
+  /** Looked at here again where the event store was away when the process started. @throws UnavailableError */
+  private async expectOurs(): Promise<void> {
+    if (this.belongs) return;
+    try {
+      await this.identity.check();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      throw new UnavailableError('The event store cannot be used', { cause: error });
+    }
+    this.belongs = true;
   }
 
   private async commitOne(commit: Commit): Promise<Head[]> {
@@ -248,6 +306,7 @@ export class EventStoreDbEventStore
   private async recoverNowAndThen(): Promise<void> {
     while (!this.stopped.signal.aborted) {
       try {
+        await this.expectOurs();
         for (const intent of await takeOverIntents(this.pool, 20)) await this.finishOrLeave(intent);
       } catch (error) {
         this.log.warn(`intents are looked at again later: ${messageOf(error)}`);

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { messageOf, UnavailableError } from '#kernel/errors.js';
 
 /** For one append, or one page of a read: the client itself has no time-out. */
 export const ANSWER_WITHIN_MS = 5_000;
@@ -6,11 +7,20 @@ export const ANSWER_WITHIN_MS = 5_000;
 /** No answer within our own deadline: the client sets none for what it has sent. */
 class NoAnswerError extends Error {}
 
-export type Fault = 'conflict' | 'missing' | 'unreachable' | 'unanswered' | 'again' | 'other';
+export type Fault =
+  'conflict' | 'missing' | 'refused' | 'unreachable' | 'unanswered' | 'again' | 'other';
+
+/** Somebody has to change a setting or a right first. The message is the sentence that says which. */
+export class RefusedError extends Error {}
 
 /** Never sent at all: gRPC found nobody to talk to. */
 const NOBODY_THERE =
   /ECONNREFUSED|No connection established|Failed to connect|Name resolution failed|discover|ENOTFOUND|getaddrinfo/i;
+
+/** How TLS ends where a certificate is not what the settings trust, in the words of Node. */
+const UNTRUSTED =
+  /self-signed certificate|unable to (?:verify|get)[^.]*certificate|certificate (?:has expired|is not yet valid)|Hostname\/IP does not match|certificate[^.]*unknown/i;
+const UNAUTHENTICATED = 16;
 
 /** Errors of the client, and the raw gRPC ones that it lets through after an outage. */
 export function faultOf(error: unknown): Fault {
@@ -20,6 +30,9 @@ export function faultOf(error: unknown): Fault {
   if (type === 'wrong-expected-version') return 'conflict';
   if (type === 'stream-not-found') return 'missing';
   if (type === 'not-leader') return 'again';
+  if (type === 'access-denied' || code === UNAUTHENTICATED || UNTRUSTED.test(error.message)) {
+    return 'refused';
+  }
   if (NOBODY_THERE.test(error.message)) return 'unreachable';
   const lost =
     ['unavailable', 'timeout', 'deadline-exceeded', 'cancelled', 'unknown'].includes(type ?? '') ||
@@ -30,6 +43,24 @@ export function faultOf(error: unknown): Fault {
 /** The server said nothing at all, which a new connection may cure. */
 export function isSilence(error: unknown): boolean {
   return error instanceof NoAnswerError;
+}
+
+/** What a caller is told, nothing having been written; the cause says why where a setting or a right lacks. */
+export function unavailable(error: unknown, doing: 'read' | 'append'): UnavailableError {
+  const cause = faultOf(error) === 'refused' ? new RefusedError(refusal(error, doing)) : error;
+  return new UnavailableError('The event store cannot be reached', { cause });
+}
+
+function refusal(error: unknown, doing: 'read' | 'append'): string {
+  const message = messageOf(error);
+  const [untrusted] = UNTRUSTED.exec(message) ?? [];
+  if (untrusted !== undefined) {
+    return `The certificate of EventStoreDB is not trusted (${untrusted}): name the certificate of its authority as tlsCAFile in EVENT_STORE_URL.`;
+  }
+  if (error instanceof Error && 'code' in error && error.code === UNAUTHENTICATED) {
+    return 'EventStoreDB does not know the user and password in EVENT_STORE_URL.';
+  }
+  return `EventStoreDB does not let the user in EVENT_STORE_URL ${doing === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, EventStoreDB).`;
 }
 
 /** Our own deadline: the client sets none for what it has sent. @throws NoAnswerError */

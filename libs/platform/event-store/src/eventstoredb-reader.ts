@@ -6,10 +6,15 @@ import {
   type EventStoreDBClient,
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
-import { UnavailableError } from '#kernel/errors.js';
 import { BEGINNING, type EventRef, type Position, type StoredEvent } from './event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { ANSWER_WITHIN_MS, faultOf, isSilence, within } from './eventstoredb-faults.js';
+import {
+  ANSWER_WITHIN_MS,
+  faultOf,
+  isSilence,
+  unavailable,
+  within,
+} from './eventstoredb-faults.js';
 import { positionOf, type OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from './position.js';
 
@@ -33,12 +38,14 @@ export class EventStoreDbReader {
     const { to } = options;
     for (let from = options.from; ;) {
       const start = from === undefined ? (backwards ? END : START) : BigInt(from);
-      const page = await this.page((client) =>
-        client.readStream(this.streams.nameOf(stream), {
-          fromRevision: start,
-          direction: backwards ? BACKWARDS : FORWARDS,
-          maxCount: PAGE,
-        }),
+      const page = await this.page(
+        (client) =>
+          client.readStream(this.streams.nameOf(stream), {
+            fromRevision: start,
+            direction: backwards ? BACKWARDS : FORWARDS,
+            maxCount: PAGE,
+          }),
+        (event) => this.streams.stored(event),
       );
       for (const event of page) {
         if (to !== undefined && (backwards ? event.revision < to : event.revision > to)) return;
@@ -87,10 +94,10 @@ export class EventStoreDbReader {
             maxCount,
           });
         },
-        (streamName, position) => {
+        (event) => {
           read++;
-          last = position;
-          return this.streams.has(streamName) && isAfter(position, after);
+          last = positionOf(event);
+          return isAfter(last, after) ? this.streams.stored(event) : undefined;
         },
       );
       for (const event of page) {
@@ -103,28 +110,34 @@ export class EventStoreDbReader {
     return found;
   }
 
+  /** Of all that the server holds, not only of our streams. */
   async head(): Promise<Position> {
-    let head = BEGINNING;
-    await this.page(
+    const [head] = await this.page(
       (client) => client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
-      (_streamName, position) => {
-        head = position;
-        return false;
-      },
+      positionOf,
     );
-    return head;
+    return head ?? BEGINNING;
+  }
+
+  /** The first event of a stream that is not part of the history. */
+  async firstOf(streamName: string): Promise<JSONRecordedEvent | undefined> {
+    const [first] = await this.page(
+      (client) => client.readStream(streamName, { maxCount: 1 }),
+      (event) => event,
+    );
+    return first;
   }
 
   /** A bounded read as a whole, twice where the server falls silent; no stream is no events. */
-  private async page(
+  private async page<T>(
     read: (client: EventStoreDBClient) => AsyncIterable<{ event?: unknown }> & Destroyable,
-    wanted: (streamName: string, position: Position) => boolean = () => true,
-  ): Promise<StoredEvent[]> {
+    take: (event: JSONRecordedEvent) => T | undefined,
+  ): Promise<T[]> {
     for (let again = false; ; again = true) {
       const { client } = this.connection;
       const reading = read(client);
       try {
-        return await within(this.collect(reading, wanted), ANSWER_WITHIN_MS);
+        return await within(collect(reading, take), ANSWER_WITHIN_MS);
       } catch (error) {
         // One that was given up must not go on in the background.
         reading.destroy();
@@ -132,24 +145,21 @@ export class EventStoreDbReader {
         if (fault === 'missing') return [];
         if (fault === 'other' || fault === 'conflict') throw error;
         if (isSilence(error)) this.connection.renew(client);
-        if (again || !isSilence(error)) {
-          throw new UnavailableError('The event store cannot be reached', { cause: error });
-        }
+        if (again || !isSilence(error)) throw unavailable(error, 'read');
       }
     }
   }
+}
 
-  private async collect(
-    reading: AsyncIterable<{ event?: unknown }>,
-    wanted: (streamName: string, position: Position) => boolean,
-  ): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    for await (const resolved of reading) {
-      const recorded = resolved.event as JSONRecordedEvent | undefined;
-      if (!recorded || !wanted(recorded.streamId, positionOf(recorded))) continue;
-      const event = this.streams.stored(recorded);
-      if (event) events.push(event);
-    }
-    return events;
+async function collect<T>(
+  reading: AsyncIterable<{ event?: unknown }>,
+  take: (event: JSONRecordedEvent) => T | undefined,
+): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const resolved of reading) {
+    const recorded = resolved.event as JSONRecordedEvent | undefined;
+    const one = recorded && take(recorded);
+    if (one !== undefined) taken.push(one);
   }
+  return taken;
 }

@@ -10,7 +10,10 @@ export const MOVED_TO_POSTGRES = 'positions:postgres';
 const FOREIGN = `
   with server as (select pg_snapshot_xmax(pg_current_snapshot()) as next)
   select
-    exists (select from es.checkpoints where subscription = $1) as moved,
+    exists (select from es.checkpoints where subscription = $1)
+      or (exists (select from es.identity where linked_at is not null)
+          and not exists (select from es.events)
+          and not exists (select from es.checkpoints where subscription = $2)) as moved,
     coalesce((select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) >= next, false)
       or exists (select from es.checkpoints
                  where split_part(position, ':', 1)::numeric >= next::text::numeric)
@@ -28,10 +31,11 @@ export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
     pool,
     FOREIGN,
     MOVED_TO_EVENTSTOREDB,
+    MOVED_TO_POSTGRES,
   );
   if (found?.moved) {
     throw new ConfigError(
-      'The history of this database was moved to EventStoreDB: set EVENT_STORE_URL, or bring it back with npm run move-events -- --to postgres.',
+      'The history of this database is in EventStoreDB: set EVENT_STORE_URL, or bring it back with npm run move-events -- --to postgres.',
     );
   }
   if (found?.foreign) {
@@ -41,33 +45,37 @@ export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
   }
 }
 
+const HERE = `
+  select from (
+    select exists (select from es.checkpoints where subscription = $1) as here,
+      exists (select from es.checkpoints where subscription = $2) as moved,
+      exists (select from es.events) as begun
+  ) history
+  where here or (begun and not moved)`;
+
 /**
- * A history that has come back to PostgreSQL must not go on in EventStoreDB as well.
+ * A history in PostgreSQL must not go on in EventStoreDB as well.
  * @throws ConfigError
  */
 export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
-  const moved = await look(
-    pool,
-    'select 1 from es.checkpoints where subscription = $1',
-    MOVED_TO_POSTGRES,
-  );
-  if (moved) {
+  if (await look(pool, HERE, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
     throw new ConfigError(
-      'The history of this service was moved to PostgreSQL: unset EVENT_STORE_URL, or take it there again with npm run move-events -- --to eventstoredb.',
+      'The history of this database is in PostgreSQL: unset EVENT_STORE_URL, or move the history with npm run move-events -- --to eventstoredb.',
     );
   }
 }
 
-async function look<R extends pg.QueryResultRow>(
+/** @throws ConfigError where the tables are not there yet */
+export async function look<R extends pg.QueryResultRow>(
   pool: pg.Pool,
   text: string,
-  marker: string,
+  ...values: string[]
 ): Promise<R | undefined> {
   try {
-    return (await pool.query<R>(text, [marker])).rows[0];
+    return (await pool.query<R>(text, values)).rows[0];
   } catch (error) {
     if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
-    throw new ConfigError('The database has no tables yet: run npm run migrate first.', {
+    throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
       cause: error,
     });
   }

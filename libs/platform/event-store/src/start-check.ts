@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config.js';
-import { messageOf, UnavailableError } from '#kernel/errors.js';
+import { messageWithCause, UnavailableError } from '#kernel/errors.js';
 import { greatestId, raiseSequence } from '#database/ids.js';
 import { checkpointOf } from './checkpoint.js';
 import { EventStore } from './event-store.js';
@@ -37,7 +37,7 @@ export class StartCheck implements OnModuleInit {
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       // A process starts without its engine; creations then find out for themselves which ids are taken.
-      this.log.warn(`the history could not be looked at: ${messageOf(error)}`);
+      this.log.warn(`the history could not be looked at: ${messageWithCause(error)}`);
     }
   }
 

@@ -17,6 +17,7 @@ import {
   RejectedError,
   UnauthorizedError,
   UnavailableError,
+  messageWithCause,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
 import { isConnectionLoss } from '#database/connection.js';
@@ -90,9 +91,13 @@ export class ErrorsFilter implements ExceptionFilter {
     }
     const answer = answerTo(error);
     const about = { request_id: request.requestId };
-    if (answer.status === 503) this.log.warn(describe(error), about);
+    if (answer.status === 503) this.log.warn(messageWithCause(error), about);
     if (answer.status === 500) {
-      this.log.error(describe(error), about, error instanceof Error ? error.stack : undefined);
+      this.log.error(
+        messageWithCause(error),
+        about,
+        error instanceof Error ? error.stack : undefined,
+      );
     }
     if (answer.retryAfterSeconds !== undefined) {
       reply.header('retry-after', answer.retryAfterSeconds);
@@ -163,11 +168,6 @@ function answerTo(error: unknown): Answer {
   if (early) return early;
   if (error instanceof HttpException && error.getStatus() === 404) return answerOf('not_found');
   return answerOf('internal');
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }
 
 /** Nest wraps what Fastify throws. */

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { messageOf } from '#kernel/errors.js';
+import { messageWithCause } from '#kernel/errors.js';
 import { missingMigrations, poolOf } from '#database/data-source.js';
 import { isAnswering } from '#database/connection.js';
 import { EventStore } from '#event-store/event-store.js';
@@ -110,7 +110,7 @@ class Check {
       await asked;
       return undefined;
     } catch (error) {
-      return messageOf(error);
+      return messageWithCause(error);
     }
   }
 }

@@ -1,0 +1,268 @@
+import { EventStoreDBClient, jsonEvent, type JSONType } from '@eventstore/db-client';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError } from '#kernel/config.js';
+import { UnavailableError } from '#kernel/errors.js';
+import {
+  testConfig,
+  testDatabase,
+  testEnvironment,
+  type TestDatabase,
+} from './support/database.js';
+import { selfSigned } from './support/eventstoredb/certificate.mjs';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { eventually } from './support/eventually.js';
+import { freePort, startProgram } from './support/program.js';
+import { startService, type Service } from './support/service.js';
+import { openStore } from './support/store.js';
+
+/** An event store that is not the one of this database, or that refuses us: said at the start, in one sentence. */
+
+const SLOW = 120_000;
+
+let server: EventStoreDb;
+let service: Service;
+
+beforeAll(async () => {
+  server = await startEventStoreDb();
+  service = await startService({ EVENT_STORE_URL: server.connectionString });
+  await service.newStore();
+}, SLOW);
+afterAll(async () => {
+  await service.stop();
+  await server.stop();
+}, SLOW);
+
+/** How a process fares that starts on this database with this event store: what it is refused with. */
+async function started(
+  database: TestDatabase,
+  EVENT_STORE_URL: string | undefined,
+  EVENT_STORE_STREAM_PREFIX = '',
+): Promise<string> {
+  const environment = { EVENT_STORE_URL, EVENT_STORE_STREAM_PREFIX };
+  const opened = await openStore(testConfig(database.url, environment));
+  try {
+    await opened.store.onModuleInit();
+    return 'started';
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  } finally {
+    await opened.close();
+  }
+}
+
+async function linkOf(database: TestDatabase): Promise<{ database: string; linked: boolean }> {
+  const { rows } = await database.query<{ database: string; linked: boolean }>(
+    'select database, linked_at is not null as linked from es.identity',
+  );
+  if (!rows[0]) throw new Error('no identity');
+  return rows[0];
+}
+
+async function withClient<R>(work: (client: EventStoreDBClient) => Promise<R>): Promise<R> {
+  const client = EventStoreDBClient.connectionString(server.connectionString);
+  try {
+    return await work(client);
+  } finally {
+    await client.dispose();
+  }
+}
+
+const linkIn = (streamName: string) =>
+  withClient(async (client) => {
+    const ids: unknown[] = [];
+    for await (const { event } of client.readStream(streamName)) ids.push(event?.data);
+    return ids;
+  });
+
+describe('an event store and its database', () => {
+  it('are linked by the first start, and known to each other by every later one', async () => {
+    const { database, linked } = await linkOf(service.database);
+    expect(linked).toBe(true);
+    expect(await linkIn('inkpad_identity')).toEqual([{ database }]);
+    expect(await started(service.database, server.connectionString)).toBe('started');
+    expect(await linkIn('inkpad_identity')).toEqual([{ database }]);
+  });
+
+  it('are linked once by processes that start at the same time', async () => {
+    const database = await testDatabase();
+    const prefix = 'together_';
+    const starts = Array.from({ length: 4 }, () =>
+      started(database, server.connectionString, prefix),
+    );
+    expect(await Promise.all(starts)).toEqual(starts.map(() => 'started'));
+    expect(await linkIn(`${prefix}inkpad_identity`)).toHaveLength(1);
+    await database.drop();
+  });
+
+  it('go on when a process died between the two notes', async () => {
+    const database = await testDatabase();
+    expect(await started(database, server.connectionString, 'died_')).toBe('started');
+    await database.query('update es.identity set linked_at = null');
+    expect(await started(database, server.connectionString, 'died_')).toBe('started');
+    expect(await linkOf(database)).toMatchObject({ linked: true });
+    await database.drop();
+  });
+
+  it('are linked when the history is of before there were ids', async () => {
+    await copyAccount('older_', {});
+    await service.database.query('update es.identity set linked_at = null');
+    expect(await started(service.database, server.connectionString, 'older_')).toBe('started');
+    await copyAccount('others_', { recordedAt: '2020-01-01T00:00:00.000Z' });
+    await service.database.query('update es.identity set linked_at = null');
+    expect(await started(service.database, server.connectionString, 'others_')).toMatch(
+      /^EventStoreDB \(streams others_\*\) holds the history of another database: /,
+    );
+    expect(await started(service.database, server.connectionString)).toBe('started');
+  });
+
+  /** The oldest store as another prefix holds it, without an identity. */
+  const copyAccount = (prefix: string, changed: object) =>
+    withClient(async (client) => {
+      const { rows } = await service.database.query<{ id: number }>(
+        'select min(id) as id from accounts',
+      );
+      const name = `account-${rows[0]?.id}`;
+      for await (const { event } of client.readStream(name, { maxCount: 1 })) {
+        if (!event) throw new Error(`${name} is empty`);
+        const { type, data, metadata } = event;
+        await client.appendToStream(
+          prefix + name,
+          jsonEvent({
+            type,
+            data: data as JSONType,
+            metadata: { ...(metadata as object), ...changed },
+          }),
+        );
+      }
+    });
+});
+
+describe('a process is refused', () => {
+  it('by an event store that is empty, and by another prefix', async () => {
+    const other = await startEventStoreDb();
+    expect(await started(service.database, other.connectionString)).toMatch(
+      /^EventStoreDB \(streams \*\) lacks the history of this database: set EVENT_STORE_URL .*$/,
+    );
+    expect(await started(service.database, server.connectionString, 'typo_')).toMatch(
+      /^EventStoreDB \(streams typo_\*\) lacks the history of this database: .*$/,
+    );
+    await other.stop();
+  });
+
+  it('with an empty database beside a history', async () => {
+    const database = await testDatabase();
+    expect(await started(database, server.connectionString)).toMatch(
+      /^The database is empty, and EventStoreDB \(streams \*\) holds a history already: .*$/,
+    );
+    await database.drop();
+  });
+
+  it('with the database of another history', async () => {
+    const other = await startService({
+      EVENT_STORE_URL: server.connectionString,
+      EVENT_STORE_STREAM_PREFIX: 'another_',
+    });
+    await other.newStore();
+    expect(await started(other.database, server.connectionString)).toMatch(
+      /^EventStoreDB \(streams \*\) holds the history of another database: .*$/,
+    );
+    expect(await started(service.database, server.connectionString, 'another_')).toMatch(
+      /^EventStoreDB \(streams another_\*\) holds the history of another database: .*$/,
+    );
+    await other.stop();
+  });
+
+  it('by PostgreSQL when the history is in EventStoreDB', async () => {
+    const environment = testEnvironment(service.database.url, { EVENT_STORE_URL: '' });
+    const api = startProgram('dist/apps/api/src/main.js', environment);
+    expect(await api.exitCode).toBe(1);
+    expect(api.output().trim()).toMatch(/^The history of this database is in EventStoreDB: .*$/);
+  });
+
+  it(
+    'as a script, with one sentence',
+    async () => {
+      const environment = testEnvironment(service.database.url, {
+        EVENT_STORE_URL: server.connectionString,
+        EVENT_STORE_STREAM_PREFIX: 'typo_',
+      });
+      const verify = startProgram('dist/scripts/verify.js', environment);
+      expect(await verify.exitCode).toBe(1);
+      expect(verify.output().trim()).toMatch(/^EventStoreDB \(streams typo_\*\) lacks .*$/);
+    },
+    SLOW,
+  );
+});
+
+describe('an event store that was away at the start', () => {
+  it(
+    'is looked at once it is there: nothing is read or written before',
+    async () => {
+      const database = await testDatabase();
+      const port = await freePort();
+      const late = { EVENT_STORE_URL: `esdb://127.0.0.1:${port}?tls=false` };
+      const waiting = await openStore(testConfig(database.url, late));
+      await waiting.store.onModuleInit();
+      const other = await openStore(testConfig(service.database.url, late));
+      await other.store.onModuleInit();
+      await expect(other.store.head()).rejects.toThrow(UnavailableError);
+      const arrived = await startEventStoreDb({ port });
+      await eventually(
+        () => waiting.store.head().then(() => 'ours', String),
+        (answer) => answer === 'ours',
+      );
+      await expect(other.store.head()).rejects.toMatchObject({
+        message: 'The event store cannot be used',
+        cause: expect.objectContaining({
+          message: expect.stringMatching(/the history of another database/),
+        }),
+      });
+      const [event] = await service.history();
+      if (!event) throw new Error('a store begins with an event');
+      const write = {
+        stream: 'account-9',
+        expected: null,
+        events: [{ ...event, id: randomUUID() }],
+      };
+      await expect(other.store.commit({ accountId: 9, writes: [write] })).rejects.toThrow(
+        UnavailableError,
+      );
+      expect(arrived.appended).toBe(1);
+      await other.close();
+      await waiting.close();
+      await arrived.stop();
+      await database.drop();
+    },
+    SLOW,
+  );
+});
+
+describe('an event store that refuses us', () => {
+  it(
+    'is told by its reason: a password, a certificate',
+    async () => {
+      const tls = selfSigned();
+      const ca = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'ca.crt');
+      writeFileSync(ca, tls.cert);
+      const secured = await startEventStoreDb({ tls, users: { inkpad: 'secret' } });
+      const database = await testDatabase();
+      const at = (user: string, options: string) =>
+        started(database, `esdb://${user}@localhost:${secured.port}${options}`);
+      expect(await at('inkpad:wrong', `?tlsCAFile=${ca}`)).toBe(
+        'EventStoreDB does not know the user and password in EVENT_STORE_URL.',
+      );
+      expect(await at('inkpad:secret', '')).toMatch(
+        /^The certificate of EventStoreDB is not trusted \(self-signed certificate\): name .*$/,
+      );
+      expect(await at('inkpad:secret', `?tlsCAFile=${ca}`)).toBe('started');
+      await database.drop();
+      await secured.stop();
+    },
+    SLOW,
+  );
+});
