@@ -3,12 +3,8 @@ import { Registry } from 'prom-client';
 import type { Aggregate, CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ClaimTakenError, type StoredEvent } from '#event-store/event-store.js';
-import {
-  CommandPipeline,
-  start,
-  type Decision,
-  type Handled,
-} from '#event-store/handle-command.js';
+import { start, type Decision, type Handled } from '#event-store/command-plan.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
 import { PipelineMetrics } from '#event-store/pipeline-metrics.js';
 import type { RowTable } from '#event-store/rows.js';
 import {

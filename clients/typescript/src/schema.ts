@@ -1222,6 +1222,7 @@ export interface components {
         | 'reward_inactive'
         | 'card_expired'
         | 'stamp_limit_reached'
+        | 'limit_reached'
         | 'idempotency_key_reused'
         | 'idempotency_in_progress'
         | 'internal'
@@ -1436,6 +1437,7 @@ export interface components {
         | 'reward_inactive'
         | 'card_expired'
         | 'stamp_limit_reached'
+        | 'limit_reached'
         | 'idempotency_key_reused'
         | 'idempotency_in_progress'
         | 'internal'
@@ -2098,7 +2100,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A field is not as it must be: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this reward. reward_inactive: The reward is switched off. card_expired: The card has expired: it takes no stamps and gives no rewards. stamp_limit_reached: One of the limits that the card sets on stamping. idempotency_key_reused: The Idempotency-Key was used before, with another body. */
+    /** @description A field is not as it must be: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this reward. reward_inactive: The reward is switched off. card_expired: The card has expired: it takes no stamps and gives no rewards. stamp_limit_reached: One of the limits that the card sets on stamping. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was used before, with another body. */
     Rejected: {
       headers: {
         [name: string]: unknown;

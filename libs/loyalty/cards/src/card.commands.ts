@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { Config } from '#kernel/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { archiveCard, createCard, unarchiveCard, updateCard, type Card } from './card.js';
@@ -23,6 +24,7 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly pool: Pool,
+    private readonly config: Config,
   ) {}
 
   async execute({ context, attributes }: CreateCard): Promise<CardJson> {
@@ -33,7 +35,10 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
         isNew: true,
         context,
         given: async () => undefined,
-        decide: () => createCard(id, context.accountId, attributes),
+        decide: () => ({
+          events: createCard(id, context.accountId, attributes),
+          cap: { kind: 'cards', owner: context.accountId, id, most: this.config.most.cards },
+        }),
         answer: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
       }),
     );

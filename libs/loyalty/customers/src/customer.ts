@@ -44,7 +44,7 @@ const ERASED: PersonalFields = {
 };
 
 /** Every change rewrites the whole list, so it must stay small. */
-const REFERENCES = { most: 100, bytes: 256 * 1024 };
+const REFERENCES = { most: 100, bytes: 32 * 1024 };
 
 export const customer: Aggregate<Customer, CustomerEvent> = {
   name: 'customer',
@@ -222,7 +222,7 @@ function referencesFault(references: ExternalReference[]): string | undefined {
     return `must come to at most ${REFERENCES.most} for one customer`;
   }
   return Buffer.byteLength(JSON.stringify(references)) > REFERENCES.bytes
-    ? 'must come to at most 256 KiB for one customer, metadata included'
+    ? 'must come to at most 32 KiB for one customer, metadata included'
     : undefined;
 }
 

@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { Config } from '#kernel/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { createLocation, deleteLocation, updateLocation } from './location.js';
@@ -22,6 +23,7 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly pool: Pool,
+    private readonly config: Config,
   ) {}
 
   async execute({ context, attributes }: CreateLocation): Promise<LocationJson> {
@@ -32,7 +34,15 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
         isNew: true,
         context,
         given: async () => undefined,
-        decide: () => createLocation(id, context.accountId, attributes),
+        decide: () => ({
+          events: createLocation(id, context.accountId, attributes),
+          cap: {
+            kind: 'locations',
+            owner: context.accountId,
+            id,
+            most: this.config.most.locations,
+          },
+        }),
         answer: ({ state }) => locationJson(state),
       }),
     );

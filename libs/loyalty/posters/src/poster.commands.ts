@@ -2,6 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt } from 'node:crypto';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { Config } from '#kernel/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
@@ -33,6 +34,7 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
     private readonly posters: PostersService,
     private readonly keys: PersonalKeys,
     private readonly pool: Pool,
+    private readonly config: Config,
   ) {}
 
   async execute({ context, cardId, attributes }: CreatePoster): Promise<PosterJson> {
@@ -48,6 +50,7 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
         decide: (_state, card) => ({
           events: createPoster({ id, accountId, slug }, card, attributes),
           claims: [this.keys.claim(accountId, 'poster_slug', slug, streamOf(poster, id))],
+          cap: { kind: 'posters', owner: accountId, id, most: this.config.most.posters },
         }),
         answer: ({ state }) => this.posters.shown(state),
       }),

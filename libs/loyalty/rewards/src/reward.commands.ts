@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { Config } from '#kernel/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { createReward, deleteReward, updateReward } from './reward.js';
@@ -26,6 +27,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
     private readonly pipeline: CommandPipeline,
     private readonly rewards: RewardsService,
     private readonly pool: Pool,
+    private readonly config: Config,
   ) {}
 
   async execute({ context, cardId, attributes }: CreateReward): Promise<RewardJson> {
@@ -36,11 +38,13 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
         isNew: true,
         context,
         given: () => this.rewards.nextPosition(context.accountId, cardId),
-        decide: (_state, next) =>
-          createReward(id, context.accountId, cardId, {
+        decide: (_state, next) => ({
+          events: createReward(id, context.accountId, cardId, {
             ...attributes,
             position: attributes.position ?? next,
           }),
+          cap: { kind: 'rewards', owner: cardId, id, most: this.config.most.rewards },
+        }),
         answer: ({ state }) => rewardJson(state),
       }),
     );

@@ -5,7 +5,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { nextId, withNewId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
-import { CommandPipeline, type Decision } from '#event-store/handle-command.js';
+import type { Decision } from '#event-store/command-plan.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf, type Loaded } from '#event-store/rows.js';
 import {

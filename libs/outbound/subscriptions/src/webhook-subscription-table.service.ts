@@ -3,6 +3,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository, type EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { asked } from '#database/connection.js';
+import { checkCap } from '#event-store/caps.js';
+import { refusalOf } from '#event-store/refusals.js';
 import type { Range } from '#http/page.js';
 import {
   settingsRow,
@@ -53,21 +55,29 @@ export class WebhookSubscriptionTable {
 
   /**
    * @param activeFrom log position from which on events are sent; null while never enabled
+   * @param most so many the store may have
    * @returns false when it was there already, from an earlier try
+   * @throws CapReachedError
    */
   async insert(
     manager: EntityManager,
     subscription: WebhookSubscription,
     sealedSecret: Buffer,
     activeFrom: string | null,
+    most: number,
   ): Promise<boolean> {
+    const { id, accountId: owner } = subscription;
+    const cap = checkCap({ kind: 'webhook_subscriptions', owner, id, most });
+    await manager.query(cap.text, cap.values).catch((error: unknown) => {
+      throw refusalOf(error);
+    });
     const { raw } = await manager
       .createQueryBuilder()
       .insert()
       .into(WebhookSubscriptionRow)
       .values({
-        id: subscription.id,
-        account_id: subscription.accountId,
+        id,
+        account_id: owner,
         ...settingsRow(subscription),
         secret: sealedSecret,
         active_from: activeFrom,

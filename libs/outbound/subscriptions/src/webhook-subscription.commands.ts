@@ -110,6 +110,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
         subscription,
         sealed,
         activeFrom,
+        this.config.most.webhookSubscriptions,
       );
       if (!inserted && !transaction.repeated) throw new IdTakenError(TABLE, id);
       if (inserted) await audit(transaction, context, id, 'created');

@@ -8,6 +8,7 @@ import { WebhookLanes } from './migrations/0007-webhook-lanes.js';
 import { MailOutbox } from './migrations/0009-mail-outbox.js';
 import { ColumnsOfRows } from './migrations/0010-columns-of-rows.js';
 import { IntentHolders } from './migrations/0011-intent-holders.js';
+import { Caps } from './migrations/0012-caps.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 
@@ -23,6 +24,7 @@ export const migrations = [
   MailOutbox,
   ColumnsOfRows,
   IntentHolders,
+  Caps,
   CustomerNames,
   EventStoreIdentity,
 ];

@@ -6,6 +6,7 @@ export const SQLSTATE = {
   streamMoved: 'IP001',
   claimTaken: 'IP002',
   keyTakenOver: 'IP004',
+  capReached: 'IP005',
   checkViolation: '23514',
   undefinedTable: '42P01',
 } as const;

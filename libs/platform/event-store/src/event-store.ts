@@ -45,6 +45,15 @@ export type Write = {
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the value itself. */
 export type Claim = { kind: string; value: Buffer; stream: string };
 
+/** A new record of a kind of which one owner may have only so many. */
+export type Cap = {
+  kind: 'rewards' | 'cards' | 'locations' | 'posters' | 'webhook_subscriptions';
+  /** The card of a reward, the store of all others. */
+  owner: number;
+  id: number;
+  most: number;
+};
+
 /** The response to a request with an Idempotency-Key, stored with the events that it tells of. */
 export type SealedResponse = {
   key: Buffer;
@@ -64,6 +73,8 @@ export type Commit = {
   claims?: Claim[];
   /** Claims given up, by their holder. */
   releases?: Claim[];
+  /** At most one a commit: who waits for two locks could wait for each other. */
+  cap?: Cap | undefined;
   responses?: SealedResponse[];
 };
 
@@ -121,7 +132,7 @@ export abstract class EventStore {
    * Writes all of it or nothing and returns each write's new head, in order. Streams after the first
    * must be ones that nobody else can be writing: new, with an id of their own.
    * Repeats itself with the same event ids while the outcome is unknown.
-   * @throws ConflictError, ClaimTakenError, KeyTakenOverError: nothing was written
+   * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError: nothing was written
    * @throws UnavailableError: nothing was written
    * @throws UnknownOutcomeError: not settled within 30 s
    */

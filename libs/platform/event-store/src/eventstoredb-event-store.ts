@@ -125,6 +125,7 @@ export class EventStoreDbEventStore
     const { writes, ...beside } = commit;
     const alone =
       writes.length === 1 &&
+      !beside.cap &&
       [beside.claims, beside.releases, beside.responses].every((list) => !list?.length);
     return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
   }
@@ -253,7 +254,7 @@ export class EventStoreDbEventStore
   /**
    * A lost answer leaves open whether the intent is there, and if it is, somebody will finish it: the
    * same one again settles that.
-   * @throws ClaimTakenError, KeyTakenOverError, UnavailableError: there is no intent. @throws UnknownOutcomeError
+   * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent. @throws UnknownOutcomeError
    */
   private async open(intent: Intent): Promise<void> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;

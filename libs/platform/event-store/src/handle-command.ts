@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
-import { NotFoundError, UnavailableError } from '#kernel/errors.js';
+import type { DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
 import { IdTakenError } from '#database/ids.js';
@@ -9,6 +9,7 @@ import {
   ConflictError,
   EventStore,
   KeyTakenOverError,
+  type Cap,
   type Claim,
   type JsonObject,
   type NewEvent,
@@ -16,69 +17,20 @@ import {
   type RowWrite,
   type Write,
 } from './event-store.js';
+import type { CommandPlan, Decision, Start } from './command-plan.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
-import { Rows, streamOf, type Loaded, type RowTable } from './rows.js';
+import { Rows, streamOf, type Loaded } from './rows.js';
 
 const EVENT_VERSION = 1;
 const TOGETHER = 64;
 const RETRY_WITHIN_MS = 10_000;
 /** So many losses in a row are no race any more, or a very hot one. */
 const SUSPICIOUS_LOSSES = 3;
+/** Each event is parsed, folded and rendered by others; EventStoreDB takes at most 1 MiB an append. */
+const MOST_BYTES = 256 * 1024;
 const CONTENDED = 'Too many others are changing this record right now';
-
-/** A new stream that begins in the same commit. */
-export type Start = {
-  // Each start brings an aggregate of its own; what ties its parts together is `start()`.
-  rows: RowTable<{ accountId: number }, DomainEvent>;
-  id: number;
-  events: DomainEvent[];
-};
-
-/** Ties the events of a new stream to its aggregate, so that the compiler checks the pair. */
-export function start<S extends { accountId: number }, E extends DomainEvent>(
-  rows: RowTable<S, E>,
-  id: number,
-  events: E[],
-): Start {
-  return { rows: rows as unknown as Start['rows'], id, events };
-}
-
-export type Decision<E> = {
-  /** None: it is already so, and nothing is written. */
-  events: E[];
-  claims?: Claim[];
-  releases?: Claim[];
-  starts?: Start[];
-};
-
-export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
-  rows: RowTable<S, E>;
-  id: number;
-  /** It begins the stream, and refuses one that is there: `withNewId` tries another id then. */
-  isNew?: boolean;
-  context: CommandContext;
-  /** When it happened, where that is not now. */
-  occurredAt?: Date | undefined;
-  /** What the decision needs from outside, fetched before it and again before every retry. */
-  given: (loaded: Loaded<S> | undefined) => Promise<G>;
-  /** Pure. Throws a kernel error to refuse. `now` is the time that will stand in the events. */
-  decide: (state: S | undefined, given: G, now: Date) => E[] | Decision<E>;
-  /** Pure. What the caller is told: made before the commit, so that nothing can fail after it. */
-  answer: (handled: Handled<S, E, G>) => A;
-};
-
-export type Handled<S, E extends DomainEvent, G> = {
-  state: S;
-  events: Recorded<E>[];
-  given: G;
-  now: Date;
-  /** What began in the same commit: the state of its stream of this kind. */
-  started: <T extends { accountId: number }, F extends DomainEvent>(
-    rows: RowTable<T, F>,
-  ) => T | undefined;
-};
 
 type Pending = {
   command: CommandPlan<{ accountId: number }, DomainEvent, unknown, unknown>;
@@ -95,6 +47,7 @@ type Writes = {
   begun: Write[];
   claims: Claim[];
   releases: Claim[];
+  cap: Cap | undefined;
   response: SealedResponse | undefined;
 };
 
@@ -106,6 +59,7 @@ type Segment = {
   writes: Write[];
   claims: Claim[];
   releases: Claim[];
+  cap: Cap | undefined;
   responses: SealedResponse[];
   members: { pending: Pending; settle: () => void }[];
 };
@@ -240,8 +194,8 @@ export class CommandPipeline {
       const now = new Date();
       const answer = command.decide(state, given, now);
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
-      const { claims = [], releases = [], starts = [] } = decision;
-      const alone = claims.length + releases.length + starts.length > 0;
+      const { claims = [], releases = [], starts = [], cap } = decision;
+      const alone = cap !== undefined || claims.length + releases.length + starts.length > 0;
       const { keyed, dryRun, ...origin } = command.context;
       const meta: EventMeta = {
         ...origin,
@@ -260,12 +214,13 @@ export class CommandPipeline {
         now,
         started: <T>({ table }: { table: string }) => states.get(table) as T | undefined,
       });
+      const events = await this.keys.sealed(main.recorded.map(newEvent));
+      refuseLarge([...events, ...begun.flatMap((write) => write.events)]);
       if (dryRun) return { settle: () => pending.resolve(told), alone: false };
       if (main.recorded.length === 0) {
         if (alone) throw new Error('claims and new streams need an event that says why');
         return { settle: () => pending.resolve(told), alone };
       }
-      const events = await this.keys.sealed(main.recorded.map(newEvent));
       const stream = streamOf(command.rows.aggregate, command.id);
       const response = keyed && this.responses.sealed(keyed, stream, told);
       return {
@@ -274,7 +229,7 @@ export class CommandPipeline {
           pending.resolve(told);
         },
         alone,
-        writes: { state: after, events, begun, claims, releases, response },
+        writes: { state: after, events, begun, claims, releases, cap, response },
       };
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
@@ -317,7 +272,7 @@ export class CommandPipeline {
     let after = head;
     if (segment.writes.length > 0) {
       const [member] = segment.members;
-      const { writes, claims, releases, responses } = segment;
+      const { writes, claims, releases, cap, responses } = segment;
       const accountId = member?.pending.command.context.accountId ?? 0;
       const heads = await traced(
         'commit',
@@ -332,7 +287,7 @@ export class CommandPipeline {
             );
           }
           return this.metrics.commit(events.length, () =>
-            this.store.commit({ accountId, writes, claims, releases, responses }),
+            this.store.commit({ accountId, writes, claims, releases, cap, responses }),
           );
         },
         // Several may be committed at once: it stands in the trace of the first.
@@ -350,7 +305,7 @@ function add(
   segment: Segment,
   stream: string,
   { command }: Pending,
-  { state, events, begun, claims, releases, response }: Writes,
+  { state, events, begun, claims, releases, cap, response }: Writes,
   head: Write['expected'],
 ): void {
   const [main] = segment.writes;
@@ -363,6 +318,7 @@ function add(
   segment.writes.push(...begun);
   segment.claims.push(...claims);
   segment.releases.push(...releases);
+  segment.cap = cap;
   if (response) segment.responses.push(response);
 }
 
@@ -382,7 +338,7 @@ function foldOn(
 }
 
 function newSegment(): Segment {
-  return { writes: [], claims: [], releases: [], responses: [], members: [] };
+  return { writes: [], claims: [], releases: [], cap: undefined, responses: [], members: [] };
 }
 
 function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {
@@ -391,6 +347,17 @@ function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrit
 
 function newEvent({ id, type, data, meta }: Recorded<DomainEvent>): NewEvent {
   return { id, type, version: EVENT_VERSION, data: data as JsonObject, meta };
+}
+
+/** @throws RejectedError */
+function refuseLarge(events: NewEvent[]): void {
+  const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
+  if (bytes <= MOST_BYTES) return;
+  throw new RejectedError(
+    { base: ['This would write more than 256 KiB to the history at once'] },
+    'validation_failed',
+    'Do less in one request. Rewards that are unlocked stand in the history with their descriptions: shorten these.',
+  );
 }
 
 /** Full jitter: processes that fight over one stream must not meet again at the same moment. */

@@ -1,10 +1,12 @@
 import type pg from 'pg';
 import { newId } from '#kernel/randomness.js';
 import { ask, inTransaction } from '#database/connection.js';
+import { checkCap } from './caps.js';
 import { claimArgument, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
 import {
   ClaimTakenError,
   ConflictError,
+  type Cap,
   type Commit,
   type Head,
   type Write,
@@ -26,10 +28,11 @@ export type IntentContent = {
   claims: string | null;
   releases: string | null;
   outcomes: string | null;
+  cap?: Cap | undefined;
 };
 
 export function intentOf(id: string, commit: Commit): Intent {
-  const { accountId, writes } = commit;
+  const { accountId, writes, cap } = commit;
   return {
     id,
     holder: id,
@@ -39,21 +42,24 @@ export function intentOf(id: string, commit: Commit): Intent {
       claims: claimArgument(commit, commit.claims ?? []),
       releases: claimArgument(commit, commit.releases ?? []),
       outcomes: responseArgument(commit.responses),
+      cap,
     },
   };
 }
 
-/** @throws ConflictError, ClaimTakenError, KeyTakenOverError; then there is no intent */
+/** @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent */
 export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent): Promise<void> {
+  const { cap } = content;
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
-      `insert into es.intents (id, holder, content, leased_until)
-       values ($1, $2, $3, now() + ${LEASE})
+      `insert into es.intents (id, holder, content, leased_until, cap, cap_id)
+       values ($1, $2, $3, now() + ${LEASE}, $4, $5)
        on conflict do nothing`,
-      [id, holder, JSON.stringify(content)],
+      [id, holder, JSON.stringify(content), cap && `${cap.kind} ${cap.owner}`, cap?.id],
     );
     // It is there already: an earlier try of ours came through, claims and all.
     if (rowCount === 0) return;
+    if (cap) await client.query(checkCap(cap));
     await client.query('select es.take_claims($1, null)', [content.claims]);
     await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
   }).catch(async (error: unknown) => {

@@ -2,7 +2,12 @@ import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } fro
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import { isAnswering, isConnectionLoss, withConnection } from '#database/connection.js';
+import {
+  inTransaction,
+  isAnswering,
+  isConnectionLoss,
+  withConnection,
+} from '#database/connection.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { Notifications } from '#database/notifications.js';
 import {
@@ -18,6 +23,7 @@ import {
   type StoredEvent,
   type Subscriber,
 } from './event-store.js';
+import { CapReachedError, checkCap } from './caps.js';
 import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { Batcher } from '#database/batcher.js';
 import { refusalOf } from './refusals.js';
@@ -304,8 +310,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     atomic: boolean,
   ): Promise<PromiseSettledResult<Head[]>[]> {
     const prepared = commits.map(prepareWrites);
-    return withConnection(this.pool, async (client) => {
+    const [cap] = commits.flatMap((commit) => commit.cap ?? []);
+    return (cap ? inTransaction : withConnection)(this.pool, async (client) => {
       try {
+        if (cap) await client.query(checkCap(cap));
         const { rows } = await client.query<{ won: string[] }>({
           ...COMMIT,
           values: commitArguments(commits, prepared, atomic),
@@ -381,9 +389,10 @@ function groupsOf(wanted: Wanted[]): Wanted[][] {
   return groups;
 }
 
-/** Commits without claims that write one stream may share a transaction with others. */
+/** Commits without claims or a cap that write one stream may share a transaction with others. */
 function isIndependent(commit: Commit): boolean {
-  return commit.writes.length === 1 && !commit.claims?.length && !commit.releases?.length;
+  const { writes, claims, releases, cap } = commit;
+  return writes.length === 1 && !claims?.length && !releases?.length && !cap;
 }
 
 function storedEvent(row: EventRow): StoredEvent {
@@ -402,5 +411,7 @@ function storedEvent(row: EventRow): StoredEvent {
 
 /** Nothing was written, unless it was by an earlier try of our own. */
 function isRefusal(error: unknown): boolean {
-  return [ConflictError, ClaimTakenError, KeyTakenOverError].some((kind) => error instanceof kind);
+  return [ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError].some(
+    (kind) => error instanceof kind,
+  );
 }

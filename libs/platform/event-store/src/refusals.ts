@@ -1,5 +1,6 @@
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
-import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store.js';
+import { CapReachedError } from './caps.js';
+import { ClaimTakenError, ConflictError, KeyTakenOverError, type Cap } from './event-store.js';
 
 /** What `es.commit` and its kin refuse, as the errors of the port; anything else as it is. Nothing was written. */
 export function refusalOf(error: unknown): unknown {
@@ -11,6 +12,8 @@ export function refusalOf(error: unknown): unknown {
       return new ClaimTakenError(detail.split(','));
     case SQLSTATE.keyTakenOver:
       return new KeyTakenOverError(detail.split(','));
+    case SQLSTATE.capReached:
+      return new CapReachedError(detail as Cap['kind']);
     default:
       return error;
   }

@@ -14,6 +14,7 @@ describe('settings', () => {
       port: 3000,
       publicUrl: 'http://localhost:3000',
       rateLimitPerMinute: 300,
+      most: { rewards: 50, cards: 500, locations: 500, posters: 200, webhookSubscriptions: 25 },
       trustProxyHops: 0,
       webhookAllowedCidrs: [],
       webhookAllowInsecureTargets: false,

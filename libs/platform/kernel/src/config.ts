@@ -26,6 +26,14 @@ export class Config {
   readonly rateLimitPerMinute: number;
   /** An address, outside the API. */
   readonly pageRateLimitPerMinute: number;
+  /** How many there may be: rewards of a card, all others of a store. */
+  readonly most: {
+    rewards: number;
+    cards: number;
+    locations: number;
+    posters: number;
+    webhookSubscriptions: number;
+  };
   readonly trustProxyHops: number;
   /** What webhooks may reach beside the public internet. */
   readonly webhookAllowedCidrs: AddressRange[];
@@ -67,6 +75,13 @@ export class Config {
     this.masterKey = masterKey(env.MASTER_KEY, production, dataDir);
     this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
+    this.most = {
+      rewards: env.MAX_REWARDS_PER_CARD,
+      cards: env.MAX_CARDS_PER_STORE,
+      locations: env.MAX_LOCATIONS_PER_STORE,
+      posters: env.MAX_POSTERS_PER_STORE,
+      webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
+    };
     this.trustProxyHops = env.TRUST_PROXY_HOPS;
     this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
     this.redisUrl = env.REDIS_URL ?? null;

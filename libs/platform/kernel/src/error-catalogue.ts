@@ -116,6 +116,10 @@ export const ERRORS = {
     status: 422,
     meaning: 'One of the limits that the card sets on stamping.',
   },
+  limit_reached: {
+    status: 422,
+    meaning: 'There are as many of these records as there may be.',
+  },
   idempotency_key_reused: {
     status: 422,
     meaning: 'The Idempotency-Key was used before, with another body.',

@@ -43,6 +43,11 @@ export class Settings {
   @Setting(keyOf, 'must be 32 bytes in base64') MASTER_KEY?: string;
   @Whole(1) RATE_LIMIT_PER_MINUTE = 300;
   @Whole(1) PAGE_RATE_LIMIT_PER_MINUTE = 1200;
+  @Whole(1, 100_000) MAX_REWARDS_PER_CARD = 50;
+  @Whole(1, 100_000) MAX_CARDS_PER_STORE = 500;
+  @Whole(1, 100_000) MAX_LOCATIONS_PER_STORE = 500;
+  @Whole(1, 100_000) MAX_POSTERS_PER_STORE = 200;
+  @Whole(1, 100_000) MAX_SUBSCRIPTIONS_PER_STORE = 25;
   @Whole(0, 10) TRUST_PROXY_HOPS = 0;
   @Setting(rangesOf, 'must be ranges such as 10.1.0.0/16, with commas between')
   WEBHOOK_ALLOWED_CIDRS: AddressRange[] = [];

@@ -1,0 +1,56 @@
+import type { CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import type { Cap, Claim } from './event-store.js';
+import type { Loaded, RowTable } from './rows.js';
+
+/** A new stream that begins in the same commit. */
+export type Start = {
+  // Each start brings an aggregate of its own; what ties its parts together is `start()`.
+  rows: RowTable<{ accountId: number }, DomainEvent>;
+  id: number;
+  events: DomainEvent[];
+};
+
+/** Ties the events of a new stream to its aggregate, so that the compiler checks the pair. */
+export function start<S extends { accountId: number }, E extends DomainEvent>(
+  rows: RowTable<S, E>,
+  id: number,
+  events: E[],
+): Start {
+  return { rows: rows as unknown as Start['rows'], id, events };
+}
+
+export type Decision<E> = {
+  /** None: it is already so, and nothing is written. */
+  events: E[];
+  claims?: Claim[];
+  releases?: Claim[];
+  starts?: Start[];
+  cap?: Cap;
+};
+
+export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
+  rows: RowTable<S, E>;
+  id: number;
+  /** It begins the stream, and refuses one that is there: `withNewId` tries another id then. */
+  isNew?: boolean;
+  context: CommandContext;
+  /** When it happened, where that is not now. */
+  occurredAt?: Date | undefined;
+  /** What the decision needs from outside, fetched before it and again before every retry. */
+  given: (loaded: Loaded<S> | undefined) => Promise<G>;
+  /** Pure. Throws a kernel error to refuse. `now` is the time that will stand in the events. */
+  decide: (state: S | undefined, given: G, now: Date) => E[] | Decision<E>;
+  /** Pure. What the caller is told: made before the commit, so that nothing can fail after it. */
+  answer: (handled: Handled<S, E, G>) => A;
+};
+
+export type Handled<S, E extends DomainEvent, G> = {
+  state: S;
+  events: Recorded<E>[];
+  given: G;
+  now: Date;
+  /** What began in the same commit: the state of its stream of this kind. */
+  started: <T extends { accountId: number }, F extends DomainEvent>(
+    rows: RowTable<T, F>,
+  ) => T | undefined;
+};

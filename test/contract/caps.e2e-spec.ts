@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { startService, type Answer, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+// Empty: the default, which the other tests' stores go beyond.
+const service = useService({ MAX_SUBSCRIPTIONS_PER_STORE: '' });
+let store: ContractClient;
+/** Another process of the same service. */
+let other: Service;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  const { database, environment } = service.running;
+  other = await startService(environment, { ...database, drop: async () => undefined });
+});
+afterAll(() => other.stop());
+
+const callers = () => {
+  const there = Object.assign(store.as(store.token), { baseUrl: other.baseUrl });
+  return Array.from({ length: 4 }, () => [store, there]).flat();
+};
+
+/** Asks both processes for more than there may be, many at once: exactly so many are made. @returns their ids */
+async function expectAtMost(most: number, list: string, body: (i: number) => object) {
+  const answers: Answer<{ id: number }>[] = [];
+  let sent = 0;
+  const caller = async (client: ContractClient) => {
+    while (sent < most + 8) answers.push(await client.post(list, body(sent++)));
+  };
+  await Promise.all(callers().map(caller));
+  const refused = answers.filter(({ status }) => status !== 201);
+  expect(answers.length - refused.length).toBe(most);
+  for (const answer of refused) expectRefused(answer, 'base', 'limit_reached');
+  return answers.flatMap(({ status, body }) => (status === 201 ? [body.id] : []));
+}
+
+/** Many want each place that is free again: one gets it. */
+async function expectRoomAfterDeletion(list: string, body: object, ids: number[]) {
+  for (const id of ids.slice(0, 6)) {
+    expect((await store.delete(`${list}/${id}`)).status).toBe(204);
+    const answers = await Promise.all(callers().map((client) => client.post(list, body)));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+  }
+}
+
+describe('at most', () => {
+  it('REWARD-26 50 rewards a card', async () => {
+    const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
+      card: { name: 'Full' },
+    });
+    const body = { reward: { card_id: card.id, name: 'Cake', stamps_required: 5 } };
+    const list = `${store.store}/rewards`;
+    const ids = await expectAtMost(50, list, () => body);
+    await expectRoomAfterDeletion(list, body, ids);
+  });
+
+  it('CARD-57 500 cards a store, archived ones included', async () => {
+    const list = `${store.store}/cards`;
+    const { body: made } = await store.get<CardJson[]>(`${list}?scope=all`);
+    const [id] = await expectAtMost(500 - made.length, list, () => ({ card: { name: 'Coffee' } }));
+    await store.post(`${list}/${id}/archive`);
+    expectRefused(await store.post(list, { card: { name: 'Tea' } }), 'base', 'limit_reached');
+  });
+
+  it('LOC-20 500 locations a store', async () => {
+    const body = { location: { name: 'Shop', address: '1 Main Street' } };
+    const list = `${store.store}/locations`;
+    const ids = await expectAtMost(500, list, () => body);
+    await expectRoomAfterDeletion(list, body, ids);
+  });
+
+  it('POSTER-35 200 posters a store', async () => {
+    const [card] = (await store.get<CardJson[]>(`${store.store}/cards`)).body;
+    const body = { poster: { card_id: card?.id, title: 'Join' } };
+    const list = `${store.store}/posters`;
+    const ids = await expectAtMost(200, list, () => body);
+    await expectRoomAfterDeletion(list, body, ids);
+  });
+
+  it('HOOK-65 25 webhook subscriptions a store', async () => {
+    const body = { events: ['*'], target_url: 'https://1.1.1.1/hook' };
+    const list = `${store.store}/webhook_subscriptions`;
+    const ids = await expectAtMost(25, list, () => body);
+    await expectRoomAfterDeletion(list, body, ids);
+  });
+
+  it('CUST-56 32 KiB of references a customer', async () => {
+    const own = await service.newStore();
+    const { customer } = await enrol(own);
+    const path = `${own.store}/customers/${customer.id}`;
+    const add = (id: string, letters: number) =>
+      own.patch<CustomerJson>(path, {
+        customer: {
+          external_references: [
+            { source: 'till', external_id: id, metadata: { text: 'x'.repeat(letters) } },
+          ],
+        },
+      });
+    for (const id of ['one', 'two']) expect((await add(id, 16_000)).status).toBe(200);
+    expectRefused(await add('three', 1_000), 'external_references');
+    expect((await add('three', 100)).status).toBe(200);
+  });
+});
+
+describe('one request', () => {
+  it('CONV-40 writes at most 256 KiB to the history', async () => {
+    const own = await service.newStore();
+    const { card, path } = await enrol(own);
+    const rewards = Array.from({ length: 40 }, (_, i) => ({
+      card_id: card.id,
+      name: `Cake ${i}`,
+      description: '🎂'.repeat(2_000),
+      stamps_required: 1 + (i % 2),
+    }));
+    for (const reward of rewards) await own.post(`${own.store}/rewards`, { reward });
+    const before = await service.running.history();
+    const stamp = (stamps: number, more: object = {}) =>
+      own.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps, ...more });
+    expectRefused(await stamp(2), 'base');
+    expectRefused(await stamp(2, { dry_run: true }), 'base');
+    expect(await service.running.history()).toHaveLength(before.length);
+    expect((await stamp(1)).status).toBe(200);
+    expect((await stamp(1)).body.stamps_count).toBe(2);
+  });
+});
