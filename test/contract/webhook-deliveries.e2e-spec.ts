@@ -619,6 +619,27 @@ describe('sending a delivery again', () => {
   });
 });
 
+describe('sending a delivery again whose event is gone', () => {
+  it('DELIV-50 is refused once the event is no longer kept', async () => {
+    const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
+    const { id } = await oneDelivery(hook);
+    const { query } = service.running.database;
+    const { rows } = await query('select event_seq as seq from webhook_deliveries where id = $1', [
+      id,
+    ]);
+    const { seq } = rows[0] as { seq: number };
+    await query('delete from webhook_events where seq = $1', [seq]);
+    // Its body alone is enough.
+    expect((await redeliver(hook, id)).status).toBe(200);
+    await attempted(hook, id, 2);
+    await query('delete from webhook_bodies where seq = $1', [seq]);
+    expectRefused(await redeliver(hook, id), 'base');
+    expect(
+      await query('select 1 from webhook_redeliveries where subscription_id = $1', [hook.id]),
+    ).toMatchObject({ rowCount: 0 });
+  });
+});
+
 describe('a replay', () => {
   it('DELIV-32 sends what happened since, under the same ids', async () => {
     const hook = await listening();

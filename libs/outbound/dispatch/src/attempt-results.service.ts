@@ -7,7 +7,7 @@ import { Batcher } from '#database/batcher.js';
 import { inTransaction } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { errorOf } from '#sending/outcome.js';
+import { errorOf, wasTried } from '#sending/outcome.js';
 import type { Attempted } from '#sending/webhook.client.js';
 import {
   endsSubscription,
@@ -59,7 +59,7 @@ const FINISH = {
         deliveredAt: "case when status = 'delivered' then done_at end",
       })}
     ), again as (
-      update webhook_pending p set tries = p.tries + 1, attempts_count = p.attempts_count + 1,
+      update webhook_pending p set tries = p.tries + 1, attempts_count = p.attempts_count + r.sent::int,
         first_attempt_at = coalesce(p.first_attempt_at, r.at), next_attempt_at = r.next_attempt_at
       from r
       where p.subscription_id = r.subscription_id and p.id = r.id and r.status = 'pending'
@@ -245,7 +245,8 @@ export class AttemptResults {
 
 async function finishManual(client: PoolClient, result: Sealed): Promise<void> {
   const { delivery, attempted, next, excerpt } = result;
-  if (attempted.outcome.kind === 'erased') {
+  const { kind } = attempted.outcome;
+  if (kind === 'erased' || kind === 'missing') {
     await client.query({ ...FORGET_REDELIVERY, values: [delivery.redeliveryId] });
     return;
   }
@@ -277,7 +278,7 @@ function finishArguments(results: Sealed[]): unknown[] {
       next.delivery.status === 'pending' ? next.delivery.nextAttemptAt.getTime() : null,
     ),
     plainArray(results, ({ attempted }) => attempted.at.getTime()),
-    plainArray(results, wasTried),
+    plainArray(results, ({ attempted }) => wasTried(attempted.outcome)),
     plainArray(results, ({ attempted }) => statusOf(attempted)),
     plainArray(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => errorOf(attempted.outcome)),
@@ -311,8 +312,8 @@ type SubscriptionChange = {
 function subscriptionStates(results: Sealed[]): SubscriptionChange[] {
   const states = new Map<number, SubscriptionChange>();
   for (const result of results) {
-    if (!wasTried(result)) continue;
     const { delivery, attempted, next } = result;
+    if (!wasTried(attempted.outcome)) continue;
     const id = delivery.subscriptionId;
     const state = states.get(id) ?? { id, succeeded: false, failingSince: null, newest: result };
     state.newest = result;
@@ -323,10 +324,6 @@ function subscriptionStates(results: Sealed[]): SubscriptionChange[] {
     states.set(id, state);
   }
   return [...states.values()];
-}
-
-function wasTried({ attempted }: Result): boolean {
-  return attempted.outcome.kind !== 'erased';
 }
 
 function statusOf({ outcome }: Attempted): number | null {

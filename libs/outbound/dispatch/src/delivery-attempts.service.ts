@@ -115,15 +115,15 @@ export class DeliveryAttempts {
   private async attempt(owned: Lane, delivery: Known): Promise<Attempted | undefined> {
     let { body } = delivery;
     if (performance.now() - delivery.readAt > TEXT_KEPT_MS) {
-      // The person may have been erased while it waited.
+      // The person may have been erased while it waited, or what was in the way may be gone.
       const texts = await this.bodies.textsOf([eventOf(delivery)]);
-      body = texts.get(delivery.eventSeq) ?? 'unknown';
+      body = texts.get(delivery.eventSeq) ?? 'unrendered';
     }
     const { target } = owned;
-    if (body === 'unknown' || !target) return undefined;
-    if (body === 'erased') {
-      return { outcome: { kind: 'erased' }, at: new Date(), durationMs: 0, excerpt: null };
+    if (typeof body === 'string') {
+      return { outcome: { kind: body }, at: new Date(), durationMs: 0, excerpt: null };
     }
+    if (!target) return undefined;
     const attempt = {
       url: target.url,
       secret: target.secret,

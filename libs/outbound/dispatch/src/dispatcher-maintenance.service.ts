@@ -11,6 +11,8 @@ import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { failingBounds } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
+import { PendingDeliveries } from './pending-deliveries.service.js';
+import { giveUpBefore } from '#subscriptions/webhook-delivery.js';
 import { makePartitionsAhead, withPartitions } from '#public-events/webhook-partitions.service.js';
 import { WorkHints } from '#subscriptions/work-hints.service.js';
 
@@ -118,8 +120,16 @@ const REPLAY = {
 
 const OLDEST_WANTED = {
   name: 'webhook_oldest_wanted',
-  text: `select min(p.event_seq) as seq from webhook_pending p
-         join webhook_subscriptions s on s.id = p.subscription_id and s.enabled`,
+  text: `select least((select min(event_seq) from webhook_pending),
+                      (select min(after_seq) + 1 from webhook_replays)) as seq`,
+};
+
+/** Paused subscriptions that keep a day which would be dropped otherwise. */
+const PAUSED_WITH_OLD = {
+  name: 'webhook_paused_with_old',
+  text: `select s.id from webhook_subscriptions s
+         where not s.enabled and exists (
+           select from webhook_pending p where p.subscription_id = s.id and p.event_seq < webhook_first_id($1))`,
 };
 
 /** What one dispatcher at a time does now and then, beside following the log. */
@@ -132,6 +142,7 @@ export class DispatcherMaintenance {
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
     private readonly notices: FailingNotices,
+    private readonly pending: PendingDeliveries,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
   ) {}
@@ -171,6 +182,7 @@ export class DispatcherMaintenance {
   private async turnPartitions(now: Date): Promise<void> {
     await makePartitionsAhead(this.pool, now);
     const before = new Date(now.getTime() - this.config.webhookRetentionDays * DAY_MS);
+    await this.giveUpPaused(now, before);
     const { rows } = await this.pool.query<{ seq: number | null }>(OLDEST_WANTED);
     const dropped = await this.pool.query<{ name: string }>(
       `select webhook_drop_partitions('{webhook_finished, webhook_attempts}', webhook_first_id($1)) as name
@@ -182,6 +194,16 @@ export class DispatcherMaintenance {
     if (dropped.rowCount) {
       this.log.log(`dropped ${dropped.rows.map(({ name }) => name).join(', ')}`);
     }
+  }
+
+  /** What a resume would not send any more keeps no day. */
+  private async giveUpPaused(now: Date, before: Date): Promise<void> {
+    const { rows } = await this.pool.query<{ id: number }>({
+      ...PAUSED_WITH_OLD,
+      values: [before],
+    });
+    const planned = giveUpBefore(now, this.config.webhookTimeScale);
+    for (const { id } of rows) while (await this.pending.giveUp(id, planned));
   }
 
   private async sweep(now: Date): Promise<void> {

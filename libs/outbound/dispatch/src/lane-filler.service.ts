@@ -173,11 +173,8 @@ export class LaneFiller {
     for (const delivery of fresh) {
       const lane = this.lanes.get(delivery.subscriptionId);
       if (!lane) continue;
-      const body = texts.get(delivery.eventSeq) ?? 'unknown';
-      if (body === 'unknown') {
-        lane.hold = 'trouble';
-        continue;
-      }
+      // What has no body takes its turn as well, and is over, or due later, without being sent.
+      const body = texts.get(delivery.eventSeq) ?? 'unrendered';
       // One object, not a copy: there are thousands a second of these.
       const known = Object.assign(delivery, { body, readAt });
       const others = byLane.get(lane);

@@ -8,6 +8,8 @@ import { finishedFrom } from './finished-deliveries.js';
 import type { Wanted } from './owned-lane.js';
 
 const GIVE_UP_AT_ONCE = 2_000;
+/** Of one lane. */
+const REDELIVERIES_AT_ONCE = 64;
 
 type DeliveryRow = {
   id: number;
@@ -52,9 +54,21 @@ const TAKE_REDELIVERIES = {
     select d.id, d.subscription_id, d.account_id, d.customer_id, d.event_seq, d.event_id, d.type,
       d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.created_at as due_at,
       r.id as redelivery_id
-    from webhook_redeliveries r
-    join webhook_deliveries d on d.subscription_id = r.subscription_id and d.id = r.delivery_id
-    where r.subscription_id = any ($1) order by r.id limit 64`,
+    from unnest($1::bigint[]) as w (subscription_id)
+    cross join lateral (
+      select * from webhook_redeliveries x
+      where x.subscription_id = w.subscription_id order by x.id limit ${REDELIVERIES_AT_ONCE}
+    ) r
+    join webhook_deliveries d on d.subscription_id = r.subscription_id and d.id = r.delivery_id`,
+};
+
+/** Their deliveries were dropped with their day. */
+const FORGET_REDELIVERIES = {
+  name: 'webhook_redeliveries_forget',
+  text: `
+    delete from webhook_redeliveries r where r.subscription_id = any ($1) and not exists (
+      select from webhook_deliveries d
+      where d.subscription_id = r.subscription_id and d.id = r.delivery_id)`,
 };
 
 /** What was planned too long ago, or before the end of its subscription, without an attempt. */
@@ -102,6 +116,7 @@ export class PendingDeliveries {
   }
 
   async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
+    await this.pool.query({ ...FORGET_REDELIVERIES, values: [subscriptionIds] });
     const { rows } = await this.pool.query<DeliveryRow>({
       ...TAKE_REDELIVERIES,
       values: [subscriptionIds],

@@ -17,10 +17,15 @@ export type PublicEventRef = {
   customerId: number;
 };
 
-/** `erased`: there is nothing left that may be sent. `unknown`: it could not be had just now. */
-export type Body = Buffer | 'erased' | 'unknown';
+/**
+ * `erased`: there is nothing left that may be sent. `missing`: the event's day was dropped. `unrendered`: it could
+ * not be had just now.
+ */
+export type Body = Buffer | 'erased' | 'missing' | 'unrendered';
 
-type Rendering = { ref: PublicEventRef; body: Buffer; text: Buffer };
+type Sealed = { ref: PublicEventRef; body: Buffer };
+
+type Rendering = Sealed & { text: Buffer };
 
 const TEXTS_KEPT = 4_000;
 /** The same as for keys: a text must not outlive the key that it is sealed with for longer. */
@@ -42,7 +47,7 @@ const KEEP = {
 
 const PLACES = {
   name: 'webhook_events_places',
-  text: `select e.stream, e.revision
+  text: `select w.seq, e.stream, e.revision
          from unnest($1::bigint[], $2::bigint[]) as w (account_id, seq)
          cross join lateral (
            select stream, revision from webhook_events x
@@ -125,14 +130,34 @@ export class EventBodies {
       unread.delete(seq);
       return ref ? [{ ref, body }] : [];
     });
-    const texts = await this.keys.openAll(
-      sealed.map(({ ref, body }) => ({
-        customerId: ref.customerId,
-        sealed: body,
-        context: bodyContext(ref.eventId),
-      })),
-    );
-    sealed.forEach(({ ref }, i) => found.set(ref.seq, texts[i] ?? 'erased'));
+    await this.openAll(sealed, found);
+  }
+
+  /** One that cannot be opened must not keep the others from being so. */
+  private async openAll(sealed: Sealed[], found: Map<number, Body>): Promise<void> {
+    try {
+      const texts = await this.keys.openAll(
+        sealed.map(({ ref, body }) => ({
+          customerId: ref.customerId,
+          sealed: body,
+          context: bodyContext(ref.eventId),
+        })),
+      );
+      sealed.forEach(({ ref }, i) => found.set(ref.seq, texts[i] ?? 'erased'));
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      const [one] = sealed;
+      if (one && sealed.length === 1) this.unrendered(one.ref, error, found);
+      else for (const each of sealed) await this.openAll([each], found);
+    }
+  }
+
+  private unrendered(ref: PublicEventRef, error: unknown, found: Map<number, Body>): void {
+    this.log.error(`an event cannot be rendered: ${messageOf(error)}`, {
+      event_id: ref.eventId,
+      account_id: ref.accountId,
+    });
+    found.set(ref.seq, 'unrendered');
   }
 
   /** One that cannot be rendered must not keep the others from being so. */
@@ -142,23 +167,20 @@ export class EventBodies {
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;
       const [ref] = refs;
-      if (ref && refs.length === 1) {
-        this.log.error(`an event cannot be rendered: ${messageOf(error)}`, {
-          event_id: ref.eventId,
-          account_id: ref.accountId,
-        });
-        found.set(ref.seq, 'unknown');
-      } else for (const one of refs) await this.render([one], found);
+      if (ref && refs.length === 1) this.unrendered(ref, error, found);
+      else for (const one of refs) await this.render([one], found);
     }
   }
 
   private async renderAll(refs: PublicEventRef[], found: Map<number, Body>): Promise<void> {
-    const events = await this.storedEvents(refs);
+    const { events, placeless } = await this.storedEvents(refs);
     const wanted = refs.flatMap((ref) => {
       const event = events.get(ref.eventId);
       return event ? [{ ref, event }] : [];
     });
-    if (wanted.length < refs.length) throw new Error('it is not in the history');
+    if (wanted.length + placeless.length < refs.length) throw new Error('it is not in the history');
+    for (const { seq } of placeless) found.set(seq, 'missing');
+    if (wanted.length === 0) return;
     const rendered = await this.publicEvents.render(wanted.map(({ event }) => event));
     const texts = rendered.map(({ event }) => Buffer.from(JSON.stringify(event)));
     const bodies = await this.keys.sealAll(
@@ -199,7 +221,10 @@ export class EventBodies {
     return new Set(rows.map(({ seq }) => seq));
   }
 
-  private async storedEvents(refs: PublicEventRef[]): Promise<Map<string, StoredEvent>> {
+  /** @returns by event id; and those whose place in the history is no longer kept */
+  private async storedEvents(
+    refs: PublicEventRef[],
+  ): Promise<{ events: Map<string, StoredEvent>; placeless: PublicEventRef[] }> {
     const events = new Map<string, StoredEvent>();
     const missing: PublicEventRef[] = [];
     for (const ref of refs) {
@@ -207,15 +232,16 @@ export class EventBodies {
       if (event) events.set(ref.eventId, event);
       else missing.push(ref);
     }
-    if (missing.length === 0) return events;
-    const { rows } = await this.pool.query<EventRef>({
+    if (missing.length === 0) return { events, placeless: [] };
+    const { rows } = await this.pool.query<EventRef & { seq: number }>({
       ...PLACES,
       values: [missing.map(({ accountId }) => accountId), missing.map(({ seq }) => seq)],
     });
     for (const event of await this.store.readEvents(rows)) {
       events.set(publicEventId(event.id), event);
     }
-    return events;
+    const placed = new Set(rows.map(({ seq }) => seq));
+    return { events, placeless: missing.filter(({ seq }) => !placed.has(seq)) };
   }
 }
 

@@ -5,7 +5,7 @@ import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
 export type FeedPage = {
-  /** JSON texts, the same bytes as in webhooks. Events of erased persons are left out. */
+  /** JSON texts, the same bytes as in webhooks. Events of erased persons, and of a day just dropped, are left out. */
   envelopes: string[];
   /** What to go on after; null: this is all. */
   next: string | null;
@@ -49,8 +49,9 @@ export class EventFeed {
     const envelopes = refs.flatMap(({ seq, eventId }) => {
       const text = texts.get(seq);
       // Left out, it would be missed for good by whoever goes on from the next one.
-      if (text === undefined || text === 'unknown') throw new Error(`${eventId} is not rendered`);
-      return text === 'erased' ? [] : [text.toString()];
+      if (text === undefined || text === 'unrendered')
+        throw new Error(`${eventId} is not rendered`);
+      return typeof text === 'string' ? [] : [text.toString()];
     });
     const last = rows.length > limit ? refs.at(-1) : undefined;
     return { envelopes, next: last?.eventId ?? null };

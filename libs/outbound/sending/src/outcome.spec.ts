@@ -21,5 +21,7 @@ describe('attemptResult', () => {
     [failed('The connection was refused'), 'connection'],
     [{ kind: 'blocked' }, 'blocked'],
     [{ kind: 'erased' }, 'erased'],
+    [{ kind: 'missing' }, 'missing'],
+    [{ kind: 'unrendered' }, 'unrendered'],
   ] as [Outcome, string][])('%j', (outcome, result) => expect(attemptResult(outcome)).toBe(result));
 });

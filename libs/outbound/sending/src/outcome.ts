@@ -5,7 +5,16 @@ export type Outcome =
   /** The name leads to nothing but addresses that must not be reached: nothing was sent. */
   | { kind: 'blocked' }
   /** The person was erased since: there is nothing left that may be sent. */
-  | { kind: 'erased' };
+  | { kind: 'erased' }
+  /** The event's day was dropped: there is nothing left that could be sent. */
+  | { kind: 'missing' }
+  /** There was nothing to send just now. */
+  | { kind: 'unrendered' };
+
+/** Whether it says anything about the receiver. */
+export function wasTried({ kind }: Outcome): boolean {
+  return kind === 'answered' || kind === 'failed' || kind === 'blocked';
+}
 
 export function isSuccess(outcome: Outcome): boolean {
   return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300;
@@ -38,6 +47,10 @@ export function errorOf(outcome: Outcome): string | null {
       return 'The URL does not lead to a public address';
     case 'erased':
       return 'The customer was erased';
+    case 'missing':
+      return 'The event is no longer kept';
+    case 'unrendered':
+      return 'The event could not be prepared for sending';
     case 'answered':
       if (isSuccess(outcome)) return null;
       return outcome.status >= 300 && outcome.status < 400

@@ -28,6 +28,14 @@ const REDELIVER = `
     on conflict (subscription_id, delivery_id) do nothing
   ) ${ARM}`;
 
+/** By its body, or by its place in the history. */
+const KEPT = `
+  select 1 from webhook_deliveries d
+  where d.subscription_id = $1 and d.id = $2 and (
+    exists (select from webhook_bodies b where b.seq = d.event_seq)
+    or exists (select from webhook_events e
+               where e.account_id = d.account_id and e.seq = d.event_seq and e.stream is not null))`;
+
 /** Events are planned no earlier than they are recorded; a day is left for clocks that disagree. */
 const MATCHED = `
   select count(*) as n from webhook_events e
@@ -64,6 +72,12 @@ export class DeliveryPlans {
         subscription_id: subscriptionId,
       });
     }
+  }
+
+  /** Whether the delivery's event can still be sent: its day may have been dropped. */
+  async isKept(subscriptionId: number, deliveryId: number): Promise<boolean> {
+    const values = [subscriptionId, deliveryId];
+    return (await ask(this.pool, { name: 'webhook_event_kept', text: KEPT, values })).length > 0;
   }
 
   /**

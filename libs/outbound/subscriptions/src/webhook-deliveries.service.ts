@@ -86,7 +86,10 @@ export class WebhookDeliveriesService {
     await this.subscriptions.find(accountId, subscriptionId);
   }
 
-  /** One attempt more, at once. @throws NotFoundError; RejectedError while it is disabled */
+  /**
+   * One attempt more, at once.
+   * @throws NotFoundError; RejectedError while it is disabled, and where the event is no longer kept
+   */
   async redeliver(
     context: CommandContext,
     subscriptionId: number,
@@ -96,6 +99,13 @@ export class WebhookDeliveriesService {
     const subscription = await this.subscriptions.find(accountId, subscriptionId);
     const delivery = await this.detail(subscriptionId, id);
     refuseDisabled(subscription);
+    if (!(await this.plans.isKept(subscriptionId, id))) {
+      throw new RejectedError(
+        { base: ['The event is no longer kept'] },
+        'validation_failed',
+        'Read what became of it from the record itself: events are sent again only while they are kept.',
+      );
+    }
     await this.writes.write(context, async (transaction) => {
       await this.plans.redeliver(transaction.manager, subscriptionId, id);
       const subject = { webhook_subscription_id: subscriptionId, webhook_delivery_id: id };

@@ -161,6 +161,27 @@ describe('what becomes of the delivery and its subscription', () => {
       },
     ],
     [
+      'an event whose day was dropped',
+      { kind: 'missing' },
+      { failingFor: THREE_DAYS },
+      'failed',
+      { kept: true, failingSince: secondsAgo(THREE_DAYS) },
+    ],
+    [
+      'an event that cannot be rendered',
+      { kind: 'unrendered' },
+      {},
+      'pending',
+      { kept: true, failingSince: null },
+    ],
+    [
+      'one that never could be',
+      { kind: 'unrendered' },
+      { tries: MAX_ATTEMPTS - 1 },
+      'failed',
+      { kept: true, failingSince: null },
+    ],
+    [
       'an erased person',
       { kind: 'erased' },
       { failingFor: 60 },

@@ -1,4 +1,4 @@
-import { isSuccess, type Outcome } from '#sending/outcome.js';
+import { isSuccess, wasTried, type Outcome } from '#sending/outcome.js';
 
 /**
  * What follows from one attempt (contract section 10, document section 3.1). Times enter as arguments;
@@ -53,9 +53,9 @@ export function afterAttempt(
   random: number,
   timeScale: number,
 ): Next {
-  if (outcome.kind === 'erased') {
+  if (!wasTried(outcome)) {
     return {
-      delivery: { status: 'cancelled' },
+      delivery: withoutTrying(delivery, outcome, now, random, timeScale),
       subscription: { kept: true, failingSince: subscription.failingSince },
     };
   }
@@ -122,6 +122,15 @@ export function giveUpBefore(now: Date, timeScale: number): Date {
 
 export function excerptContext(deliveryId: number): string {
   return `webhook attempts ${deliveryId}`;
+}
+
+/** What cannot be rendered takes its turns as a failure does: so it ends, and holds up nothing. */
+function withoutTrying(
+  ...[delivery, outcome, now, random, timeScale]: Parameters<typeof retry>
+): Next['delivery'] {
+  if (outcome.kind === 'erased') return { status: 'cancelled' };
+  if (outcome.kind === 'missing') return { status: 'failed' };
+  return retry(delivery, outcome, now, random, timeScale);
 }
 
 function retry(

@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { Registry } from 'prom-client';
+import { DeliveryMetrics } from '../libs/outbound/dispatch/src/delivery-metrics.service.js';
+import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
+import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
+import { eventually } from './support/eventually.js';
+import type { Program } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+import { subscribe, useWebhooks } from './support/webhooks.js';
+
+type Subscription = { id: number };
+
+const SLOW = 300_000;
+const DAY_MS = 24 * 3_600_000;
+
+let service: Service;
+const { receive, startDispatcher } = useWebhooks(() => service);
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+}, SLOW);
+
+afterAll(async () => {
+  await service.stop();
+}, SLOW);
+
+const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
+  (await service.database.query(text, values)).rows as R[];
+
+const changed = ({ id }: Subscription) =>
+  service.app.get(DeliveryPlans, { strict: false }).changed(id);
+
+async function stamp(store: Client, path: string): Promise<void> {
+  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+}
+
+const statusesOf = async ({ id }: Subscription): Promise<string[]> =>
+  (
+    await ask<{ status: string }>(
+      'select status from webhook_deliveries where subscription_id = $1 order by id',
+      id,
+    )
+  ).map(({ status }) => status);
+
+const linesWith = ({ output }: Program, words: string): number =>
+  output()
+    .split('\n')
+    .filter((line) => line.includes(words)).length;
+
+/** Planned now, of an event of so many days ago. */
+async function planOld(
+  { id }: Subscription,
+  accountId: number,
+  { daysAgo, count = 1 }: { daysAgo: number; count?: number },
+): Promise<void> {
+  await ask(
+    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+       payload_format, next_attempt_at, created_at)
+     select webhook_next_id(), $1, webhook_first_id(now() - make_interval(days => $3)) + i, 'evt_old' || i, $2, 1,
+       'stamp.earned', 'envelope', now(), now() from generate_series(1, $4::int) i`,
+    id,
+    accountId,
+    daysAgo,
+    count,
+  );
+}
+
+describe('an event whose day was dropped', () => {
+  it('fails its deliveries for good, and holds up nothing behind them', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    // More than a lane keeps in memory: what comes behind them must be looked at all the same.
+    await planOld(subscription, store.accountId, { daysAgo: 40, count: 200 });
+    await changed(subscription);
+    await stamp(store, path);
+    const dispatcher = await startDispatcher();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 1,
+    );
+    const statuses = await eventually(
+      () => statusesOf(subscription),
+      (all) => !all.includes('pending'),
+    );
+    expect(statuses.filter((status) => status === 'failed')).toHaveLength(200);
+    expect(linesWith(dispatcher, 'cannot be rendered')).toBe(0);
+    // Nothing was sent, so nothing says that the receiver fails.
+    expect(
+      await ask(
+        'select failing_since, last_delivery_status from webhook_subscriptions where id = $1',
+        subscription.id,
+      ),
+    ).toEqual([{ failing_since: null, last_delivery_status: 200 }]);
+  });
+});
+
+describe('an event that cannot be rendered for a while', () => {
+  it('is tried again later, as often as any, while the lane goes on behind it', async () => {
+    const store = await service.newStore();
+    const receiver = await receive((_received, nth) => ({ status: nth === 1 ? 500 : 200 }));
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    const first = await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
+    await stamp(store, path);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 1,
+    );
+    await first.kill('SIGTERM');
+    const [event] = await ask<{ seq: number; stream: string }>(
+      `select e.seq, e.stream from webhook_events e join webhook_pending p on p.event_seq = e.seq
+       where p.subscription_id = $1`,
+      subscription.id,
+    );
+    await ask('delete from webhook_bodies where seq = $1', event?.seq);
+    await ask("update webhook_events set stream = 'customer_card-0' where seq = $1", event?.seq);
+    const second = await startDispatcher();
+    await stamp(store, path);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 2,
+    );
+    await eventually(
+      () =>
+        ask<{ tries: number; attempts_count: number }>(
+          'select tries, attempts_count from webhook_pending where subscription_id = $1',
+          subscription.id,
+        ),
+      ([row]) => (row?.tries ?? 0) >= 4,
+    );
+    await ask('update webhook_events set stream = $2 where seq = $1', event?.seq, event?.stream);
+    await eventually(
+      () => statusesOf(subscription),
+      (statuses) => statuses.every((status) => status === 'delivered'),
+    );
+    expect(receiver.received).toHaveLength(3);
+    expect(linesWith(second, 'cannot be rendered')).toBeLessThan(10);
+    // Only what was sent is an attempt.
+    expect(
+      await ask('select attempts_count from webhook_deliveries where event_seq = $1', event?.seq),
+    ).toEqual([{ attempts_count: 2 }]);
+  });
+});
+
+describe('redeliveries that are asked for', () => {
+  it('are taken of each lane, however many another one has', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const [many, one] = [await subscribe(store, receiver), await subscribe(store, receiver)];
+    await planOld(many, store.accountId, { daysAgo: 0, count: 70 });
+    await planOld(one, store.accountId, { daysAgo: 0 });
+    await ask(
+      `insert into webhook_redeliveries (subscription_id, delivery_id, created_at)
+       select subscription_id, id, now() from webhook_pending where subscription_id in ($1, $2) order by id`,
+      many.id,
+      one.id,
+    );
+    // Of a delivery that is no longer kept there is nothing to make.
+    await ask(
+      'insert into webhook_redeliveries (subscription_id, delivery_id, created_at) values ($1, 7, now())',
+      one.id,
+    );
+    const pool = new pg.Pool({ connectionString: service.database.url });
+    const metrics = new DeliveryMetrics(new Registry());
+    try {
+      const taken = await new PendingDeliveries(pool, metrics).takeRedeliveries([many.id, one.id]);
+      const counts = [many, one].map(
+        ({ id }) => taken.filter(({ subscriptionId }) => subscriptionId === id).length,
+      );
+      expect(counts).toEqual([64, 1]);
+      expect(
+        await ask('select delivery_id from webhook_redeliveries where delivery_id = 7'),
+      ).toEqual([]);
+    } finally {
+      metrics.onApplicationShutdown();
+      await pool.end();
+      await ask('delete from webhook_redeliveries');
+      await ask('delete from webhook_pending where subscription_id in ($1, $2)', many.id, one.id);
+    }
+  });
+});
+
+describe('a day that is over', () => {
+  const daysOf = async (table: string): Promise<string[]> =>
+    (
+      await ask<{ name: string }>(
+        `select right(c.relname, 8) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+         where i.inhparent = $1::regclass order by 1`,
+        table,
+      )
+    ).map(({ name }) => name);
+  const dayOf = (daysAgo: number) =>
+    new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '');
+
+  it('stays while a delivery of it is wanted, paused or not, and goes with the last', async () => {
+    const store = await service.newStore();
+    // So that nothing of it is sent: who is due is looked at, and due it never is.
+    const later =
+      "update webhook_pending set tries = 1, next_attempt_at = now() + interval '1 hour'";
+    const receiver = await receive();
+    const [waiting, paused] = [await subscribe(store, receiver), await subscribe(store, receiver)];
+    await store.send('PATCH', `${store.store}/webhook_subscriptions/${paused.id}`, {
+      enabled: false,
+    });
+    await ask(
+      "select webhook_make_partitions(now() - interval '45 days', now() - interval '40 days')",
+    );
+    await planOld(waiting, store.accountId, { daysAgo: 43 });
+    await planOld(paused, store.accountId, { daysAgo: 42 });
+    await ask(`${later} where subscription_id in ($1, $2)`, waiting.id, paused.id);
+    const upkeep = async () => {
+      const dispatcher = await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
+      await eventually(dispatcher.output, (text) => text.includes('dropped '));
+      await dispatcher.kill('SIGTERM');
+    };
+    await upkeep();
+    expect((await daysOf('webhook_events')).includes(dayOf(44))).toBe(false);
+    expect(await daysOf('webhook_events')).toEqual(
+      expect.arrayContaining([dayOf(43), dayOf(42), dayOf(41)]),
+    );
+    // Finished deliveries wait for nobody.
+    expect((await daysOf('webhook_finished')).includes(dayOf(41))).toBe(false);
+    await ask('delete from webhook_pending where subscription_id = $1', waiting.id);
+    await upkeep();
+    expect((await daysOf('webhook_events')).includes(dayOf(43))).toBe(false);
+    expect(await daysOf('webhook_events')).toEqual(expect.arrayContaining([dayOf(42), dayOf(41)]));
+    // Four hours later a resume would not send it any more.
+    await ask(
+      "update webhook_pending set created_at = now() - interval '5 hours' where subscription_id = $1",
+      paused.id,
+    );
+    await upkeep();
+    expect(await statusesOf(paused)).toEqual(['failed']);
+    expect((await daysOf('webhook_events')).includes(dayOf(42))).toBe(false);
+  });
+});
