@@ -6,6 +6,7 @@ import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliver
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from './support/eventually.js';
 import type { Program } from './support/program.js';
+import { isSigned } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 import { subscribe, useWebhooks } from './support/webhooks.js';
@@ -143,6 +144,47 @@ describe('an event that cannot be rendered for a while', () => {
     expect(
       await ask('select attempts_count from webhook_deliveries where event_seq = $1', event?.seq),
     ).toEqual([{ attempts_count: 2 }]);
+  });
+});
+
+describe('a secret that cannot be opened', () => {
+  it('stops its own subscription alone, says so there, and is mended by a new one', async () => {
+    const store = await service.newStore();
+    const [near, far] = [await receive(), await receive()];
+    const broken = await subscribe(store, near);
+    const sound = await subscribe(store, far);
+    await ask(
+      'update webhook_subscriptions set secret = set_byte(secret, 20, (get_byte(secret, 20) + 1) % 256) where id = $1',
+      broken.id,
+    );
+    const { path } = await enrol(store);
+    await stamp(store, path);
+    await startDispatcher();
+    await eventually(
+      () => far.events.length,
+      (count) => count === 1,
+    );
+    await eventually(
+      () =>
+        ask<{ error: string | null }>(
+          'select last_delivery_error as error from webhook_subscriptions where id = $1',
+          broken.id,
+        ),
+      ([row]) => row?.error === 'The signing secret cannot be decrypted: rotate it',
+    );
+    expect(near.received).toEqual([]);
+    const rotated = await store.post<{ secret: string }>(
+      `${store.store}/webhook_subscriptions/${broken.id}/rotate_secret`,
+      { grace_seconds: 60 },
+    );
+    expect(rotated.status).toBe(200);
+    await eventually(
+      () => statusesOf(broken),
+      ([status]) => status === 'delivered',
+    );
+    const [received] = near.received;
+    expect(received && isSigned(received, rotated.body.secret)).toBe(true);
+    expect(await statusesOf(sound)).toEqual(['delivered']);
   });
 });
 

@@ -669,6 +669,22 @@ describe('webhook subscriptions', () => {
     expect((await store.post(`${path}/rotate_secret`, { grace_seconds: '60' })).status).toBe(200);
   });
 
+  it('HOOK-66 show nothing for a secret that cannot be decrypted, until it is rotated', async () => {
+    const { id, path } = await made();
+    await service.running.database.query(
+      `update webhook_subscriptions
+       set secret = set_byte(secret, 20, (get_byte(secret, 20) + 1) % 256) where id = $1`,
+      [id],
+    );
+    expect(await store.get(path)).toMatchObject({ status: 200, body: { id, secret: '' } });
+    expectRefused(await store.post(`${path}/test`), 'base');
+    const { body } = await store.post<WebhookSubscriptionSecretJson>(`${path}/rotate_secret`, {
+      grace_seconds: 60,
+    });
+    expect((await store.get(path)).body).toMatchObject({ secret: body.secret });
+    expect((await store.post(`${path}/test`)).status).toBe(200);
+  });
+
   it('HOOK-64 let near targets in for development', async () => {
     for (const target_url of [
       'http://127.0.0.1:9/hooks',

@@ -11,8 +11,9 @@ import {
   type PublicEventRef,
 } from '#public-events/event-bodies.service.js';
 import { bodyOf } from '#public-events/public-events.js';
-import { attemptResult, isSuccess } from '#sending/outcome.js';
+import { attemptResult, isSuccess, type Outcome } from '#sending/outcome.js';
 import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
+import { SECRET_LOST } from '#sending/webhook-secrets.service.js';
 import {
   afterAttempt,
   afterManualAttempt,
@@ -120,10 +121,12 @@ export class DeliveryAttempts {
       body = texts.get(delivery.eventSeq) ?? 'unrendered';
     }
     const { target } = owned;
-    if (typeof body === 'string') {
-      return { outcome: { kind: body }, at: new Date(), durationMs: 0, excerpt: null };
-    }
+    if (typeof body === 'string') return notMade({ kind: body });
     if (!target) return undefined;
+    if (target.secret === null) {
+      this.log.error(SECRET_LOST, aboutOf(delivery));
+      return notMade({ kind: 'failed', error: SECRET_LOST });
+    }
     const attempt = {
       url: target.url,
       secret: target.secret,
@@ -218,6 +221,10 @@ export class DeliveryAttempts {
       this.lanes.askToFill(owned);
     }
   }
+}
+
+function notMade(outcome: Outcome): Attempted {
+  return { outcome, at: new Date(), durationMs: 0, excerpt: null };
 }
 
 export function eventOf({

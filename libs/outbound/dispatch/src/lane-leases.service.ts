@@ -221,7 +221,7 @@ export class LaneLeases {
     const target = row.target_url !== null && {
       url: row.target_url,
       secret: opened(row.secret),
-      previousSecret: row.previous_secret === null ? undefined : opened(row.previous_secret),
+      previousSecret: (row.previous_secret && opened(row.previous_secret)) ?? undefined,
       enabled: row.enabled,
       disabledReason: row.disabled_reason,
       giveUpBefore: row.give_up_before,

@@ -9,7 +9,8 @@ import { DeliveryLane, type Pace, type Queued } from './delivery-lane.js';
 /** Where a lane's deliveries go, as of a moment ago. */
 export type Target = {
   url: string;
-  secret: string;
+  /** Null: it cannot be decrypted. */
+  secret: string | null;
   previousSecret: string | undefined;
   enabled: boolean;
   disabledReason: DisabledReason | null;

@@ -17,6 +17,7 @@ describe('attemptResult', () => {
     [failed('The name of the URL could not be resolved'), 'dns'],
     [failed('The TLS certificate has expired'), 'tls'],
     [failed('The request failed (ERR_SSL_WRONG_VERSION_NUMBER)'), 'tls'],
+    [failed('The signing secret cannot be decrypted: rotate it'), 'secret'],
     [failed('The answer was no valid HTTP'), 'protocol'],
     [failed('The connection was refused'), 'connection'],
     [{ kind: 'blocked' }, 'blocked'],

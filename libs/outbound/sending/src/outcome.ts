@@ -35,6 +35,7 @@ const FAULTS = [
   [/within 10 seconds|timed out/, 'timeout'],
   [/could not be resolved/, 'dns'],
   [/TLS|_CERT|_TLS|_SSL/, 'tls'],
+  [/signing secret/, 'secret'],
   [/no valid HTTP|head of the answer/, 'protocol'],
 ] as const;
 

@@ -1,12 +1,16 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { openSecret, SECRET_BYTES, SECRETS, sealSecret, signingSecret } from './webhook-secret.js';
+
+export const SECRET_LOST = 'The signing secret cannot be decrypted: rotate it';
 
 /** Signing secrets, which are stored sealed to their subscription. */
 @Injectable()
 export class WebhookSecrets {
+  private readonly log = new Logger('webhook secrets');
   private readonly key: Buffer;
 
   constructor(config: Config) {
@@ -21,7 +25,14 @@ export class WebhookSecrets {
     return sealSecret(this.key, subscriptionId, secret);
   }
 
-  open(subscriptionId: number, sealed: Buffer): string {
-    return openSecret(this.key, subscriptionId, sealed);
+  /** @returns null where it does not open: that is one subscription's trouble, and `SECRET_LOST` says it there */
+  open(subscriptionId: number, sealed: Buffer): string | null {
+    try {
+      return openSecret(this.key, subscriptionId, sealed);
+    } catch (error) {
+      const about = { subscription_id: subscriptionId };
+      this.log.debug(`a secret cannot be decrypted: ${messageOf(error)}`, about);
+      return null;
+    }
   }
 }

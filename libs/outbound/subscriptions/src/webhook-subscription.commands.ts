@@ -28,7 +28,7 @@ import {
 } from '#sending/target-address.js';
 import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
 import { giveUpBefore } from './webhook-delivery.js';
-import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import { SECRET_LOST, WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
   webhookSubscriptionJson,
   webhookSubscriptionSecretJson,
@@ -293,10 +293,10 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   private secretsOf(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {
     const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
     const signsToo = previous !== null && until !== null && until > new Date();
-    return {
-      secret: this.secrets.open(id, secret),
-      ...(signsToo && { previousSecret: this.secrets.open(id, previous) }),
-    };
+    const opened = this.secrets.open(id, secret);
+    if (opened === null) throw new RejectedError({ base: [SECRET_LOST] });
+    const previousSecret = signsToo ? this.secrets.open(id, previous) : null;
+    return { secret: opened, ...(previousSecret !== null && { previousSecret }) };
   }
 
   /** @throws UnavailableError when the store has several tests running: nothing was sent */
