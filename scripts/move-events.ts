@@ -267,7 +267,10 @@ async function isMoved(guard: pg.Client, to: Engine): Promise<boolean> {
 async function positionsIn(guard: pg.Client): Promise<Position[]> {
   const { rows } = await guard.query<{ position: string }>(
     `select position from es.checkpoints where subscription <> all ($1)
-     union select active_from from webhook_subscriptions where active_from is not null`,
+     union select active_from from webhook_subscriptions where active_from is not null
+     union select active_from from webhook_active_spans
+     union select active_until from webhook_active_spans
+     union select log_head from webhook_replays where log_head is not null`,
     [Object.values(MARKERS)],
   );
   return rows.map((row) => parsePosition(row.position));
@@ -297,11 +300,18 @@ async function takePlaces(
        from unnest($1::text[], $2::text[]) as p (old, new) where c.position = p.old`,
       mapped,
     );
-    await client.query(
-      `update webhook_subscriptions s set active_from = coalesce(p.new, $3)
-       from unnest($1::text[], $2::text[]) as p (old, new) where s.active_from = p.old`,
-      [...mapped, formatPosition(BEGINNING)],
-    );
+    for (const [table, column] of [
+      ['webhook_subscriptions', 'active_from'],
+      ['webhook_active_spans', 'active_from'],
+      ['webhook_active_spans', 'active_until'],
+      ['webhook_replays', 'log_head'],
+    ] as const) {
+      await client.query(
+        `update ${table} t set ${column} = coalesce(p.new, $3)
+         from unnest($1::text[], $2::text[]) as p (old, new) where t.${column} = p.old`,
+        [...mapped, formatPosition(BEGINNING)],
+      );
+    }
     await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
       MARKERS[to],
       formatPosition(BEGINNING),

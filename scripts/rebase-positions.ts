@@ -15,6 +15,9 @@ const PLACES = `
   from (
     select position from es.checkpoints
     union select active_from from webhook_subscriptions where active_from is not null
+    union select active_from from webhook_active_spans
+    union select active_until from webhook_active_spans
+    union select log_head from webhook_replays where log_head is not null
   ) p
   left join lateral (
     select e.event_id from es.events e where (e.tx, e.pos) <= (${POSITION})
@@ -81,7 +84,7 @@ async function rebase(client: pg.Client): Promise<number> {
 
 async function rebaseIn(client: pg.Client): Promise<number> {
   await client.query(
-    'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions in access exclusive mode',
+    'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions, webhook_active_spans, webhook_replays in access exclusive mode',
   );
   // A process that starts now waits for the lock; one that started earlier is detected here.
   await refuseWhileConnected(client);
@@ -114,6 +117,9 @@ async function rebaseIn(client: pg.Client): Promise<number> {
   const mapped = [places.map((place) => place.position), places.map((place) => place.event_id)];
   await client.query(REPLACED('es.checkpoints', 'position'), mapped);
   await client.query(REPLACED('webhook_subscriptions', 'active_from'), mapped);
+  await client.query(REPLACED('webhook_active_spans', 'active_from'), mapped);
+  await client.query(REPLACED('webhook_active_spans', 'active_until'), mapped);
+  await client.query(REPLACED('webhook_replays', 'log_head'), mapped);
   await client.query(
     `select setval('es.global_seq', greatest(last_value, $1::bigint)) from es.global_seq
      where $1::bigint > 0`,

@@ -60,6 +60,10 @@ beforeAll(async () => {
     await dispatcher.kill('SIGTERM');
     await subscribe(owner, late);
     for (let i = 0; i < 2; i++) await owner.post(`${path}/stamp`, { stamps: 1 });
+    await service.database.query(
+      `insert into webhook_active_spans (subscription_id, active_from, active_until)
+       select id, active_from, active_from from webhook_subscriptions`,
+    );
     before = await service.history();
 
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-restored-'));
@@ -138,6 +142,9 @@ describe('a database restored from a logical dump', () => {
     const history = await historyIn(environment);
     expect(history.map(withoutPosition)).toEqual(before.map(withoutPosition));
     const positions = await positionsIn();
+    expect(positions.map(({ position }) => position.slice(0, 20))).toEqual(
+      positions.map(() => '1'.padStart(20, '0')),
+    );
     expect(run(REBASE)).toEqual({ status: 0, output: rebased });
     expect(await historyIn(environment)).toEqual(history);
     expect(await positionsIn()).toEqual(positions);
@@ -206,11 +213,13 @@ const idOf = ({ headers }: Received) => headers['webhook-id'];
 const withoutPosition = ({ position: _position, ...event }: StoredEvent) => event;
 
 /** What names positions. */
-async function positionsIn(): Promise<unknown[]> {
-  return ask(
+async function positionsIn(): Promise<{ position: string }[]> {
+  return (await ask(
     `select subscription as name, position from es.checkpoints
-     union all select id::text, active_from from webhook_subscriptions order by 1`,
-  );
+     union all select id::text, active_from from webhook_subscriptions
+     union all select id::text || ' from', active_from from webhook_active_spans
+     union all select id::text || ' until', active_until from webhook_active_spans order by 1`,
+  )) as { position: string }[];
 }
 
 /** Indexes, constraints, triggers, owner and grants of the events. */

@@ -6,7 +6,7 @@ import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliver
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from './support/eventually.js';
 import type { Program } from './support/program.js';
-import { isSigned } from './support/receiver.js';
+import { isSigned, type Receiver } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 import { subscribe, useWebhooks } from './support/webhooks.js';
@@ -185,6 +185,211 @@ describe('a secret that cannot be opened', () => {
     const [received] = near.received;
     expect(received && isSigned(received, rotated.body.secret)).toBe(true);
     expect(await statusesOf(sound)).toEqual(['delivered']);
+  });
+});
+
+/** What fan-out has not planned: the dispatcher starts after all of it. */
+describe('events that are not planned yet', () => {
+  const patch = async (store: Client, { id }: Subscription, enabled: boolean) => {
+    const path = `${store.store}/webhook_subscriptions/${id}`;
+    expect((await store.send('PATCH', path, { enabled })).status).toBe(200);
+  };
+  const countsOf = ({ events }: Receiver) =>
+    events.map(({ body }) => (body['data'] as { stamps_count: number }).stamps_count);
+
+  // stamp 1, stamp 2 | subscribe, replay | the dispatcher plans 1 and 2
+  it('are counted by a replay at once, and sent by it once they are planned', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const { path } = await enrol(store);
+    const from = new Date(0);
+    await stamp(store, path);
+    await stamp(store, path);
+    const late = await subscribe(store, receiver);
+    const answer = await store.post(`${store.store}/webhook_subscriptions/${late.id}/replay`, {
+      from,
+    });
+    expect(answer.body).toEqual({ matched: 2 });
+    await stamp(store, path);
+    await startDispatcher();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 3,
+    );
+    await eventually(
+      () => statusesOf(late),
+      (all) => all.length === 3 && all.every((status) => status === 'delivered'),
+    );
+    // The third came by itself.
+    expect(countsOf(receiver).sort()).toEqual([1, 2, 3]);
+    expect(receiver.received).toHaveLength(3);
+  });
+
+  // stamp 1 | pause | stamp 2 | resume | stamp 3 | the dispatcher plans 1, 2 and 3
+  it('and were recorded before a pause are sent after the resume', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await stamp(store, path);
+    await patch(store, subscription, false);
+    await stamp(store, path);
+    await patch(store, subscription, true);
+    await stamp(store, path);
+    await startDispatcher();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 2,
+    );
+    await eventually(
+      () => statusesOf(subscription),
+      (all) => all.every((status) => status === 'delivered'),
+    );
+    expect(countsOf(receiver)).toEqual([1, 3]);
+  });
+
+  // stamp 1 | pause | the dispatcher plans 1 | resume
+  it('and are planned during a pause wait for the resume', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await stamp(store, path);
+    await patch(store, subscription, false);
+    await stamp(store, path);
+    await startDispatcher();
+    await eventually(
+      () => statusesOf(subscription),
+      (all) => all.length === 1,
+    );
+    await eventually(
+      () =>
+        ask(
+          "select 1 from webhook_events where account_id = $1 and type = 'stamp.earned'",
+          store.accountId,
+        ),
+      (events) => events.length === 2,
+    );
+    expect(await statusesOf(subscription)).toEqual(['pending']);
+    await patch(store, subscription, true);
+    await eventually(
+      () => statusesOf(subscription),
+      ([status]) => status === 'delivered',
+    );
+    expect(countsOf(receiver)).toEqual([1]);
+  });
+});
+
+describe('a replay', () => {
+  /** Events of long ago, of which nothing is kept but their row: their deliveries fail as soon as their turn comes. */
+  const eventsOf = (accountId: number, count: number) =>
+    ask(
+      `insert into webhook_events (seq, event_id, account_id, customer_id, type, recorded_at)
+       select webhook_next_id(), 'evt_' || $1::bigint || '_' || i, $1, 1, 'stamp.earned', now() - interval '1 hour'
+       from generate_series(1, $2::int) i`,
+      accountId,
+      count,
+    );
+  const replay = async (store: Client, { id }: Subscription) => {
+    const path = `${store.store}/webhook_subscriptions/${id}/replay`;
+    const answer = await store.post<{ matched: number }>(path, { from: new Date(0) });
+    expect(answer.status).toBe(200);
+    return answer.body.matched;
+  };
+
+  it('never makes more pending than a subscription takes, and ends with it', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    await eventsOf(store.accountId, 3_000);
+    expect(await replay(store, subscription)).toBe(3_000);
+    // What is pending never becomes less while nobody may send it.
+    await ask('insert into webhook_lanes values ($1, 1, $2)', subscription.id, 'infinity');
+    await ask(
+      `create function hold_lane() returns trigger language plpgsql as $$
+       begin new.due_at := 'infinity'; return new; end $$;
+       create trigger hold_lane before update on webhook_lanes for each row
+         when (old.subscription_id = ${subscription.id}) execute function hold_lane()`,
+    );
+    const pending = async () => (await statusesOf(subscription)).length;
+    await startDispatcher();
+    await eventually(pending, (count) => count === 1_000);
+    const rounds = async () =>
+      (
+        await ask<{ after: number }>(
+          'select after_seq as after from webhook_replays where subscription_id = $1',
+          subscription.id,
+        )
+      ).map(({ after }) => after);
+    const [before] = await rounds();
+    // Another store's replay goes on beside it, so more rounds have passed.
+    const other = await service.newStore();
+    const sound = await subscribe(other, receiver);
+    await eventsOf(other.accountId, 700);
+    expect(await replay(other, sound)).toBe(700);
+    await eventually(
+      () => statusesOf(sound),
+      (all) => all.length === 700 && all.every((status) => status === 'failed'),
+    );
+    expect([await pending(), await rounds()]).toEqual([1_000, [before]]);
+    await ask('drop trigger hold_lane on webhook_lanes; drop function hold_lane');
+    await changed(subscription);
+    await eventually(
+      () => statusesOf(subscription),
+      (all) => all.length === 3_000 && all.every((status) => status === 'failed'),
+    );
+    expect(await rounds()).toEqual([]);
+  });
+
+  it('keeps neither upkeep nor another store’s replay waiting, with a hundred that have no end', async () => {
+    const flooding = await service.newStore();
+    const receiver = await receive();
+    await eventsOf(flooding.accountId, 20_000);
+    const model = await subscribe(flooding, receiver, { events: ['*'] });
+    const many = await ask<Subscription>(
+      `insert into webhook_subscriptions (id, account_id, events, target_url, payload_format, secret, enabled,
+         active_from, created_at, updated_at)
+       select nextval('webhook_subscriptions_id'), account_id, events, target_url, payload_format, secret, enabled,
+         active_from, created_at, updated_at from webhook_subscriptions, generate_series(1, 100) where id = $1
+       returning id`,
+      model.id,
+    );
+    for (const { id } of many) {
+      await ask(
+        `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, after_seq, last_seq,
+           created_at) values ($1, $2, '-infinity', 'infinity', 0, webhook_next_id(), now())`,
+        id,
+        flooding.accountId,
+      );
+    }
+    const store = await service.newStore();
+    const failing = await subscribe(store, await receive(() => ({ status: 500 })));
+    await ask(
+      "update webhook_subscriptions set failing_since = now() - interval '4 days' where id = $1",
+      failing.id,
+    );
+    const sound = await subscribe(store, receiver);
+    await eventsOf(store.accountId, 2);
+    expect(await replay(store, sound)).toBe(2);
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
+    await eventually(
+      () => statusesOf(sound),
+      (all) => all.length === 2 && all.every((status) => status === 'failed'),
+    );
+    const [disabled] = await eventually(
+      () =>
+        ask<{ reason: string | null; open: number }>(
+          `select disabled_reason as reason,
+             (select count(*)::int from webhook_replays where account_id = $2) as open
+           from webhook_subscriptions where id = $1`,
+          failing.id,
+          flooding.accountId,
+        ),
+      ([row]) => row?.reason === 'failing',
+    );
+    expect(disabled?.open).toBeGreaterThan(50);
+    await ask('delete from webhook_replays where account_id = $1', flooding.accountId);
+    await ask('delete from webhook_subscriptions where account_id = $1', flooding.accountId);
   });
 });
 

@@ -665,7 +665,13 @@ describe('a replay', () => {
     const at = events.map(({ timestamp }) => timestamp);
     const hook = await subscribe(store, { target_url: NOWHERE });
     const matched = async (body: object) =>
-      (await replay(hook, { types: [earned], ...body })).body.matched;
+      (
+        await eventually(
+          () => replay(hook, { types: [earned], ...body }),
+          // The one before it may still be running.
+          ({ status }) => status !== 422,
+        )
+      ).body.matched;
     const inSpan = (from: string, to = '9999') =>
       events.filter(({ type, timestamp: t }) => type === earned && t >= from && t < to).length;
     const [, , first = '', second = '', third = ''] = at;
@@ -771,6 +777,41 @@ describe('a replay', () => {
     await stamped();
     const hook = await listening();
     expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 0 });
+  });
+});
+
+describe('a replay while the dispatcher hangs', () => {
+  afterEach(() => dispatcher.signal('SIGCONT'));
+
+  it('DELIV-51 is of one time after the other', async () => {
+    const { store } = await stamped();
+    const receiver = await Receiver.start();
+    receivers.push(receiver);
+    const hook = await subscribe(store, { target_url: receiver.url });
+    dispatcher.signal('SIGSTOP');
+    expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 3 });
+    expectRefused(await replay(hook, { from: noon(1) }), 'base');
+    expect((await replay(hook, { from: noon(2), to: noon(1) })).body).toEqual({ matched: 0 });
+    dispatcher.signal('SIGCONT');
+    await receivedBy(receiver, 3);
+    await eventually(
+      () => replay(hook, { from: noon(1) }),
+      ({ status }) => status === 200,
+    );
+    await receivedBy(receiver, 6);
+  });
+
+  it('DELIV-52 has what was recorded a moment ago, too', async () => {
+    const { store, path } = await stamped();
+    dispatcher.signal('SIGSTOP');
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    const receiver = await Receiver.start();
+    receivers.push(receiver);
+    const hook = await subscribe(store, { target_url: receiver.url });
+    const types = ['stamp.earned'];
+    expect((await replay(hook, { from: noon(1), types })).body).toEqual({ matched: 2 });
+    dispatcher.signal('SIGCONT');
+    await receivedBy(receiver, 2);
   });
 });
 

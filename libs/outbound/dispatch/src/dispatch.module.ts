@@ -16,6 +16,7 @@ import { DispatchGauges } from './dispatch-gauges.service.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { FanOut } from './fan-out.subscription.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
+import { Replays } from './replays.service.js';
 import { WebhookDispatch } from './webhook-dispatch.service.js';
 
 /** The dispatcher's part of webhooks. */
@@ -35,6 +36,7 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
     FanOut,
     { provide: StallDetector, useFactory: () => new StallDetector() },
     DispatcherMaintenance,
+    Replays,
     WebhookDispatch,
   ],
   exports: [WebhookDispatch],

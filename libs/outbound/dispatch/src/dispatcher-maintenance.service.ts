@@ -6,6 +6,7 @@ import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
+import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -13,13 +14,12 @@ import { failingBounds } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 import { giveUpBefore } from '#subscriptions/webhook-delivery.js';
-import { makePartitionsAhead, withPartitions } from '#public-events/webhook-partitions.service.js';
+import { makePartitionsAhead } from '#public-events/webhook-partitions.service.js';
 import { WorkHints } from '#subscriptions/work-hints.service.js';
 
 const ROUND_MS = 500;
 const SWEEP_MS = 60_000;
 const PARTITIONS_MS = 3_600_000;
-const REPLAY_AT_ONCE = 500;
 const DAY_MS = 24 * 3_600_000;
 
 /** Without a success for three days since the first failure, whether or not any event comes. */
@@ -78,46 +78,6 @@ const REARM = {
     returning l.subscription_id`,
 };
 
-/** The oldest request that nobody is at, and a part of what it asks for. Done, it is removed. */
-const REPLAY = {
-  name: 'webhook_replay',
-  text: `
-    with request as (
-      select r.*, s.payload_format from webhook_replays r
-      left join webhook_subscriptions s on s.id = r.subscription_id
-      where r.id = $1 for no key update of r skip locked
-    ), found as (
-      select e.* from request r
-      cross join lateral (
-        select * from webhook_events e
-        where e.account_id = r.account_id and e.seq > r.after_seq and e.seq <= r.last_seq
-          and e.recorded_at >= r.recorded_from and e.recorded_at < r.recorded_to
-          and (r.types is null or e.type = any (r.types))
-        order by e.seq limit ${REPLAY_AT_ONCE}
-      ) e
-      where r.payload_format is not null
-    ), planned as (
-      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-        payload_format, next_attempt_at, created_at)
-      select webhook_next_id(), f.* from (
-        select r.subscription_id, f.seq, f.event_id, f.account_id, f.customer_id, f.type, r.payload_format,
-          clock_timestamp() as next_attempt_at, clock_timestamp() as created_at
-        from found f cross join request r order by f.seq
-      ) f
-    ), armed as (
-      ${armLanes('select subscription_id from request where exists (select from found)')}
-    ), counted as (
-      select count(*) as n, max(seq) as last from found
-    ), moved as (
-      update webhook_replays r set after_seq = counted.last from counted, request
-      where r.id = request.id and counted.n = ${REPLAY_AT_ONCE}
-    ), done as (
-      delete from webhook_replays r using counted, request
-      where r.id = request.id and counted.n < ${REPLAY_AT_ONCE}
-    )
-    select request.subscription_id from request`,
-};
-
 const OLDEST_WANTED = {
   name: 'webhook_oldest_wanted',
   text: `select least((select min(event_seq) from webhook_pending),
@@ -130,6 +90,20 @@ const PAUSED_WITH_OLD = {
   text: `select s.id from webhook_subscriptions s
          where not s.enabled and exists (
            select from webhook_pending p where p.subscription_id = s.id and p.event_seq < webhook_first_id($1))`,
+};
+
+/** They would have sent what a resume would not send any more. */
+const END_PAUSED_REPLAYS = {
+  name: 'webhook_replays_end_paused',
+  text: `delete from webhook_replays r using webhook_subscriptions s
+         where s.id = r.subscription_id and not s.enabled and r.created_at < $1`,
+};
+
+/** Nothing of then is planned any more. */
+const FORGET_SPANS = {
+  name: 'webhook_active_spans_forget',
+  text: `delete from webhook_active_spans
+         where active_until <= (select position from es.checkpoints where subscription = $1)`,
 };
 
 /** What one dispatcher at a time does now and then, beside following the log. */
@@ -162,7 +136,6 @@ export class DispatcherMaintenance {
         await this.attempt('the sweep', () => this.sweep(new Date(now)));
         sweepAt = now + sweepMs;
       }
-      await this.attempt('replays', () => this.replay(signal));
       await pause(ROUND_MS, signal);
     }
   }
@@ -204,6 +177,7 @@ export class DispatcherMaintenance {
     });
     const planned = giveUpBefore(now, this.config.webhookTimeScale);
     for (const { id } of rows) while (await this.pending.giveUp(id, planned));
+    await this.pool.query({ ...END_PAUSED_REPLAYS, values: [planned] });
   }
 
   private async sweep(now: Date): Promise<void> {
@@ -212,6 +186,7 @@ export class DispatcherMaintenance {
     const rearmed = await this.pool.query<{ subscription_id: number }>(REARM);
     const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
     if (ids.length > 0) this.announce(ids);
+    await this.pool.query({ ...FORGET_SPANS, values: [PLANNED] });
   }
 
   /** @returns the subscriptions that were disabled */
@@ -237,24 +212,6 @@ export class DispatcherMaintenance {
     });
     this.notices.logAll(notices);
     return disabled;
-  }
-
-  /** A part of each request in turn, until none is left. */
-  private async replay(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const { rows } = await this.pool.query<{ id: number }>({
-        name: 'webhook_replays_open',
-        text: 'select id from webhook_replays order by id limit 100',
-      });
-      if (rows.length === 0) return;
-      for (const { id } of rows) {
-        if (signal.aborted) return;
-        const planned = await withPartitions(this.pool, () =>
-          this.pool.query<{ subscription_id: number }>({ ...REPLAY, values: [id] }),
-        );
-        this.announce(planned.rows.map((row) => row.subscription_id));
-      }
-    }
   }
 
   private announce(subscriptionIds: number[]): void {

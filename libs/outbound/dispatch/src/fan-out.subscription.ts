@@ -22,13 +22,14 @@ import { NOBODY } from '#event-store/personal-keys.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
 import { publicTypeOf } from '#public-events/public-events.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
+import { Replays } from './replays.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
+import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
 import { wants } from '#subscriptions/webhook-subscription.js';
 import { WorkHints } from '#subscriptions/work-hints.service.js';
 import { type PayloadFormat, type PublicEventType } from '#public-events/public-event.js';
 
-const SUBSCRIPTION = 'webhooks';
 const BATCH = 500;
 /** Bodies of so few deliveries are made before somebody asks for them. */
 const PREPARED = 8;
@@ -45,6 +46,8 @@ type Listener = {
   events: string[];
   payload_format: PayloadFormat;
   active_from: string;
+  /** Null: it still is. */
+  active_until: string | null;
 };
 
 type PlannedEvent = { eventId: string; type: PublicEventType; stored: StoredEvent };
@@ -113,6 +116,7 @@ export class FanOut {
     private readonly worker: DeliveryWorker,
     private readonly hints: WorkHints,
     private readonly maintenance: DispatcherMaintenance,
+    private readonly replays: Replays,
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
     private readonly config: Config,
@@ -161,14 +165,15 @@ export class FanOut {
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.follow(signal), this.maintenance.run(signal)]);
+    const { maintenance, replays } = this;
+    await Promise.all([this.follow(signal), maintenance.run(signal), replays.run(signal)]);
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
     this.log.log('follows the log');
     for (let backOff = BACK_OFF_MS.first; !signal.aborted;) {
       try {
-        const after = await checkpointOf(this.pool, SUBSCRIPTION);
+        const after = await checkpointOf(this.pool, PLANNED);
         let position = after;
         await this.store.subscribe({
           after,
@@ -284,8 +289,13 @@ export class FanOut {
     if (accountIds.size === 0) return byAccount;
     const { rows } = await this.pool.query<Listener>({
       name: 'webhook_listeners',
-      text: `select id, account_id, events, payload_format, active_from from webhook_subscriptions
-             where account_id = any ($1) and enabled order by id`,
+      text: `select id, account_id, events, payload_format, active_from, null as active_until
+             from webhook_subscriptions where account_id = any ($1) and enabled
+             union all
+             select s.id, s.account_id, s.events, s.payload_format, a.active_from, a.active_until
+             from webhook_active_spans a join webhook_subscriptions s on s.id = a.subscription_id
+             where s.account_id = any ($1)
+             order by id`,
       values: [[...accountIds]],
     });
     for (const row of rows) {
@@ -333,7 +343,7 @@ function planArguments(
   const begins = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
   const lanes = [...new Set(deliveries.map(({ subscriptionId }) => subscriptionId))];
   return [
-    SUBSCRIPTION,
+    PLANNED,
     formatPosition(from),
     formatPosition(to),
     begins,
@@ -363,13 +373,18 @@ function customerOf({ data: { customerId } }: StoredEvent): number {
   return typeof customerId === 'number' ? customerId : NOBODY;
 }
 
+/** Each once, by `id`, although spans may overlap where pauses and resumes were asked for at the same time. */
 function listenersOf(event: StoredEvent, listeners: Map<number, Listener[]>): Listener[] {
   const type = publicTypeOf(event.type);
   if (!type) return [];
-  return (listeners.get(event.meta.accountId) ?? []).filter(
-    ({ events, active_from }) =>
-      wants(events, type) && isAfter(event.position, parsePosition(active_from)),
-  );
+  return (listeners.get(event.meta.accountId) ?? [])
+    .filter((listener) => wants(listener.events, type) && wasActive(listener, event.position))
+    .filter(({ id }, i, all) => all[i - 1]?.id !== id);
+}
+
+function wasActive({ active_from: from, active_until: until }: Listener, at: Position): boolean {
+  if (!isAfter(at, parsePosition(from))) return false;
+  return until === null || !isAfter(at, parsePosition(until));
 }
 
 function stackOf(error: unknown): string | undefined {

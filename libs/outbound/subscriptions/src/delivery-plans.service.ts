@@ -1,11 +1,22 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { messageOf } from '#kernel/errors.js';
+import { messageOf, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import {
+  BEGINNING,
+  EventStore,
+  type Position,
+  type StoredEvent,
+} from '#event-store/event-store.js';
+import { formatPosition, parsePosition } from '#event-store/position.js';
+import { publicTypeOf } from '#public-events/public-events.js';
 import { armLanes } from './lane-arming.js';
 import { WorkHints } from './work-hints.service.js';
 import { type PublicEventType } from '#public-events/public-event.js';
+
+/** How far the log has been planned: the checkpoint's name. */
+export const PLANNED = 'webhooks';
 
 /** Times are of when events were recorded. */
 export type Replay = {
@@ -16,9 +27,11 @@ export type Replay = {
   to: Date;
   /** Null: all. */
   types: PublicEventType[] | null;
-  /** See `replayBound`. */
-  last: number;
+  /** The log's, when it was asked for. */
+  head: Position;
 };
+
+const UNPLANNED = { page: 500, most: 50_000 };
 
 const ARM = armLanes('values ($1::bigint)');
 
@@ -37,17 +50,35 @@ const KEPT = `
                where e.account_id = d.account_id and e.seq = d.event_seq and e.stream is not null))`;
 
 /** Events are planned no earlier than they are recorded; a day is left for clocks that disagree. */
-const MATCHED = `
-  select count(*) as n from webhook_events e
-  where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day') and e.seq <= $5
-    and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))`;
+const MATCHED = {
+  name: 'webhook_replay_matched',
+  text: `
+    select count(*) as n, (select position from es.checkpoints where subscription = $5) as planned
+    from webhook_events e
+    where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day')
+      and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))`,
+};
 
-/** Done again after an unknown outcome it asks for the same only once, as the bound is the same. */
 const REPLAY = `
-  insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types, after_seq, last_seq,
-    created_at)
-  select $1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, now()
-  where not exists (select from webhook_replays where subscription_id = $1 and last_seq = $6)`;
+  insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types, after_seq, log_head,
+    request, created_at)
+  select $1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, $7, now()
+  where not exists (select from webhook_replays where subscription_id = $1)
+  returning id`;
+
+const MOST_SPANS = 100;
+
+/** Who pauses more often than that while nothing is planned is also sent what came in between. */
+const PAUSE = `
+  with extended as (
+    update webhook_active_spans set active_until = $2
+    where id = (select max(id) from webhook_active_spans where subscription_id = $1)
+      and (select count(*) from webhook_active_spans where subscription_id = $1) >= ${MOST_SPANS}
+    returning id
+  )
+  insert into webhook_active_spans (subscription_id, active_from, active_until)
+  select id, active_from, $2 from webhook_subscriptions
+  where id = $1 and active_from < $2 and not exists (select from extended)`;
 
 /** What the API asks of dispatchers. All of it is written down first, and so survives whoever dies. */
 @Injectable()
@@ -57,6 +88,7 @@ export class DeliveryPlans {
   constructor(
     private readonly pool: Pool,
     private readonly hints: WorkHints,
+    private readonly events: EventStore,
   ) {}
 
   /**
@@ -98,33 +130,65 @@ export class DeliveryPlans {
   }
 
   /**
-   * Plans a delivery for each of the store's public events of that time that are still kept, under their
-   * old ids, also those from before the subscription was made or while it was disabled.
-   * @returns how many there are
+   * In the transaction that pauses a subscription: what was recorded until then is sent at the resume, also where it
+   * is not planned yet.
+   * @param head the log's position
    */
-  async replay(
-    manager: EntityManager,
-    { subscriptionId, accountId, from, to, types, last }: Replay,
-  ): Promise<number> {
-    const [matched]: { n: number }[] = await manager.query(MATCHED, [
-      accountId,
-      from,
-      to,
-      types,
-      last,
-    ]);
-    if (!matched?.n) return 0;
-    await manager.query(REPLAY, [subscriptionId, accountId, from, to, types, last]);
-    return matched.n;
+  async pause(manager: EntityManager, subscriptionId: number, head: string): Promise<void> {
+    await manager.query(PAUSE, [subscriptionId, head]);
   }
 
-  /** Where replays that are asked for now end: the events that are planned later come by themselves. */
-  async replayBound(): Promise<number> {
-    const [bound] = await ask<{ last: number }>(this.pool, {
-      name: 'webhook_replay_bound',
-      text: 'select webhook_next_id() as last',
+  /**
+   * How many of the store's public events a replay is of: those that are kept, and those that are not planned yet.
+   * @throws UnavailableError when too many are not planned yet to be counted
+   */
+  async matched(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
+    const { accountId, from, to, types, head } = replay;
+    const [found] = await ask<{ n: number; planned: string | null }>(this.pool, {
+      ...MATCHED,
+      values: [accountId, from, to, types, PLANNED],
     });
-    if (!bound) throw new Error('a sequence gives an id');
-    return bound.last;
+    let matched = found?.n ?? 0;
+    let after = found?.planned ? parsePosition(found.planned) : BEGINNING;
+    for (let read = 0; read < UNPLANNED.most; read += UNPLANNED.page) {
+      const events = await this.events.readUntil(head, after, UNPLANNED.page);
+      matched += events.filter((event) => isMatch(event, replay)).length;
+      const last = events.at(-1);
+      if (!last || events.length < UNPLANNED.page) return matched;
+      after = last.position;
+    }
+    throw new UnavailableError('Webhooks are far behind the history just now');
   }
+
+  /**
+   * Plans a delivery for each of the store's public events of that time that are still kept, under their old ids,
+   * also those from before the subscription was made or while it was disabled. The subscription is locked.
+   * @param request the same when it is asked for again after an unknown outcome
+   * @returns false when another replay of the subscription is open
+   */
+  async replay(manager: EntityManager, replay: Replay, request: string): Promise<boolean> {
+    const { subscriptionId, accountId, from, to, types, head } = replay;
+    const values = [subscriptionId, accountId, from, to, types, formatPosition(head), request];
+    const opened: unknown[] = await manager.query(REPLAY, values);
+    if (opened.length > 0) return true;
+    const same: unknown[] = await manager.query('select from webhook_replays where request = $1', [
+      request,
+    ]);
+    return same.length > 0;
+  }
+}
+
+function isMatch(
+  { type, meta }: StoredEvent,
+  { accountId, from, to, types }: Omit<Replay, 'subscriptionId'>,
+): boolean {
+  const shown = publicTypeOf(type);
+  const recordedAt = new Date(meta.recordedAt);
+  return (
+    shown !== undefined &&
+    meta.accountId === accountId &&
+    (types === null || types.includes(shown)) &&
+    recordedAt >= from &&
+    recordedAt < to
+  );
 }

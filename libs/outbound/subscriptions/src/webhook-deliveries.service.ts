@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { newId } from '#kernel/randomness.js';
 import { ask } from '#database/connection.js';
+import { EventStore } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import type { Range } from '#http/page.js';
@@ -41,6 +43,7 @@ export class WebhookDeliveriesService {
     private readonly keys: PersonalKeys,
     private readonly plans: DeliveryPlans,
     private readonly writes: PlainWrites,
+    private readonly events: EventStore,
   ) {}
 
   /** Newest first; of a subscription that is known to exist. */
@@ -118,7 +121,7 @@ export class WebhookDeliveriesService {
 
   /**
    * What the subscription gets, of a time that has passed, sent to it again.
-   * @throws NotFoundError; RejectedError while it is disabled
+   * @throws NotFoundError; RejectedError while it is disabled or another replay of it is open
    */
   async replay(
     context: CommandContext,
@@ -136,10 +139,20 @@ export class WebhookDeliveriesService {
       from,
       to: to ?? new Date(),
       types: wanted.length === PUBLIC_EVENTS.length ? null : wanted,
-      last: await this.plans.replayBound(),
+      head: await this.events.head(),
     };
+    const request = newId();
+    const matched = await this.plans.matched(replay);
     return this.writes.write(context, async (transaction) => {
-      const matched = await this.plans.replay(transaction.manager, replay);
+      const { manager } = transaction;
+      await this.subscriptions.lock(manager, accountId, subscriptionId);
+      if (matched > 0 && !(await this.plans.replay(manager, replay, request))) {
+        throw new RejectedError(
+          { base: ['Another replay of this subscription is still running'] },
+          'validation_failed',
+          'Wait until its deliveries have been planned, then ask again.',
+        );
+      }
       const subject = { webhook_subscription_id: subscriptionId, from, to: replay.to, matched };
       await transaction.audit({ accountId, type: 'webhook_subscription.replayed', subject });
       return { matched };

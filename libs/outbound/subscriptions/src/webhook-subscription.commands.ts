@@ -150,7 +150,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
       await this.table.find(context.accountId, id);
       await refuseTarget(targetUrl, this.names, this.config);
     }
-    const activeFrom = enabled === true ? formatPosition(await this.events.head()) : null;
+    const head = enabled === undefined ? null : formatPosition(await this.events.head());
     const now = new Date();
     const answer = await this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
@@ -161,8 +161,8 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
       await this.table.update(manager, subscription);
       if (switched === 'on') {
         const before = giveUpBefore(now, this.config.webhookTimeScale);
-        await this.table.resume(manager, id, activeFrom, before);
-      }
+        await this.table.resume(manager, id, head, before);
+      } else if (switched === 'off' && head !== null) await this.plans.pause(manager, id, head);
       await audit(transaction, context, id, WORDS[switched ?? 'changed']);
       return webhookSubscriptionJson(subscription);
     });

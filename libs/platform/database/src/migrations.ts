@@ -9,6 +9,7 @@ import { MailOutbox } from './migrations/0009-mail-outbox.js';
 import { ColumnsOfRows } from './migrations/0010-columns-of-rows.js';
 import { IntentHolders } from './migrations/0011-intent-holders.js';
 import { Caps } from './migrations/0012-caps.js';
+import { ReplaysOfUnplannedEvents } from './migrations/0015-replays-of-unplanned-events.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 
@@ -25,6 +26,7 @@ export const migrations = [
   ColumnsOfRows,
   IntentHolders,
   Caps,
+  ReplaysOfUnplannedEvents,
   CustomerNames,
   EventStoreIdentity,
 ];

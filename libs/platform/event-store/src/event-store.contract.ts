@@ -8,6 +8,7 @@ import {
   type Head,
   type NewEvent,
   type StoredEvent,
+  type Position,
 } from './event-store.js';
 import { eventHash } from './hash-chain.js';
 import { isAfter } from './position.js';
@@ -253,6 +254,21 @@ export function eventStoreContract(
         await append(stream, null, event('A'));
         const [stored] = await read(store, stream);
         expect(stored && isAfter(stored.position, from)).toBe(true);
+      });
+
+      it('reads up to a head all that was acknowledged before it, and nothing later', async () => {
+        const from = await store.head();
+        const stream = newStream();
+        const [head] = await append(stream, null, event('A'), event('B'));
+        const until = await store.head();
+        await append(stream, head ?? null, event('C'));
+        const typesFrom = async (after: Position) =>
+          of(stream, await store.readUntil(until, after, 100)).map(({ type }) => type);
+        expect(await typesFrom(from)).toEqual(['A', 'B']);
+        const [first] = of(stream, await store.readUntil(until, from, 1));
+        expect(first?.type).toBe('A');
+        expect(await typesFrom(first?.position ?? from)).toEqual(['B']);
+        expect(await typesFrom(until)).toEqual([]);
       });
 
       it('shows every event of many writers once and each stream in order', async () => {

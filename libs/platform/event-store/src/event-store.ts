@@ -1,10 +1,10 @@
 import type { EventMeta } from '#kernel/aggregate.js';
+import { isAfter, type Position } from './position.js';
+
+export type { Position };
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
-
-/** Where an event stands in the whole log. Postgres: transaction id and sequence number. */
-export type Position = { commit: bigint; prepare: bigint };
 
 /** Where a stream stands: the revision and the hash (hex) of its last event. */
 export type Head = { revision: number; hash: string };
@@ -166,6 +166,15 @@ export abstract class EventStore {
 
   /** The next events of the log in order; never one that could still be overtaken. */
   abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;
+
+  /**
+   * The next events of the log up to a head (inclusive), also those that `readAll` still keeps back: every append that
+   * was acknowledged before the head was asked for is among them.
+   */
+  async readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
+    const events = await this.readAll(after, limit);
+    return events.filter(({ position }) => !isAfter(position, head));
+  }
 
   /** Every append begun after this call has returned sorts behind the position that it gives. */
   abstract head(): Promise<Position>;

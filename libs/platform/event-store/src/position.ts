@@ -1,4 +1,5 @@
-import type { Position } from './event-store.js';
+/** Where an event stands in the whole log. Postgres: transaction id and sequence number. */
+export type Position = { commit: bigint; prepare: bigint };
 
 const DIGITS = 20;
 

@@ -47,6 +47,12 @@ const READ_ALL = {
          where e.tx < pg_snapshot_xmin(pg_current_snapshot()) and (e.tx, e.pos) > ($1::xid8, $2::bigint)
          order by e.tx, e.pos limit $3`,
 };
+const READ_UNTIL = {
+  name: 'es_read_until',
+  text: `select ${COLUMNS} from es.events e
+         where (e.tx, e.pos) <= ($1::xid8, $2::bigint) and (e.tx, e.pos) > ($3::xid8, $4::bigint)
+         order by e.tx, e.pos limit $5`,
+};
 const READ_FORWARDS = {
   name: 'es_read_forwards',
   text: `select ${COLUMNS} from es.events e
@@ -172,6 +178,14 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     const { rows } = await this.pool.query<EventRow>(READ_ALL, [
       after.commit.toString(),
       after.prepare.toString(),
+      limit,
+    ]);
+    return rows.map(storedEvent);
+  }
+
+  override async readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
+    const { rows } = await this.pool.query<EventRow>(READ_UNTIL, [
+      ...[head, after].flatMap(({ commit, prepare }) => [commit.toString(), prepare.toString()]),
       limit,
     ]);
     return rows.map(storedEvent);

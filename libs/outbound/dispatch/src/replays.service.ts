@@ -1,0 +1,178 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Pool } from 'pg';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
+import { checkpointOf } from '#event-store/checkpoint.js';
+import { EventStore } from '#event-store/event-store.js';
+import { parsePosition } from '#event-store/position.js';
+import { withPartitions } from '#public-events/webhook-partitions.service.js';
+import { PLANNED } from '#subscriptions/delivery-plans.service.js';
+import { armLanes } from '#subscriptions/lane-arming.js';
+import { WorkHints } from '#subscriptions/work-hints.service.js';
+import { DeliveryWorker } from './delivery-worker.service.js';
+
+const ROUND_MS = 500;
+/** Deliveries planned and events looked at in one go. */
+const SLICE = { planned: 250, looked: 2_000 };
+/** Of one subscription: a replay waits while it has as many that are still to be sent. */
+const MOST_PENDING = 1_000;
+
+const WAITING = {
+  name: 'webhook_replays_waiting',
+  text: `select id, log_head from webhook_replays where last_seq is null order by log_head limit 100`,
+};
+
+/** From here on it is of what has been planned up to now. */
+const BEGIN = {
+  name: 'webhook_replays_begin',
+  text: `update webhook_replays set last_seq = webhook_next_id() where id = any ($1) and last_seq is null`,
+};
+
+const OPEN = {
+  name: 'webhook_replays_open',
+  text: `select id, account_id from webhook_replays where last_seq is not null order by account_id, id`,
+};
+
+/** Done, or of a subscription whose end fails what is planned, it is removed; of a paused one it is left. */
+const FEED = {
+  name: 'webhook_replay_feed',
+  text: `
+    with request as (
+      select r.*, s.payload_format, coalesce(s.enabled, false) as enabled, s.disabled_reason
+      from webhook_replays r left join webhook_subscriptions s on s.id = r.subscription_id
+      where r.id = $1 for no key update of r skip locked
+    ), room as (
+      select least(${SLICE.planned}, ${MOST_PENDING} - count(*)) as n from (
+        select from webhook_pending p join request r on r.subscription_id = p.subscription_id
+        limit ${MOST_PENDING}
+      ) p
+    ), looked as (
+      select e.* from request r cross join lateral (
+        select * from webhook_events e
+        where e.account_id = r.account_id and e.seq > r.after_seq and e.seq <= r.last_seq
+        order by e.seq limit ${SLICE.looked}
+      ) e
+      where r.enabled and (select n from room) > 0
+    ), found as (
+      select e.* from looked e join request r on e.recorded_at >= r.recorded_from and e.recorded_at < r.recorded_to
+        and (r.types is null or e.type = any (r.types))
+      order by e.seq limit (select n from room)
+    ), planned as (
+      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, next_attempt_at, created_at)
+      select webhook_next_id(), f.* from (
+        select r.subscription_id, f.seq, f.event_id, f.account_id, f.customer_id, f.type, r.payload_format,
+          clock_timestamp() as next_attempt_at, clock_timestamp() as created_at
+        from found f cross join request r order by f.seq
+      ) f
+    ), armed as (
+      ${armLanes('select subscription_id from request where exists (select from found)')}
+    ), seen as (
+      select n, (select count(*) from found) as found, (select max(seq) from found) as last_found,
+        (select count(*) from looked) as looked, (select max(seq) from looked) as last_looked
+      from room
+    ), moved as (
+      update webhook_replays r
+      set after_seq = case when seen.found = seen.n then seen.last_found else seen.last_looked end
+      from seen, request
+      where r.id = request.id and seen.n > 0
+        and (seen.found = seen.n or seen.looked = ${SLICE.looked})
+      returning r.id
+    ), done as (
+      delete from webhook_replays r using seen, request
+      where r.id = request.id and case when request.enabled
+        then seen.n > 0 and seen.found < seen.n and seen.looked < ${SLICE.looked}
+        else request.disabled_reason is distinct from 'disabled_by_user' end
+      returning r.id
+    )
+    select request.subscription_id, seen.found > 0 as planned,
+      exists (select from moved) or exists (select from done) as progress
+    from request, seen`,
+};
+
+type Fed = { subscription_id: number; planned: boolean; progress: boolean };
+
+/**
+ * Plans what people want to be sent again: a slice of one replay of each store in turn, and no more than its
+ * subscription takes. One dispatcher at a time does it, apart from everything else.
+ */
+@Injectable()
+export class Replays {
+  private readonly log = new Logger('webhook replays');
+  /** So that a store's replays take turns. */
+  private rounds = 0;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly events: EventStore,
+    private readonly worker: DeliveryWorker,
+    private readonly hints: WorkHints,
+  ) {}
+
+  /** Until the signal aborts, whatever happens to the database. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let progress = false;
+      try {
+        await this.begin();
+        progress = await this.round(signal);
+      } catch (error) {
+        const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
+        this.log[level](`${messageOf(error)}; tried again later`);
+      }
+      if (!progress) await pause(ROUND_MS, signal);
+    }
+  }
+
+  /** Those for which everything has been planned that was recorded before they were asked for. */
+  private async begin(): Promise<void> {
+    const { rows } = await this.pool.query<{ id: number; log_head: string }>(WAITING);
+    if (rows.length === 0) return;
+    const planned = await checkpointOf(this.pool, PLANNED);
+    const ready: number[] = [];
+    for (const { id, log_head } of rows) {
+      const unplanned = await this.events.readUntil(parsePosition(log_head), planned, 1);
+      // The others were asked for later.
+      if (unplanned.length > 0) break;
+      ready.push(id);
+    }
+    if (ready.length > 0) await this.pool.query({ ...BEGIN, values: [ready] });
+  }
+
+  /** @returns whether there may be more to do at once */
+  private async round(signal: AbortSignal): Promise<boolean> {
+    const { rows } = await this.pool.query<{ id: number; account_id: number }>(OPEN);
+    const byStore = new Map<number, number[]>();
+    for (const { id, account_id } of rows) {
+      const others = byStore.get(account_id);
+      if (others) others.push(id);
+      else byStore.set(account_id, [id]);
+    }
+    let progress = false;
+    for (const ids of byStore.values()) {
+      const first = this.rounds % ids.length;
+      for (const id of [...ids.slice(first), ...ids.slice(0, first)]) {
+        if (signal.aborted) return false;
+        if (!(await this.feed(id))) continue;
+        progress = true;
+        break;
+      }
+    }
+    this.rounds++;
+    return progress;
+  }
+
+  /** @returns whether anything came of it */
+  private async feed(id: number): Promise<boolean> {
+    const { rows } = await withPartitions(this.pool, () =>
+      this.pool.query<Fed>({ ...FEED, values: [id] }),
+    );
+    const [fed] = rows;
+    if (fed?.planned) {
+      this.worker.wake([fed.subscription_id]);
+      if (!this.worker.isAlone) this.hints.wake();
+    }
+    return fed?.progress ?? false;
+  }
+}
