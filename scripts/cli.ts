@@ -1,6 +1,9 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { Command, InvalidArgumentError } from 'commander';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { rotateMasterKey } from '#database/key-rotation.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import {
   AddMember,
@@ -11,6 +14,7 @@ import {
   RemoveUser,
   RevokeToken,
 } from '#identity/identity.commands.js';
+import { sealedColumns } from '../apps/sealed-columns.js';
 import { runScript, withServices } from './run-script.js';
 
 const by = { actor: { type: 'system', id: 0 }, channel: 'cli', requestId: randomUUID() } as const;
@@ -115,6 +119,26 @@ program
     run(async (bus) => {
       await bus.execute(new RevokeToken(by, tokenId));
       return { token_id: tokenId, revoked: true };
+    });
+  });
+
+program
+  .command('key:rotate')
+  .description(
+    'seals everything with MASTER_KEY that MASTER_KEY_PREVIOUS sealed; may be interrupted and run again',
+  )
+  .action(() => {
+    runScript(async () => {
+      const rotated = await withServices((app) =>
+        rotateMasterKey({
+          pool: app.get(Pool),
+          config: app.get(Config),
+          columns: sealedColumns,
+          say: (line) => console.error(line),
+        }),
+      );
+      console.log(JSON.stringify(rotated));
+      console.error('done: take MASTER_KEY_PREVIOUS out of the settings of every process');
     });
   });
 

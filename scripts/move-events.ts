@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { applicationNameOf, dataSource, poolOf } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';
 import {
   BEGINNING,
@@ -13,6 +13,7 @@ import {
 } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
 import { chain } from '#event-store/hash-chain.js';
+import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
 import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/positions-check.js';
@@ -83,7 +84,7 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
       places,
     } = await compare(from, target, moved ? [] : await positionsIn(guard));
     if (to === 'postgres') await bringUpRows(pool, config, target, heads);
-    await refuseWhileConnected(guard, `inkpad ${COPY}`);
+    await refuseWhileConnected(guard, applicationNameOf(config, COPY));
     if (!moved) await takePlaces(pool, to, places);
     console.log(
       `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied in this run; order, ids and hashes match`,
@@ -241,7 +242,9 @@ async function bringUpRows(
   store: EventStore,
   streams: Map<string, Head>,
 ): Promise<void> {
-  const rows = new Rows(pool, store, new PersonalKeys(pool, config));
+  const masterKeys = new MasterKeys(pool, config);
+  await masterKeys.onModuleInit();
+  const rows = new Rows(pool, store, new PersonalKeys(pool, masterKeys));
   for (const tables of rowTables) {
     const prefix = `${tables.aggregate.name}-`;
     const { rows: known } = await pool.query<{ id: number; revision: number }>(

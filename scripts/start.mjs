@@ -76,6 +76,8 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
   const env = {
     ...process.env,
     DATABASE_URL: url,
+    // Read already: given twice it would be refused.
+    DATABASE_URL_FILE: '',
     DATA_DIR: dataDir,
     PORT: String(port),
     // Any free one: a second Inkpad on this machine must not find the port taken.
@@ -114,8 +116,17 @@ function readSettings() {
     port,
     publicUrl: (process.env.PUBLIC_URL || `http://localhost:${port}`).replace(/\/+$/, ''),
     dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
-    databaseUrl: process.env.DATABASE_URL || null,
+    databaseUrl: process.env.DATABASE_URL || databaseUrlInFile(process.env.DATABASE_URL_FILE),
   };
+}
+
+function databaseUrlInFile(file) {
+  if (!file) return null;
+  try {
+    return fs.readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Refusal(`DATABASE_URL_FILE: ${file} cannot be read (${error.code}).`);
+  }
 }
 
 /** Trying it out on one machine, webhooks go to that machine; a service with an address never does so by itself. */

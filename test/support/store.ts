@@ -1,4 +1,5 @@
 import { dataSource, poolOf } from '#database/data-source.js';
+import { MasterKeys } from '#database/master-keys.js';
 import { readConfig, type Config } from '#kernel/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
@@ -20,15 +21,18 @@ export async function openStore(config: Config, streams = STREAMS) {
     config.eventStoreUrl === null
       ? new PostgresEventStore(pool, config)
       : new EventStoreDbEventStore(pool, config, streams);
-  const keys = new PersonalKeys(pool, config);
+  const masterKeys = new MasterKeys(pool, config);
+  await masterKeys.onModuleInit();
+  const keys = new PersonalKeys(pool, masterKeys);
   return {
     pool,
     source,
     store,
     keys,
     rows: new Rows(pool, store, keys),
-    responses: new StoredResponses(pool, config),
+    responses: new StoredResponses(pool, masterKeys),
     close: async () => {
+      masterKeys.onModuleDestroy();
       await store.onApplicationShutdown();
       await source.destroy();
     },

@@ -9,7 +9,7 @@ let people = 0;
 /** A card with rewards and a customer enrolled on it, created through the API. */
 export async function enrol(
   store: Client,
-  options: { card?: object; rewards?: number[] } = {},
+  options: { card?: object; rewards?: number[]; email?: string } = {},
 ): Promise<{
   card: CardJson;
   rewards: RewardJson[];
@@ -29,7 +29,7 @@ export async function enrol(
     rewards.push(body);
   }
   const { body: customer } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
-    customer: { first_name: 'Anna', email: `anna${people++}@example.com` },
+    customer: { first_name: 'Anna', email: options.email ?? `anna${people++}@example.com` },
     card_id: card.id,
   });
   const { customer_card: customerCard } = customer;

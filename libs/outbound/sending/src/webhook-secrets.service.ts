@@ -1,34 +1,47 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
-import { deriveKey } from '#kernel/sealing.js';
-import { openSecret, SECRET_BYTES, SECRETS, sealSecret, signingSecret } from './webhook-secret.js';
+import type { SealedColumn } from '#database/sealed-column.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { SECRET_BYTES, signingSecret } from './webhook-secret.js';
 
 export const SECRET_LOST = 'The signing secret cannot be decrypted: rotate it';
+
+const PURPOSE = 'webhook secrets';
+const contextOf = (subscriptionId: unknown): string =>
+  `webhook subscription ${String(subscriptionId)}`;
+
+export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = ['secret', 'previous_secret'].map(
+  (column) => ({
+    name: `webhook subscriptions (${column})`,
+    table: 'webhook_subscriptions',
+    column,
+    id: 'id',
+    idType: 'bigint',
+    purpose: PURPOSE,
+    contextOf,
+  }),
+);
 
 /** Signing secrets, which are stored sealed to their subscription. */
 @Injectable()
 export class WebhookSecrets {
   private readonly log = new Logger('webhook secrets');
-  private readonly key: Buffer;
 
-  constructor(config: Config) {
-    this.key = deriveKey(config.masterKey, SECRETS);
-  }
+  constructor(private readonly keys: MasterKeys) {}
 
   generate(): string {
     return signingSecret(randomBytes(SECRET_BYTES));
   }
 
   seal(subscriptionId: number, secret: string): Buffer {
-    return sealSecret(this.key, subscriptionId, secret);
+    return this.keys.seal(PURPOSE, Buffer.from(secret), contextOf(subscriptionId));
   }
 
   /** @returns null where it does not open: that is one subscription's trouble, and `SECRET_LOST` says it there */
   open(subscriptionId: number, sealed: Buffer): string | null {
     try {
-      return openSecret(this.key, subscriptionId, sealed);
+      return this.keys.open(PURPOSE, sealed, contextOf(subscriptionId)).toString();
     } catch (error) {
       const about = { subscription_id: subscriptionId };
       this.log.debug(`a secret cannot be decrypted: ${messageOf(error)}`, about);

@@ -13,7 +13,10 @@ import {
   wants,
   type WebhookSubscription,
 } from './webhook-subscription.js';
-import { openSecret, sealSecret, signingSecret } from '#sending/webhook-secret.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import { signingSecret } from '#sending/webhook-secret.js';
+import { Keyring, masterKeyOf } from '#kernel/keyring.js';
+import { MasterKeys } from '#database/master-keys.js';
 
 const URL_OF_OURS = 'https://example.com/hooks';
 
@@ -98,13 +101,14 @@ it('names the event only when there is exactly one', () => {
 });
 
 it('keeps a secret sealed to its subscription', () => {
-  const key = randomBytes(32);
+  const key = masterKeyOf(randomBytes(32));
+  const secrets = new WebhookSecrets(MasterKeys.holding(new Keyring([key], key, true), new Map()));
   const secret = signingSecret(Buffer.alloc(32, 7));
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  const sealed = sealSecret(key, 1, secret);
+  const sealed = secrets.seal(1, secret);
   expect(sealed.includes(secret)).toBe(false);
-  expect(openSecret(key, 1, sealed)).toBe(secret);
-  expect(() => openSecret(key, 2, sealed)).toThrow();
+  expect(secrets.open(1, sealed)).toBe(secret);
+  expect(() => secrets.open(2, sealed)).toThrow();
 });
 
 describe('a change', () => {

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '#kernel/config.js';
+import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
 import { withConnection } from './connection.js';
 import {
   ANSWER_WITHIN_MS,
@@ -30,13 +31,23 @@ export function dataSourceOptions(
   return {
     type: 'postgres',
     url: config.databaseUrl,
-    applicationName: `inkpad ${application}`,
+    applicationName: applicationNameOf(config, application),
     migrations,
     migrationsTransactionMode: 'each',
     poolSize: config.databasePool,
     driver: { Pool: DatabasePool },
     extra: { ...CONNECTION, ...limits, idleTimeoutMillis: 60_000 },
   };
+}
+
+/** What the pool's connections are called, with the ids of the keys: a rotation sees who lacks the new one. */
+export function applicationNameOf(
+  { masterKey, masterKeyPrevious }: Config,
+  application: string,
+): string {
+  const keys = masterKeyPrevious ? [masterKey, masterKeyPrevious] : [masterKey];
+  const ids = keys.map((key) => keyIdOf(masterKeyOf(key).fingerprint));
+  return `inkpad ${application} key ${ids.join('+')}`;
 }
 
 export function dataSource(...options: Parameters<typeof dataSourceOptions>): DataSource {

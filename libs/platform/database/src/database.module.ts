@@ -2,10 +2,11 @@ import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import { Config } from '#kernel/config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
 import { dataSourceOptions, poolOf } from './data-source.js';
+import { MasterKeys } from './master-keys.js';
 import { PoolMetrics } from './pool-metrics.js';
 
 /** TypeORM's data source, which ends after HTTP has closed, and the pool beneath it. */
@@ -27,8 +28,16 @@ export class DatabaseModule {
         }),
         TypeOrmModule.forFeature([AuditEntryRow]),
       ],
-      providers: [{ provide: pg.Pool, inject: [DataSource], useFactory: poolOf }, PoolMetrics],
-      exports: [pg.Pool],
+      providers: [
+        { provide: pg.Pool, inject: [DataSource], useFactory: poolOf },
+        {
+          provide: MasterKeys,
+          inject: [pg.Pool, Config],
+          useFactory: (pool: pg.Pool, settings: Config) => new MasterKeys(pool, settings),
+        },
+        PoolMetrics,
+      ],
+      exports: [pg.Pool, MasterKeys],
     };
   }
 }

@@ -10,6 +10,7 @@ import { ColumnsOfRows } from './migrations/0010-columns-of-rows.js';
 import { IntentHolders } from './migrations/0011-intent-holders.js';
 import { Caps } from './migrations/0012-caps.js';
 import { ReplaysOfUnplannedEvents } from './migrations/0015-replays-of-unplanned-events.js';
+import { MasterKeys } from './migrations/0013-master-keys.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 
@@ -27,6 +28,7 @@ export const migrations = [
   IntentHolders,
   Caps,
   ReplaysOfUnplannedEvents,
+  MasterKeys,
   CustomerNames,
   EventStoreIdentity,
 ];

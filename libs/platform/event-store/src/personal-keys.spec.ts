@@ -1,16 +1,19 @@
 import { expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { readConfig } from '#kernel/config.js';
+import { Keyring, masterKeyOf } from '#kernel/keyring.js';
+import { MasterKeys } from '#database/master-keys.js';
 import { NOBODY, PersonalKeys } from './personal-keys.js';
+
+const ringOf = (byte: number) => {
+  const key = masterKeyOf(Buffer.alloc(32, byte));
+  return new Keyring([key], key, true);
+};
 
 const keysOf = (byte: number) =>
   new PersonalKeys(
     // Nothing listens there: a text about nobody needs no key of the database.
     new Pool({ host: '127.0.0.1', port: 1 }),
-    readConfig({
-      DATABASE_URL: 'postgres://127.0.0.1:1/none',
-      MASTER_KEY: Buffer.alloc(32, byte).toString('base64'),
-    }),
+    MasterKeys.holding(ringOf(byte), new Map([['texts about nobody', Buffer.alloc(32, byte)]])),
   );
 
 it('seals a text about nobody with a key that no erasure destroys', async () => {

@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
-import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
+import { fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { IdTakenError } from '#database/ids.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { SealedColumn } from '#database/sealed-column.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
 
 /** Stands where a text is about no person. Customers' ids begin at 1. */
@@ -14,6 +15,19 @@ export const NOBODY = 0;
 const KEYS_KEPT = 20_000;
 /** A key destroyed by another process is forgotten by this one within this time. */
 const KEY_KEPT_MS = 5_000;
+
+const PURPOSE = 'personal keys';
+const contextOf = (customerId: unknown): string => `customer ${String(customerId)}`;
+
+export const PERSONAL_KEYS_COLUMN: SealedColumn = {
+  name: 'personal keys',
+  table: 'personal_keys',
+  column: 'wrapped',
+  id: 'customer_id',
+  idType: 'bigint',
+  purpose: PURPOSE,
+  contextOf,
+};
 
 /** Event data whose `personal` part belongs to one customer. */
 type PersonalData = { customerId: number; personal: object | string | null };
@@ -24,19 +38,12 @@ type PersonalData = { customerId: number; personal: object | string | null };
  */
 @Injectable()
 export class PersonalKeys {
-  private readonly wrappingKey: Buffer;
-  private readonly claimKey: Buffer;
-  private readonly nobodysKey: Buffer;
   private readonly known = new LRUCache<number, Buffer>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
 
   constructor(
     private readonly pool: Pool,
-    config: Config,
-  ) {
-    this.wrappingKey = deriveKey(config.masterKey, 'personal keys');
-    this.claimKey = deriveKey(config.masterKey, 'claims');
-    this.nobodysKey = deriveKey(config.masterKey, 'texts about nobody');
-  }
+    private readonly masterKeys: MasterKeys,
+  ) {}
 
   /**
    * Before the customer's first event. An unused key of a refused command does no harm.
@@ -48,7 +55,7 @@ export class PersonalKeys {
       name: 'personal_keys_create',
       text: `insert into personal_keys (customer_id, wrapped) values ($1, $2)
              on conflict do nothing returning customer_id`,
-      values: [customerId, seal(this.wrappingKey, key, `customer ${customerId}`)],
+      values: [customerId, this.masterKeys.seal(PURPOSE, key, contextOf(customerId))],
     });
     if (created.length === 0) throw new IdTakenError('customers', customerId);
     this.known.set(customerId, key);
@@ -58,7 +65,7 @@ export class PersonalKeys {
   remember(customerId: number, wrapped: Buffer | null): void {
     if (wrapped === null) this.known.delete(customerId);
     else if (!this.known.has(customerId)) {
-      this.known.set(customerId, open(this.wrappingKey, wrapped, `customer ${customerId}`));
+      this.known.set(customerId, this.masterKeys.open(PURPOSE, wrapped, contextOf(customerId)));
     }
   }
 
@@ -71,7 +78,7 @@ export class PersonalKeys {
     const missing: number[] = [];
     for (const id of new Set(customerIds)) {
       if (id === NOBODY) {
-        keys.set(id, this.nobodysKey);
+        keys.set(id, this.masterKeys.dataKey('texts about nobody'));
         continue;
       }
       const key = this.known.get(id);
@@ -85,7 +92,7 @@ export class PersonalKeys {
         values: [missing],
       });
       for (const row of rows) {
-        const key = open(this.wrappingKey, row.wrapped, `customer ${row.customer_id}`);
+        const key = this.masterKeys.open(PURPOSE, row.wrapped, contextOf(row.customer_id));
         this.known.set(row.customer_id, key);
         keys.set(row.customer_id, key);
       }
@@ -160,7 +167,8 @@ export class PersonalKeys {
 
   /** `value` already normalised: equal values must be equal texts. */
   claim(accountId: number, kind: string, value: string, stream: string): Claim {
-    return { kind, value: fingerprint(this.claimKey, accountId, kind, value), stream };
+    const key = this.masterKeys.dataKey('claims');
+    return { kind, value: fingerprint(key, accountId, kind, value), stream };
   }
 }
 

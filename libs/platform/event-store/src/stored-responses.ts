@@ -1,15 +1,28 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { KeyedRequest } from '#kernel/aggregate.js';
-import { Config } from '#kernel/config.js';
-import { deriveKey, fingerprint, open, seal } from '#kernel/sealing.js';
+import { fingerprint } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
+import type { SealedColumn } from '#database/sealed-column.js';
+import { MasterKeys } from '#database/master-keys.js';
 import type { SealedResponse } from './event-store.js';
 import { refusalOf } from './refusals.js';
 
 /** How long a request may stay silent until another one with its key takes over. */
 const HELD_SECONDS = 10;
 const PRUNED_AT_ONCE = 1_000;
+
+const PURPOSE = 'kept answers';
+
+export const STORED_RESPONSES_COLUMN: SealedColumn = {
+  name: 'stored responses',
+  table: 'es.outcomes',
+  column: 'answer',
+  id: 'key',
+  idType: 'bytea',
+  purpose: PURPOSE,
+  contextOf: (key) => contextOf(key as Buffer),
+};
 
 export type StoredResponse = { status: number; body: unknown };
 
@@ -43,20 +56,14 @@ const PRUNE = {
  */
 @Injectable()
 export class StoredResponses {
-  private readonly sealingKey: Buffer;
-  private readonly scopeKey: Buffer;
-
   constructor(
     private readonly pool: Pool,
-    config: Config,
-  ) {
-    this.sealingKey = deriveKey(config.masterKey, 'kept answers');
-    this.scopeKey = deriveKey(config.masterKey, 'idempotency keys');
-  }
+    private readonly masterKeys: MasterKeys,
+  ) {}
 
   /** What a key or a body is known by: neither is stored itself. */
   fingerprint(...parts: (string | number)[]): Buffer {
-    return fingerprint(this.scopeKey, ...parts);
+    return fingerprint(this.masterKeys.dataKey('idempotency keys'), ...parts);
   }
 
   /** @param request fingerprint of the body */
@@ -69,7 +76,7 @@ export class StoredResponses {
     if (!row) throw new Error('a begun request is in one state');
     if (row.state !== 'done') return { state: row.state };
     if (row.status === null || !row.answer) throw new Error('a stored response is complete');
-    const text = open(this.sealingKey, row.answer, contextOf(keyed.key)).toString();
+    const text = this.masterKeys.open(PURPOSE, row.answer, contextOf(keyed.key)).toString();
     return {
       state: 'done',
       status: row.status,
@@ -80,7 +87,7 @@ export class StoredResponses {
   /** For the commit that it tells of. */
   sealed(keyed: KeyedRequest, stream: string, body: unknown): SealedResponse {
     const { key, holder, status } = keyed;
-    const answer = seal(this.sealingKey, Buffer.from(textOf(body)), contextOf(key));
+    const answer = this.masterKeys.seal(PURPOSE, Buffer.from(textOf(body)), contextOf(key));
     return { key, holder, stream, status, answer };
   }
 

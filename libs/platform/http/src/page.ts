@@ -7,7 +7,8 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { deriveKey, open, seal } from '#kernel/sealing.js';
+import { open, seal } from '#kernel/sealing.js';
+import { MasterKeys } from '#database/master-keys.js';
 import { IntegerField, TextField } from './fields.js';
 import { Dto } from './fields.pipe.js';
 
@@ -120,14 +121,14 @@ type Exchange = { request: FastifyRequest; reply: FastifyReply };
 
 @Injectable()
 class PagesPipe implements PipeTransform<Exchange, Pages> {
-  private readonly key: Buffer;
-
-  constructor(private readonly config: Config) {
-    this.key = deriveKey(config.masterKey, 'cursors');
-  }
+  constructor(
+    private readonly config: Config,
+    private readonly keys: MasterKeys,
+  ) {}
 
   transform({ request, reply }: Exchange): Pages {
-    return new Pages(this.key, this.config.publicUrl, request.url, (link) => addLink(reply, link));
+    const key = this.keys.dataKey('cursors');
+    return new Pages(key, this.config.publicUrl, request.url, (link) => addLink(reply, link));
   }
 }
 

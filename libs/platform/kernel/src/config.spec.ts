@@ -7,6 +7,8 @@ import { ConfigError, readConfig } from './config.js';
 const folder = () => mkdtempSync(join(tmpdir(), 'inkpad-config-'));
 const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
 
+const KEY = Buffer.alloc(32, 5).toString('base64');
+
 describe('settings', () => {
   it('have defaults', () => {
     const config = readConfig({ DATABASE_URL, DATA_DIR: folder() });
@@ -107,6 +109,53 @@ describe('settings', () => {
     const production = { DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'production' };
     expect(() => readConfig(production)).toThrow(/MASTER_KEY must be set/);
     expect(() => readConfig({ ...production, MASTER_KEY: 'short' })).toThrow(/MASTER_KEY/);
+  });
+
+  it('take every secret from a file, once', () => {
+    const dataDir = folder();
+    const file = (name: string, content: string) => {
+      writeFileSync(join(dataDir, name), content);
+      return join(dataDir, name);
+    };
+    const key = Buffer.alloc(32, 5);
+    const previous = Buffer.alloc(32, 6);
+    const config = readConfig({
+      DATA_DIR: dataDir,
+      DATABASE_URL_FILE: file('database', `${DATABASE_URL}\n`),
+      DATABASE_MIGRATION_URL_FILE: file('owner', 'postgres://o:p@localhost/x'),
+      EVENT_STORE_URL_FILE: file('events', 'esdb://a:b@localhost:2113'),
+      MASTER_KEY_FILE: file('key', `${key.toString('base64')}\n`),
+      MASTER_KEY_PREVIOUS_FILE: file('previous', previous.toString('base64')),
+      REDIS_URL_FILE: file('redis', 'redis://:p@localhost'),
+      SMTP_URL_FILE: file('smtp', 'smtp://u:p@mail'),
+      MAIL_FROM: 'inkpad@shop.example',
+    });
+    expect(config).toMatchObject({
+      databaseUrl: DATABASE_URL,
+      databaseMigrationUrl: 'postgres://o:p@localhost/x',
+      eventStoreUrl: 'esdb://a:b@localhost:2113',
+      masterKey: key,
+      masterKeyPrevious: previous,
+      masterKeyFile: null,
+      redisUrl: 'redis://:p@localhost',
+      mail: { login: { user: 'u', password: 'p' } },
+    });
+    const files = { REDIS_URL_FILE: '/nowhere/redis', MASTER_KEY_FILE: file('empty', ' \n') };
+    expect(faultsOf({ ...files, SMTP_URL: 'smtp://m', SMTP_URL_FILE: 'x' })).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('REDIS_URL_FILE: /nowhere/redis cannot be read (ENOENT)'),
+        expect.stringMatching(/MASTER_KEY_FILE: .*empty is empty/),
+        expect.stringContaining('SMTP_URL_FILE: SMTP_URL is set as well; set one of the two'),
+      ]),
+    );
+  });
+
+  it.each([
+    [{ MASTER_KEY_PREVIOUS: KEY }, /MASTER_KEY_PREVIOUS: needs MASTER_KEY/],
+    [{ MASTER_KEY: KEY, MASTER_KEY_PREVIOUS: KEY }, /MASTER_KEY_PREVIOUS: is the same key/],
+    [{ MASTER_KEY_PREVIOUS: 'short' }, /MASTER_KEY_PREVIOUS: must be 32 bytes/],
+  ])('refuse a former key that is none: %j', (given, fault) => {
+    expect(faultsOf(given).join()).toMatch(fault);
   });
 
   const faultsOf = (given: NodeJS.ProcessEnv) => {

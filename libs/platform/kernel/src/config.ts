@@ -2,6 +2,7 @@ import { validateSync } from 'class-validator';
 import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import { withSecretFiles } from './secret-files.js';
 import { momentOf, Settings, type AddressRange, type MailServer } from './settings.js';
 
 /** The settings as the code asks for them, made once, at the start. */
@@ -22,7 +23,12 @@ export class Config {
   readonly eventStoreUrl: string | null;
   /** In front of every stream's name, for several services in one EventStoreDB. */
   readonly eventStoreStreamPrefix: string;
+  /** What is sealed from now on is sealed with it, unless it is still to be rotated in. */
   readonly masterKey: Buffer;
+  /** While a rotation is under way: the key before. */
+  readonly masterKeyPrevious: Buffer | null;
+  /** Null: the key was given. `isNew`: the file was made just now. */
+  readonly masterKeyFile: { path: string; isNew: boolean } | null;
   readonly rateLimitPerMinute: number;
   /** An address, outside the API. */
   readonly pageRateLimitPerMinute: number;
@@ -72,7 +78,11 @@ export class Config {
     this.databasePool = env.DATABASE_POOL;
     this.eventStoreUrl = env.EVENT_STORE_URL ?? null;
     this.eventStoreStreamPrefix = env.EVENT_STORE_STREAM_PREFIX;
-    this.masterKey = masterKey(env.MASTER_KEY, production, dataDir);
+    const { key, file } = masterKey(env.MASTER_KEY, production, dataDir);
+    this.masterKey = key;
+    this.masterKeyFile = file;
+    this.masterKeyPrevious =
+      env.MASTER_KEY_PREVIOUS === undefined ? null : Buffer.from(env.MASTER_KEY_PREVIOUS, 'base64');
     this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
     this.most = {
@@ -117,15 +127,19 @@ export class ConfigError extends Error {}
  * @throws ConfigError that names every bad value at once
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, v]) => v !== ''));
+  const { settings: given, faults: unreadable } = withSecretFiles(
+    Object.fromEntries(Object.entries(environment).filter(([, v]) => v !== '')),
+  );
   const settings = Settings.read(given);
   const faults = [
+    ...unreadable,
     ...validateSync(settings).flatMap(({ property, constraints = {} }) =>
       Object.values(constraints).map((message) => `${property}: ${message}`),
     ),
     ...retirementFaults(given),
     ...mailFaults(given),
     ...renamedFaults(given),
+    ...keyFaults(given),
   ];
   if (faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
@@ -167,6 +181,16 @@ function mailFaults({ SMTP_URL, MAIL_FROM }: Record<string, string | undefined>)
     : ['SMTP_URL: needs MAIL_FROM, the address that mails come from'];
 }
 
+function keyFaults({
+  MASTER_KEY,
+  MASTER_KEY_PREVIOUS,
+}: Record<string, string | undefined>): string[] {
+  if (MASTER_KEY_PREVIOUS === undefined) return [];
+  if (MASTER_KEY === undefined) return ['MASTER_KEY_PREVIOUS: needs MASTER_KEY, the new key'];
+  const same = Buffer.from(MASTER_KEY, 'base64').equals(Buffer.from(MASTER_KEY_PREVIOUS, 'base64'));
+  return same ? ['MASTER_KEY_PREVIOUS: is the same key as MASTER_KEY'] : [];
+}
+
 /** What `npm start` wrote about the database that it runs; read by tools started beside it. */
 function embeddedDatabaseUrl(dataDir: string): string {
   const file = join(dataDir, 'run.json');
@@ -182,29 +206,39 @@ function embeddedDatabaseUrl(dataDir: string): string {
   }
 }
 
-function masterKey(given: string | undefined, production: boolean, dataDir: string): Buffer {
-  if (given !== undefined) return Buffer.from(given, 'base64');
+function masterKey(
+  given: string | undefined,
+  production: boolean,
+  dataDir: string,
+): { key: Buffer; file: Config['masterKeyFile'] } {
+  if (given !== undefined) return { key: Buffer.from(given, 'base64'), file: null };
   if (production) {
     throw new ConfigError(
       'MASTER_KEY must be set in production (32 bytes in base64): everything sealed is lost without it',
     );
   }
-  const file = join(dataDir, 'master.key');
-  if (!existsSync(file)) {
-    mkdirSync(dataDir, { recursive: true });
-    const draft = `${file}.${process.pid}`;
-    writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
-    try {
-      // link, not rename: of two processes that start at once, the second keeps the first one's key
-      linkSync(draft, file);
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-    } finally {
-      unlinkSync(draft);
-    }
+  const path = join(dataDir, 'master.key');
+  const isNew = !existsSync(path) && makeKeyFile(path, dataDir);
+  const key = Buffer.from(readFileSync(path, 'utf8'), 'base64');
+  if (key.length !== 32) {
+    throw new ConfigError(`${path} is damaged: it must hold 32 bytes in base64`);
   }
-  const key = Buffer.from(readFileSync(file, 'utf8'), 'base64');
-  if (key.length !== 32)
-    throw new ConfigError(`${file} is damaged: it must hold 32 bytes in base64`);
-  return key;
+  return { key, file: { path, isNew } };
+}
+
+/** @returns false when another process was faster */
+function makeKeyFile(path: string, dataDir: string): boolean {
+  mkdirSync(dataDir, { recursive: true });
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
+  try {
+    // link, not rename: of two processes that start at once, the second keeps the first one's key
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    return false;
+  } finally {
+    unlinkSync(draft);
+  }
 }

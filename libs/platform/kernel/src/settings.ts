@@ -41,6 +41,7 @@ export class Settings {
   @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENT_STORE_STREAM_PREFIX = '';
   @Whole(2, 200) DATABASE_POOL = 10;
   @Setting(keyOf, 'must be 32 bytes in base64') MASTER_KEY?: string;
+  @Setting(keyOf, 'must be 32 bytes in base64') MASTER_KEY_PREVIOUS?: string;
   @Whole(1) RATE_LIMIT_PER_MINUTE = 300;
   @Whole(1) PAGE_RATE_LIMIT_PER_MINUTE = 1200;
   @Whole(1, 100_000) MAX_REWARDS_PER_CARD = 50;

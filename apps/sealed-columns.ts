@@ -1,0 +1,13 @@
+import type { SealedColumn } from '#database/sealed-column.js';
+import { DATA_KEYS_COLUMN } from '#database/master-keys.js';
+import { PERSONAL_KEYS_COLUMN } from '#event-store/personal-keys.js';
+import { STORED_RESPONSES_COLUMN } from '#event-store/stored-responses.js';
+import { WEBHOOK_SECRET_COLUMNS } from '#sending/webhook-secrets.service.js';
+
+/** Everything that is sealed with the master key. */
+export const sealedColumns: SealedColumn[] = [
+  DATA_KEYS_COLUMN,
+  ...WEBHOOK_SECRET_COLUMNS,
+  STORED_RESPONSES_COLUMN,
+  PERSONAL_KEYS_COLUMN,
+];

@@ -1,0 +1,228 @@
+import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
+import { ConfigError, type Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
+import { deriveKey } from '#kernel/sealing.js';
+import type { SealedColumn } from './sealed-column.js';
+import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
+
+/** Less than `cli key:rotate` waits between saying which key seals and looking for what another one sealed. */
+const LOOK_EVERY_MS = 1_000;
+
+const DATA_KEYS = 'data keys';
+const dataKeyContext = (purpose: unknown): string => `data key ${String(purpose)}`;
+
+export const DATA_KEYS_COLUMN: SealedColumn = {
+  name: 'data keys',
+  table: 'data_keys',
+  column: 'sealed',
+  id: 'purpose',
+  idType: 'text',
+  purpose: DATA_KEYS,
+  contextOf: dataKeyContext,
+};
+
+/**
+ * What is hashed can be found only under the same key again, and what is short-lived need not be sealed anew: such
+ * keys are random, the same for ever, and themselves sealed with the master key.
+ */
+export const DATA_KEY_PURPOSES = [
+  'claims',
+  'idempotency keys',
+  'cursors',
+  'texts about nobody',
+  'token checksums',
+] as const;
+
+export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];
+
+/** What the database says about the key that seals; `previous`, what is being rotated out. */
+export type KeyState = { fingerprint: Buffer; previous: Buffer | null; marked: boolean };
+
+type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
+
+/**
+ * The keys that this process was given, the one of them that seals, and the data keys of this database. The database
+ * remembers which key sealed it: without that, a service with another one would take up work and fail at the first
+ * customer.
+ */
+export class MasterKeys implements OnModuleInit, OnModuleDestroy {
+  private readonly log = new Logger('keys');
+  private timer: NodeJS.Timeout | undefined;
+  private loaded: Loaded | undefined;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
+
+  /** For code under test, without a database. */
+  static holding(ring: Keyring, dataKeys: ReadonlyMap<string, Buffer>): MasterKeys {
+    const holding: MasterKeys = Object.create(MasterKeys.prototype);
+    holding.loaded = { ring, dataKeys };
+    return holding;
+  }
+
+  /** @throws ConfigError */
+  async onModuleInit(): Promise<void> {
+    const { pool, config } = this;
+    const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
+      key === null ? [] : [masterKeyOf(key)],
+    );
+    const state = (await keyStateIn(pool)) ?? (await adopt(pool, keys, config));
+    const sealing = keyFor(state, keys);
+    if (!sealing) throw wrongKey(state, config);
+    const { previous } = state;
+    if (previous && !keyFor({ fingerprint: previous }, keys)) {
+      throw new ConfigError(
+        `The master key of this database is being changed: set MASTER_KEY_PREVIOUS to the former key (${keyIdOf(previous)}) until npm run cli key:rotate has said that it is done.`,
+      );
+    }
+    const ring = new Keyring(keys, sealing, state.marked);
+    this.loaded = { ring, dataKeys: await loadDataKeys(pool, ring, state) };
+    if (keys.length > 1) this.follow(ring, keys);
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.timer);
+  }
+
+  seal(purpose: string, plain: Buffer, context: string): Buffer {
+    return this.held.ring.seal(purpose, plain, context);
+  }
+
+  /** @throws when neither key opens it */
+  open(purpose: string, sealed: Buffer, context: string): Buffer {
+    return this.held.ring.open(purpose, sealed, context);
+  }
+
+  dataKey(purpose: DataKeyPurpose): Buffer {
+    const key = this.held.dataKeys.get(purpose);
+    if (!key) throw new Error(`there is no data key for ${purpose}`);
+    return key;
+  }
+
+  private get held(): Loaded {
+    if (!this.loaded) throw new Error('the master keys are loaded when the process starts');
+    return this.loaded;
+  }
+
+  /** With two keys, the rotation may begin at any time. */
+  private follow(ring: Keyring, keys: MasterKey[]): void {
+    const look = async () => {
+      const state = await keyStateIn(this.pool);
+      const sealing = state && keyFor(state, keys);
+      if (state && sealing) ring.sealWith(sealing, state.marked);
+    };
+    this.timer = setInterval(() => {
+      look().catch((error: unknown) =>
+        this.log.warn(`which key seals cannot be asked: ${messageOf(error)}`),
+      );
+    }, LOOK_EVERY_MS);
+    this.timer.unref();
+  }
+}
+
+export async function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | undefined> {
+  try {
+    const { rows } = await pool.query<KeyState>(
+      'select fingerprint, previous, marked from master_key',
+    );
+    return rows[0];
+  } catch (error) {
+    if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
+    throw new ConfigError('The database lacks tables of this version: run npm run migrate first.', {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * A database whose key is not known yet. One that has been in use must open with the key that was given; what
+ * it holds carries no key ids, and processes of the version before may still be running on it.
+ */
+async function adopt(pool: Pool, keys: MasterKey[], config: Config): Promise<KeyState> {
+  const { rows } = await pool.query<{ used: boolean; id: number | null; wrapped: Buffer | null }>(
+    `select exists (select from users) or exists (select from accounts) as used,
+       k.customer_id as id, k.wrapped
+     from (select) nothing
+     left join lateral (select customer_id, wrapped from personal_keys
+                        order by customer_id desc limit 1) k on true`,
+  );
+  const [found] = rows;
+  // What is there was sealed before the rotation that two keys announce.
+  const key = found?.used ? keys.at(-1) : keys[0];
+  if (!key) throw new Error('the settings always have a master key');
+  if (found?.wrapped) {
+    try {
+      const ring = new Keyring([key], key, false);
+      ring.open('personal keys', found.wrapped, `customer ${found.id}`);
+    } catch (cause) {
+      throw new ConfigError(
+        `${keySource(config)} does not open what this database holds: ${WAY_OUT}`,
+        { cause },
+      );
+    }
+  }
+  await pool.query(
+    'insert into master_key (fingerprint, marked) values ($1, $2) on conflict do nothing',
+    [key.fingerprint, !found?.used],
+  );
+  // Of two processes that start at once with different keys, one is refused.
+  const state = await keyStateIn(pool);
+  if (!state) throw new Error('the master key was just noted');
+  return state;
+}
+
+function keyFor(
+  { fingerprint }: Pick<KeyState, 'fingerprint'>,
+  keys: MasterKey[],
+): MasterKey | undefined {
+  return keys.find((key) => key.fingerprint.equals(fingerprint));
+}
+
+const WAY_OUT =
+  'set MASTER_KEY to the key that was used until now (npm start keeps its own in master.key in the data folder), or use the database that belongs to this key.';
+
+function wrongKey(state: KeyState, config: Config): ConfigError {
+  const ids = `${keyIdOf(masterKeyOf(config.masterKey).fingerprint)}, not ${keyIdOf(state.fingerprint)}`;
+  return new ConfigError(
+    `${keySource(config)} is not the key of this database (${ids}): ${WAY_OUT}`,
+  );
+}
+
+function keySource({ masterKeyFile }: Config): string {
+  if (masterKeyFile === null) return 'MASTER_KEY';
+  return masterKeyFile.isNew
+    ? `The master key that was just made, since MASTER_KEY is not set and ${masterKeyFile.path} did not exist,`
+    : `The master key in ${masterKeyFile.path}`;
+}
+
+async function loadDataKeys(
+  pool: Pool,
+  ring: Keyring,
+  { marked }: KeyState,
+): Promise<Map<string, Buffer>> {
+  const known = await pool.query<{ purpose: string }>('select purpose from data_keys');
+  const there = new Set(known.rows.map(({ purpose }) => purpose));
+  for (const purpose of DATA_KEY_PURPOSES) {
+    if (there.has(purpose)) continue;
+    // The version before derived them: its hashes must be found again.
+    const key = marked ? randomBytes(32) : deriveKey(ring.sealingKey.bytes, purpose);
+    await pool.query(
+      'insert into data_keys (purpose, sealed) values ($1, $2) on conflict do nothing',
+      [purpose, ring.seal(DATA_KEYS, key, dataKeyContext(purpose))],
+    );
+  }
+  const { rows } = await pool.query<{ purpose: string; sealed: Buffer }>(
+    'select purpose, sealed from data_keys',
+  );
+  return new Map(
+    rows.map(({ purpose, sealed }) => [
+      purpose,
+      ring.open(DATA_KEYS, sealed, dataKeyContext(purpose)),
+    ]),
+  );
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+
+/** Settings that hold a secret. Each may come from the file that the same name with `_FILE` behind it names. */
+export const SECRET_SETTINGS = [
+  'DATABASE_URL',
+  'DATABASE_MIGRATION_URL',
+  'EVENT_STORE_URL',
+  'MASTER_KEY',
+  'MASTER_KEY_PREVIOUS',
+  'REDIS_URL',
+  'SMTP_URL',
+] as const;
+
+type Environment = Record<string, string | undefined>;
+
+/** The environment with the contents of such files in place, and what is wrong with them. */
+export function withSecretFiles(given: Environment): { settings: Environment; faults: string[] } {
+  const settings = { ...given };
+  const faults: string[] = [];
+  for (const name of SECRET_SETTINGS) {
+    const file = given[`${name}_FILE`];
+    if (file === undefined) continue;
+    if (given[name] !== undefined) {
+      faults.push(`${name}_FILE: ${name} is set as well; set one of the two`);
+      continue;
+    }
+    try {
+      const text = readFileSync(file, 'utf8').trim();
+      if (text === '') faults.push(`${name}_FILE: ${file} is empty`);
+      else settings[name] = text;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      faults.push(`${name}_FILE: ${file} cannot be read (${code ?? String(error)})`);
+    }
+  }
+  return { settings, faults };
+}

@@ -1,0 +1,343 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
+import { deriveKey, seal } from '#kernel/sealing.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import {
+  testDatabase,
+  testEngine,
+  testEnvironment,
+  type TestDatabase,
+} from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { freePort, startProgram } from './support/program.js';
+import { Client, startService, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+const CLI = 'dist/scripts/cli.js';
+const API = 'dist/apps/api/src/main.js';
+const OLD = Buffer.alloc(32, 7);
+const NEW = Buffer.alloc(32, 8);
+const idOf = (key: Buffer) => keyIdOf(masterKeyOf(key).fingerprint);
+const text = (key: Buffer) => key.toString('base64');
+
+const ONLY_OLD = { MASTER_KEY: text(OLD) };
+const BOTH = { MASTER_KEY: text(NEW), MASTER_KEY_PREVIOUS: text(OLD) };
+const ONLY_NEW = { MASTER_KEY: text(NEW) };
+
+type Keys = { MASTER_KEY?: string; MASTER_KEY_PREVIOUS?: string };
+
+/** One database on which services come and go. */
+async function place() {
+  const database = await testDatabase();
+  const engine = await testEngine();
+  const running = new Set<Service>();
+  const kept = { ...database, drop: async () => undefined };
+  return {
+    database,
+    environment: (keys: NodeJS.ProcessEnv) =>
+      testEnvironment(database.url, { ...engine.environment, ...keys }),
+    start: async (keys: Keys) => {
+      const service = await startService({ ...engine.environment, ...keys }, kept);
+      running.add(service);
+      return {
+        ...service,
+        stop: async () => {
+          running.delete(service);
+          await service.stop();
+        },
+      };
+    },
+    stop: async () => {
+      for (const service of running) await service.stop();
+      await engine.stop();
+      await database.drop();
+    },
+  };
+}
+
+let here: Awaited<ReturnType<typeof place>>;
+
+async function run(file: string, environment: NodeJS.ProcessEnv, parameters: string[] = []) {
+  const program = startProgram(file, environment, parameters);
+  return { code: await program.exitCode, output: program.output() };
+}
+
+const rotate = (keys: Keys) => run(CLI, here.environment(keys), ['key:rotate']);
+
+/** Ids of the keys that have sealed something in this column; null for values that name none. */
+async function keysIn({ query }: TestDatabase, table: string, column: string) {
+  const { rows } = await query<{ id: string | null }>(
+    `select distinct case when substring(${column} from 1 for 4) = '\\x696e6b01'
+       then encode(substring(${column} from 5 for 4), 'hex') end as id
+     from ${table} where ${column} is not null order by 1`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+describe('the master key of a database', () => {
+  beforeAll(async () => {
+    here = await place();
+    const service = await here.start(ONLY_OLD);
+    await enrol(await service.newStore());
+    await service.stop();
+  });
+  afterAll(() => here.stop());
+
+  it.each([
+    ['api', API, []],
+    ['dispatcher', 'dist/apps/dispatcher/src/main.js', []],
+    ['cli', CLI, ['user:create', '--email', 'wrong@shop.example', '--name', 'Wrong']],
+    ['verify', 'dist/scripts/verify.js', []],
+  ])('is known by its fingerprint: the %s refuses another one', async (_, file, parameters) => {
+    const { code, output } = await run(file, here.environment(ONLY_NEW), parameters);
+    expect(output.trim()).toMatch(
+      /^MASTER_KEY is not the key of this database \([0-9a-f]{8}, not [0-9a-f]{8}\): set MASTER_KEY to the key that was used until now .*\.$/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it('is not replaced by one that was made because none was given', async () => {
+    const environment = here.environment({ MASTER_KEY: '' });
+    const file = join(environment['DATA_DIR'] ?? '', 'master.key');
+    const first = await run(API, environment);
+    expect(first.output).toContain(
+      `The master key that was just made, since MASTER_KEY is not set and ${file} did not exist, is not the key of this database`,
+    );
+    const again = await run('dist/scripts/setup.js', environment);
+    expect(again.output).toContain(`The master key in ${file} is not the key of this database`);
+    expect([first.code, again.code]).toEqual([1, 1]);
+  });
+
+  it('is taken from a file like every secret', async () => {
+    const environment = here.environment({ MASTER_KEY: '', DATABASE_URL: '' });
+    const folder = environment['DATA_DIR'] ?? '';
+    writeFileSync(join(folder, 'key'), `${text(OLD)}\n`);
+    writeFileSync(join(folder, 'database'), here.database.url);
+    const { code, output } = await run(
+      CLI,
+      {
+        ...environment,
+        MASTER_KEY_FILE: join(folder, 'key'),
+        DATABASE_URL_FILE: join(folder, 'database'),
+      },
+      ['user:create', '--email', 'file@shop.example', '--name', 'File'],
+    );
+    expect(output).toContain('"email":"file@shop.example"');
+    expect(code).toBe(0);
+  });
+
+  it('is named by what it has sealed', async () => {
+    expect(await keysIn(here.database, 'personal_keys', 'wrapped')).toEqual([idOf(OLD)]);
+    expect(await keysIn(here.database, 'data_keys', 'sealed')).toEqual([idOf(OLD)]);
+  });
+
+  it('that sealed a database of the version before is recognised by what it opens', async () => {
+    const { database } = here;
+    // What that version left: no note of the key, no key ids, and hashes under keys derived from it.
+    await database.query('delete from master_key; delete from data_keys');
+    const key = deriveKey(OLD, 'personal keys');
+    await database.query('update personal_keys set wrapped = $1', [Buffer.alloc(60)]);
+    const { rows } = await database.query<{ id: number }>(
+      'select customer_id as id from personal_keys',
+    );
+    for (const { id } of rows) {
+      await database.query('update personal_keys set wrapped = $2 where customer_id = $1', [
+        id,
+        seal(key, Buffer.alloc(32, 9), `customer ${id}`),
+      ]);
+    }
+    const wrong = await run(API, here.environment(ONLY_NEW));
+    expect(wrong.output).toContain('MASTER_KEY does not open what this database holds: set');
+    const service = await here.start(ONLY_OLD);
+    const keys = service.app.get(PersonalKeys, { strict: false });
+    const id = rows[0]?.id ?? 0;
+    expect((await keys.load([id])).get(id)).toEqual(Buffer.alloc(32, 9));
+    // Processes of that version may still run: what they are to open names no key.
+    await keys.create(999);
+    expect(await keysIn(database, 'personal_keys', 'wrapped')).toEqual([null]);
+    await service.stop();
+    expect((await rotate(BOTH)).code).toBe(0);
+    expect(await keysIn(database, 'personal_keys', 'wrapped')).toEqual([idOf(NEW)]);
+  });
+});
+
+describe('the rotation of the master key', () => {
+  beforeAll(async () => {
+    here = await place();
+  });
+  afterAll(() => here.stop());
+  const stops: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop();
+  });
+
+  it('asks for both keys', async () => {
+    const { code, output } = await rotate(ONLY_OLD);
+    expect(output.trim()).toMatch(/^Set MASTER_KEY to the new key .* then run this again\.$/);
+    expect(code).toBe(1);
+  });
+
+  it('does not begin while a process has only the former key', async () => {
+    const service = await here.start(ONLY_OLD);
+    stops.push(service.stop);
+    const { code, output } = await rotate(BOTH);
+    expect(output).toMatch(/^These processes do not have the new key [0-9a-f]{8} yet: inkpad api /);
+    expect(code).toBe(1);
+    expect(await keysIn(here.database, 'data_keys', 'sealed')).toEqual([idOf(OLD)]);
+  });
+
+  /**
+   * old key alone: a customer, a receipt, a keyed stamp, a subscription
+   * both keys, rotation not begun: sealed with the old one still, so that processes with it alone can open it
+   * key:rotate beside customers who go on joining
+   * new key alone: all of it is found, opened and refused as before
+   */
+  it('takes everything along without a pause, claims and answers included', async () => {
+    const { database } = here;
+    const first = await here.start(ONLY_OLD);
+    const store = await first.newStore();
+    const { path } = await enrol(store, { email: 'ann@example.com' });
+    const receipt = { stamps: 2, external_ref: `till-${randomUUID()}` };
+    const once = { 'idempotency-key': randomUUID() };
+    const stamped = await store.send('POST', `${path}/stamp`, receipt, once);
+    const subscription = await store.post<{ id: number; secret: string }>(
+      `${store.store}/webhook_subscriptions`,
+      { events: ['*'], target_url: 'https://hooks.example/in' },
+    );
+    await first.stop();
+
+    const both = await here.start(BOTH);
+    const beside = new Client(both.baseUrl, store.accountId, store.token);
+    await enrol(beside, { email: 'bob@example.com' });
+    expect(await keysIn(database, 'personal_keys', 'wrapped')).toEqual([idOf(OLD)]);
+
+    let joined = 0;
+    let rotating = true;
+    const joining = (async () => {
+      while (rotating) {
+        await enrol(beside, { email: `c${joined}@example.com` });
+        joined++;
+        const twice = await beside.post(`${beside.store}/customers`, {
+          customer: { first_name: 'Ann', email: 'ANN@example.com' },
+        });
+        expect(twice.status).toBe(422);
+      }
+    })();
+    await eventually(
+      async () => joined,
+      (count) => count > 0,
+    );
+    const { code, output } = await rotate(BOTH);
+    rotating = false;
+    await joining;
+    expect(output).toMatch(/personal keys: \d+ of \d+/);
+    expect(output).toContain('done: take MASTER_KEY_PREVIOUS out');
+    expect(code).toBe(0);
+    await both.stop();
+
+    for (const [table, column] of [
+      ['personal_keys', 'wrapped'],
+      ['data_keys', 'sealed'],
+      ['webhook_subscriptions', 'secret'],
+      ['es.outcomes', 'answer'],
+    ] as const) {
+      expect([table, await keysIn(database, table, column)]).toEqual([table, [idOf(NEW)]]);
+    }
+    const refused = await run(API, here.environment(ONLY_OLD));
+    expect(refused.output).toContain('MASTER_KEY is not the key of this database');
+
+    const last = await here.start(ONLY_NEW);
+    stops.push(last.stop);
+    const till = new Client(last.baseUrl, store.accountId, store.token);
+    const again = await till.send('POST', `${path}/stamp`, receipt, once);
+    expect([again.status, again.text]).toEqual([200, stamped.text]);
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    const unkeyed = await till.post<{ stamps_count: number }>(`${path}/stamp`, receipt);
+    expect(unkeyed.body).toEqual(stamped.body);
+    for (const email of ['ann@example.com', 'bob@example.com', 'c0@example.com']) {
+      const taken = await till.post<{ errors: object }>(`${till.store}/customers`, {
+        customer: { first_name: 'Ann', email },
+      });
+      expect(Object.keys(taken.body.errors)).toEqual(['email']);
+    }
+    const shown = await till.get<{ secret: string }>(
+      `${till.store}/webhook_subscriptions/${subscription.body.id}`,
+    );
+    expect(shown.body.secret).toBe(subscription.body.secret);
+    const keys = last.app.get(PersonalKeys, { strict: false });
+    const { rows } = await database.query<{ id: number }>(
+      'select customer_id::int as id from personal_keys',
+    );
+    expect((await keys.load(rows.map(({ id }) => id))).size).toBe(rows.length);
+    const verified = await run('dist/scripts/verify.js', here.environment(ONLY_NEW));
+    expect(verified.output).toContain('every row is the fold of its stream');
+  });
+
+  it('refuses afterwards what a forgotten process seals with the former key', async () => {
+    const wrapped = Buffer.concat([
+      Buffer.from('ink\u0001'),
+      Buffer.from(idOf(OLD), 'hex'),
+      Buffer.alloc(60),
+    ]);
+    await expect(
+      here.database.query('insert into personal_keys (customer_id, wrapped) values (500000, $1)', [
+        wrapped,
+      ]),
+    ).rejects.toThrow('sealed with a master key that has been rotated out');
+  });
+
+  /** killed after its first lines; a service with both keys goes on; the second run does what is left */
+  it('goes on where it was interrupted', async () => {
+    const NEXT = Buffer.alloc(32, 9);
+    const keys = { MASTER_KEY: text(NEXT), MASTER_KEY_PREVIOUS: text(NEW) };
+    const service = await here.start(keys);
+    stops.push(service.stop);
+    const personal = service.app.get(PersonalKeys, { strict: false });
+    for (let id = 600_000; id < 601_200; id += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, i) => personal.create(id + i)));
+    }
+    const program = startProgram(CLI, here.environment(keys), ['key:rotate']);
+    await eventually(
+      async () => program.output(),
+      (output) => output.includes('personal keys: 500 of'),
+    );
+    await program.kill('SIGKILL');
+    const ids = await keysIn(here.database, 'personal_keys', 'wrapped');
+    expect(ids).toContain(idOf(NEXT));
+    const { rows } = await here.database.query<{ all: number }>(
+      'select count(*)::int as all from personal_keys',
+    );
+    expect((await run(API, here.environment({ MASTER_KEY: text(NEXT) }))).output).toMatch(
+      /^The master key of this database is being changed: set MASTER_KEY_PREVIOUS/,
+    );
+    const { code, output } = await rotate(keys);
+    expect(code).toBe(0);
+    const left = Number(/personal keys: \d+ of (\d+)/.exec(output)?.[1] ?? 0);
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual((rows[0]?.all ?? 0) - 500);
+    expect(await keysIn(here.database, 'personal_keys', 'wrapped')).toEqual([idOf(NEXT)]);
+  });
+
+  it('names an api that answers on its own port', async () => {
+    // The names of connections show the keys, and nothing more of them than their ids.
+    const port = await freePort();
+    const NEXT = Buffer.alloc(32, 9);
+    const program = startProgram(
+      API,
+      here.environment({ MASTER_KEY: text(NEXT), PORT: String(port) }),
+    );
+    stops.push(() => program.kill('SIGTERM'));
+    const { rows } = await eventually(
+      () =>
+        here.database.query<{ name: string }>(
+          `select distinct application_name as name from pg_stat_activity
+           where datname = current_database() and application_name like 'inkpad api%'`,
+        ),
+      (found) => found.rows.length > 0,
+    );
+    expect(rows[0]?.name).toMatch(new RegExp(`^inkpad api [0-9a-f]{8} key ${idOf(NEXT)}$`));
+  });
+});
