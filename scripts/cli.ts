@@ -1,6 +1,6 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { Command, InvalidArgumentError } from 'commander';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
@@ -14,10 +14,12 @@ import {
   RemoveUser,
   RevokeToken,
 } from '#identity/identity.commands.js';
+import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
+import { operator } from './operator.js';
 import { runScript, withServices } from './run-script.js';
 
-const by = { actor: { type: 'system', id: 0 }, channel: 'cli', requestId: randomUUID() } as const;
+const by = operator();
 
 const program = new Command('cli').description(
   'Administers users, stores and tokens. Prints one JSON object; can be used while the service is running.',
@@ -129,14 +131,20 @@ program
   )
   .action(() => {
     runScript(async () => {
-      const rotated = await withServices((app) =>
-        rotateMasterKey({
+      const rotated = await withServices(async (app) => {
+        const done = await rotateMasterKey({
           pool: app.get(Pool),
           config: app.get(Config),
           columns: sealedColumns,
           say: (line) => console.error(line),
-        }),
-      );
+        });
+        await app
+          .get(PlainWrites)
+          .write(by, (transaction) =>
+            transaction.audit({ accountIds: [], type: 'master_key.rotated', subject: done }),
+          );
+        return done;
+      });
       console.log(JSON.stringify(rotated));
       console.error('done: take MASTER_KEY_PREVIOUS out of the settings of every process');
     });

@@ -1,8 +1,9 @@
 import { CommandBus } from '@nestjs/cqrs';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '#accounts/account.commands.js';
-import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
+import { AddMember, CreateToken, CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { operator } from './operator.js';
 import { runScript, withServices } from './run-script.js';
 
 const EMAIL = 'owner@inkpad.local';
@@ -15,17 +16,17 @@ runScript(async () => {
   const answer = await withServices(async (app) => {
     const source = app.get(DataSource);
     const bus = app.get(CommandBus);
-    const by = {
-      actor: { type: 'system', id: 0 },
-      channel: 'cli',
-      requestId: randomUUID(),
-    } as const;
+    const by = operator();
 
     const tokens: unknown[] = await source.query('select 1 from api_tokens limit 1');
     if (tokens.length > 0) return { created: false };
 
     // An interrupted setup cannot be continued: its password is lost.
-    await source.query('update users set removed_at = now() where lower(email) = $1', [EMAIL]);
+    const interrupted: unknown[] = await source.query(
+      'select 1 from users where lower(email) = $1 and removed_at is null',
+      [EMAIL],
+    );
+    if (interrupted.length > 0) await bus.execute(new RemoveUser(by, EMAIL));
     const password = randomBytes(12).toString('base64url');
     await bus.execute(new CreateUser(by, EMAIL, 'Owner', password));
     const [store]: { id: number }[] = await source.query('select id from accounts limit 1');

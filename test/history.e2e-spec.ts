@@ -5,6 +5,18 @@ import type { CustomerJson } from '#customers/customer.dto.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { StoredEvent } from '#event-store/event-store.js';
+import { CommandBus } from '@nestjs/cqrs';
+import { userInfo } from 'node:os';
+import {
+  AddMember,
+  CreateToken,
+  LimitToken,
+  RemoveUser,
+  RevokeToken,
+} from '#identity/identity.commands.js';
+import { testEnvironment } from './support/database.js';
+import { startProgram } from './support/program.js';
+import { cli } from './support/service.js';
 import { useService, type ContractClient } from './support/contract.js';
 import { enrol } from './support/story.js';
 
@@ -147,6 +159,56 @@ describe('the audit log', () => {
       { type: 'token.created' },
       { type: 'member.added' },
       { type: 'user.created' },
+    ]);
+  });
+
+  it('has what concerns a user in each store that the user reaches', async () => {
+    const bus = service.running.app.get(CommandBus);
+    const there = await service.newStore();
+    const other = await service.newStore();
+    await bus.execute(new AddMember(cli, other.accountId, there.email));
+    const { tokenId } = await bus.execute(new CreateToken(cli, there.email, 'second'));
+    await bus.execute(new LimitToken(cli, tokenId, 60));
+    await bus.execute(new RevokeToken(cli, tokenId));
+    await bus.execute(new RemoveUser(cli, there.email));
+    await bus.execute(new CreateToken(cli, other.email, 'not theirs'));
+    for (const { accountId } of [there, other]) {
+      const seen = await auditOf(
+        `select type, (subject ->> 'token_id')::int as token from audit_log
+         where account_id = $1 and (subject ->> 'token_id' = $2 or type = 'user.removed')
+         order by id`,
+        accountId,
+        String(tokenId),
+      );
+      expect(seen).toEqual([
+        { type: 'token.created', token: tokenId },
+        { type: 'token.limited', token: tokenId },
+        { type: 'token.revoked', token: tokenId },
+        { type: 'user.removed', token: null },
+      ]);
+    }
+    expect(
+      await auditOf(
+        `select account_id from audit_log where subject ->> 'name' = 'not theirs' order by id`,
+      ),
+    ).toEqual([{ account_id: other.accountId }]);
+  });
+
+  it('names the operating-system user of a command line, in the history too', async () => {
+    const { environment, database } = service.running;
+    const program = startProgram(
+      'dist/scripts/cli.js',
+      testEnvironment(database.url, environment),
+      ['store:create', '--name', 'By hand', '--user', store.email],
+    );
+    expect(await program.exitCode).toBe(0);
+    const actor = { type: 'system', id: 0, name: userInfo().username };
+    const { account_id } = JSON.parse(program.output()) as { account_id: number };
+    expect(
+      await auditOf('select type, actor, channel from audit_log where account_id = $1', account_id),
+    ).toEqual([{ type: 'member.added', actor, channel: 'cli' }]);
+    expect(await eventsOf(`account-${account_id}`)).toMatchObject([
+      { type: 'AccountCreated', meta: { actor, channel: 'cli' } },
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
 import { deriveKey, seal } from '#kernel/sealing.js';
@@ -246,6 +247,11 @@ describe('the rotation of the master key', () => {
     ] as const) {
       expect([table, await keysIn(database, table, column)]).toEqual([table, [idOf(NEW)]]);
     }
+    const { rows: audited } = await database.query(
+      `select actor ->> 'name' as name, subject ->> 'key' as key from audit_log
+       where type = 'master_key.rotated'`,
+    );
+    expect(audited).toEqual([{ name: userInfo().username, key: idOf(NEW) }]);
     const refused = await run(API, here.environment(ONLY_OLD));
     expect(refused.output).toContain('MASTER_KEY is not the key of this database');
 

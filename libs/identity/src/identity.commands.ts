@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { hash } from '@node-rs/argon2';
-import { IsNull, Raw, type EntityManager, type UpdateResult } from 'typeorm';
+import { IsNull, Raw, type EntityManager, type QueryDeepPartialEntity } from 'typeorm';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import {
   PlainWrites,
@@ -45,7 +45,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
       // Another process was faster.
       if (!identifiers[0]) throw emailTaken();
       const userId = Number(identifiers[0]['id']);
-      await changed(transaction, 'user.created', null, { user_id: userId });
+      await changed(transaction, 'user.created', [], { user_id: userId });
       return { userId };
     });
   }
@@ -69,8 +69,9 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       const { manager } = transaction;
       const userId = await userIdOf(manager, email);
       await manager.update(UserRow, { id: userId }, { removed_at: () => 'now()' });
+      const stores = await storesOf(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
-      await changed(transaction, 'user.removed', null, { user_id: userId });
+      await changed(transaction, 'user.removed', stores, { user_id: userId });
       return { userId };
     });
   }
@@ -105,7 +106,7 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
         .values({ user_id: userId, account_id: accountId, created_at: () => 'now()' })
         .orIgnore()
         .execute();
-      await changed(transaction, 'member.added', accountId, { user_id: userId });
+      await changed(transaction, 'member.added', [accountId], { user_id: userId });
       return { userId };
     });
   }
@@ -134,7 +135,7 @@ export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
         account_id: accountId,
       });
       if (!affected && !repeated) throw new NotFoundError('Member');
-      if (affected) await changed(transaction, 'member.removed', accountId, { user_id: userId });
+      if (affected) await changed(transaction, 'member.removed', [accountId], { user_id: userId });
       return { userId };
     });
   }
@@ -168,8 +169,8 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
         created_at: () => 'now()',
       });
       const tokenId = Number(identifiers[0]?.['id']);
-      const subject = { token_id: tokenId, user_id: userId };
-      await changed(transaction, 'token.created', null, subject);
+      const subject = { token_id: tokenId, user_id: userId, name };
+      await changed(transaction, 'token.created', await storesOf(manager, userId), subject);
       return { tokenId, token };
     });
   }
@@ -191,8 +192,8 @@ export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
   async execute({ by, tokenId }: RevokeToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
       const revoked = { revoked_at: () => 'coalesce(revoked_at, now())' };
-      refuseUnknown(await transaction.manager.update(ApiTokenRow, { id: tokenId }, revoked));
-      await changed(transaction, 'token.revoked', null, { token_id: tokenId });
+      const stores = await changeToken(transaction.manager, tokenId, revoked);
+      await changed(transaction, 'token.revoked', stores, { token_id: tokenId });
       return { tokenId };
     });
   }
@@ -215,9 +216,9 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
   async execute({ by, tokenId, perMinute }: LimitToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
       const limit = { per_minute: perMinute };
-      refuseUnknown(await transaction.manager.update(ApiTokenRow, { id: tokenId }, limit));
+      const stores = await changeToken(transaction.manager, tokenId, limit);
       const subject = { token_id: tokenId, per_minute: perMinute };
-      await changed(transaction, 'token.limited', null, subject);
+      await changed(transaction, 'token.limited', stores, subject);
       return { tokenId };
     });
   }
@@ -237,10 +238,10 @@ export const identityHandlers = [
 async function changed(
   transaction: PlainTransaction,
   type: string,
-  accountId: number | null,
+  accountIds: readonly number[],
   subject: object,
 ): Promise<void> {
-  await transaction.audit({ accountId, type, subject });
+  await transaction.audit({ accountIds, type, subject });
   await transaction.manager.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
 }
 
@@ -261,6 +262,23 @@ function emailTaken(): RejectedError {
   return new RejectedError({ email: ['is used by another user'] });
 }
 
-function refuseUnknown({ affected }: UpdateResult): void {
-  if (!affected) throw new NotFoundError('Token');
+/** What is done to a user, or to a token, concerns every store that it reaches. */
+async function storesOf(manager: EntityManager, userId: number): Promise<number[]> {
+  const memberships = await manager.find(MembershipRow, {
+    where: { user_id: userId },
+    order: { account_id: 'asc' },
+  });
+  return memberships.map(({ account_id }) => account_id);
+}
+
+/** @returns the stores that it concerns */
+async function changeToken(
+  manager: EntityManager,
+  tokenId: number,
+  change: QueryDeepPartialEntity<ApiTokenRow>,
+): Promise<number[]> {
+  const token = await manager.findOneBy(ApiTokenRow, { id: tokenId });
+  if (!token) throw new NotFoundError('Token');
+  await manager.update(ApiTokenRow, { id: tokenId }, change);
+  return storesOf(manager, token.user_id);
 }

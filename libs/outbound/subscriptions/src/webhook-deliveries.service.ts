@@ -112,7 +112,11 @@ export class WebhookDeliveriesService {
     await this.writes.write(context, async (transaction) => {
       await this.plans.redeliver(transaction.manager, subscriptionId, id);
       const subject = { webhook_subscription_id: subscriptionId, webhook_delivery_id: id };
-      await transaction.audit({ accountId, type: 'webhook_delivery.redelivered', subject });
+      await transaction.audit({
+        accountIds: [accountId],
+        type: 'webhook_delivery.redelivered',
+        subject,
+      });
       return delivery;
     });
     await this.plans.asked(subscriptionId);
@@ -154,7 +158,11 @@ export class WebhookDeliveriesService {
         );
       }
       const subject = { webhook_subscription_id: subscriptionId, from, to: replay.to, matched };
-      await transaction.audit({ accountId, type: 'webhook_subscription.replayed', subject });
+      await transaction.audit({
+        accountIds: [accountId],
+        type: 'webhook_subscription.replayed',
+        subject,
+      });
       return { matched };
     });
   }

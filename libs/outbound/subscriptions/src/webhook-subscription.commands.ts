@@ -331,7 +331,11 @@ async function audit(
   action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'deleted',
 ): Promise<void> {
   const subject = { webhook_subscription_id: id };
-  await transaction.audit({ accountId, type: `webhook_subscription.${action}`, subject });
+  await transaction.audit({
+    accountIds: [accountId],
+    type: `webhook_subscription.${action}`,
+    subject,
+  });
 }
 
 /**

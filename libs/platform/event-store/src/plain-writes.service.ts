@@ -20,8 +20,8 @@ export type PlainWriter = {
 
 /** What the audit log is told of a change. */
 export type Audited = {
-  /** Null: it concerns no single store. */
-  accountId: number | null;
+  /** The stores that it concerns, which may be none: each has the entry among its own. */
+  accountIds: readonly number[];
   /** `<record>.<past tense>`, such as `token.revoked`. */
   type: string;
   /** Ids and what changed; never a secret. */
@@ -81,8 +81,8 @@ export class PlainTransaction {
     readonly repeated: boolean,
   ) {}
 
-  async audit({ accountId, type, subject }: Audited): Promise<void> {
-    await this.manager.insert(AuditEntryRow, {
+  async audit({ accountIds, type, subject }: Audited): Promise<void> {
+    const entries = (accountIds.length === 0 ? [null] : accountIds).map((accountId) => ({
       account_id: accountId,
       type,
       actor: this.by.actor,
@@ -90,7 +90,8 @@ export class PlainTransaction {
       request_id: this.by.requestId,
       subject,
       recorded_at: () => 'now()',
-    });
+    }));
+    await this.manager.insert(AuditEntryRow, entries);
   }
 }
 

@@ -1,5 +1,8 @@
-/** Who acts. `id` is the id in the table of that type; 0 for the system itself. */
-export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number };
+/**
+ * Who acts. `id` is the id in the table of that type; 0 for the system itself.
+ * @property name the operating-system user of a command line, which no table has
+ */
+export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number; name?: string };
 
 export type Channel = 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
 

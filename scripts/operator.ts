@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import { userInfo } from 'node:os';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+
+/** Whoever runs this program, for the history and the audit log. */
+export function operator(): PlainWriter {
+  return {
+    actor: { type: 'system', id: 0, name: userName() },
+    channel: 'cli',
+    requestId: randomUUID(),
+  };
+}
+
+/** Containers often run as a number without a name. */
+function userName(): string {
+  try {
+    const { uid, username } = userInfo();
+    // Root could write anything anyway; nobody else is to name another one.
+    const { SUDO_USER } = process.env;
+    return uid === 0 && SUDO_USER ? `${SUDO_USER} as ${username}` : username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
