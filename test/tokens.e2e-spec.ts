@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
-import { RemoveUser } from '#identity/identity.commands.js';
+import { createHash, randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { RemoveUser, RevokeToken } from '#identity/identity.commands.js';
 import { expectFailure, useService } from './support/contract.js';
 import { eventually } from './support/eventually.js';
-import { cli } from './support/service.js';
+import { cli, Client, startService } from './support/service.js';
 
 const service = useService();
 
@@ -28,4 +30,93 @@ describe('tokens', () => {
     expect(rows[0]?.everything).toContain('till');
     expect(rows[0]?.everything).not.toContain(store.token);
   });
+
+  it('that are not ours cost no query, and count for their address', async () => {
+    const store = await service.newStore();
+    const token = store.token ?? '';
+    const asked = watchLookUps();
+    const wrong = [
+      'ink_nonsense',
+      `ink_${randomBytes(32).toString('base64url')}`,
+      `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
+    ];
+    let before: number | undefined;
+    for (const text of wrong) {
+      const refused = await service.anonymous.as(text).get(store.store);
+      expectFailure(refused, 401, 'unauthorized');
+      const left = Number(refused.headers.get('ratelimit-remaining'));
+      expect([text, left]).toEqual([text, (before ?? left + 1) - 1]);
+      before = left;
+    }
+    expect(asked()).toBe(0);
+    // The limit of the token itself is as it was.
+    const limit = service.running.environment['RATE_LIMIT_PER_MINUTE'] ?? '100000';
+    const first = await store.get(store.store);
+    expect(first.headers.get('ratelimit-remaining')).toBe(String(Number(limit) - 1));
+    expect(asked()).toBe(1);
+  });
+
+  it('that were revoked are looked up once in a while', async () => {
+    const store = await service.newStore();
+    const { rows } = await service.running.database.query<{ id: number }>(
+      'select id from api_tokens order by id desc limit 1',
+    );
+    await service.running.app.get(CommandBus).execute(new RevokeToken(cli, Number(rows[0]?.id)));
+    await eventually(
+      async () => (await store.get(store.store)).status,
+      (status) => status === 401,
+    );
+    const asked = watchLookUps();
+    for (let i = 0; i < 20; i++) expect((await store.get(store.store)).status).toBe(401);
+    expect(asked()).toBeLessThan(20);
+  });
+
+  it('from before there were checksums go on working, those made by the version before too', async () => {
+    const store = await service.newStore();
+    const { query } = service.running.database;
+    const old = async () => {
+      const token = `ink_${randomBytes(32).toString('base64url')}`;
+      // As that version writes it.
+      await query(
+        `insert into api_tokens (user_id, name, sha256, created_at)
+         select id, 'old', $2, now() from users where email = $1`,
+        [store.email, createHash('sha256').update(token).digest()],
+      );
+      await query(`select pg_notify('inkpad_identity', 'token.created')`);
+      return token;
+    };
+    for (const token of [await old(), await old()]) {
+      await eventually(
+        async () => (await store.as(token).get(store.store)).status,
+        (status) => status === 200,
+      );
+    }
+    const again = await startService({}, { ...service.running.database, drop: async () => {} });
+    try {
+      const token = await old();
+      await eventually(
+        async () =>
+          (await new Client(again.baseUrl, store.accountId, token).get(store.store)).status,
+        (status) => status === 200,
+      );
+    } finally {
+      await again.stop();
+    }
+  });
 });
+
+/** How often the api has asked the database for a token since. */
+function watchLookUps(): () => number {
+  let lookUps = 0;
+  const watched = new WeakSet<object>();
+  service.running.app.get(pg.Pool).on('acquire', (client) => {
+    if (watched.has(client)) return;
+    watched.add(client);
+    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+    client.query = ((...given: unknown[]) => {
+      if ((given[0] as { name?: string }).name === 'identity_find_token') lookUps++;
+      return query(...given);
+    }) as typeof client.query;
+  });
+  return () => lookUps;
+}

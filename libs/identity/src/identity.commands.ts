@@ -1,14 +1,17 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { hash } from '@node-rs/argon2';
+import { randomBytes } from 'node:crypto';
 import { IsNull, Raw, type EntityManager, type QueryDeepPartialEntity } from 'typeorm';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { MasterKeys } from '#database/master-keys.js';
 import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
 import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
-import { IDENTITY_CHANNEL, newToken } from './tokens.service.js';
+import { sha256Of, TOKEN_BYTES, tokenOf } from './token.js';
+import { IDENTITY_CHANNEL } from './tokens.service.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
@@ -153,10 +156,14 @@ export class CreateToken extends Command<{ tokenId: number; token: string }> {
 
 @CommandHandler(CreateToken)
 export class CreateTokenHandler implements ICommandHandler<CreateToken> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly keys: MasterKeys,
+  ) {}
 
   async execute({ by, email, name }: CreateToken): Promise<{ tokenId: number; token: string }> {
-    const { token, sha256 } = newToken();
+    const token = tokenOf(randomBytes(TOKEN_BYTES), this.keys.dataKey('token checksums'));
+    const sha256 = sha256Of(token);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
       const known = repeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
@@ -166,6 +173,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
         user_id: userId,
         name,
         sha256,
+        has_checksum: true,
         created_at: () => 'now()',
       });
       const tokenId = Number(identifiers[0]?.['id']);

@@ -28,6 +28,8 @@ export class ApiTokenRow {
   @Column('bigint') declare user_id: number;
   @Column('text') declare name: string;
   @Column('bytea') declare sha256: Buffer;
+  /** False: from before tokens carried one. */
+  @Column('boolean') declare has_checksum: boolean;
   @Column('int', { nullable: true }) declare per_minute: number | null;
   @Column('timestamptz') declare created_at: Date;
   @Column('timestamptz', { nullable: true }) declare revoked_at: Date | null;

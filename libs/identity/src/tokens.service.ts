@@ -1,11 +1,13 @@
-import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { createHash, randomBytes } from 'node:crypto';
+import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { MasterKeys } from '#database/master-keys.js';
 import { Notifications } from '#database/notifications.js';
 import { Authenticator, type Caller } from '#http/caller.js';
+import { kindOf, sha256Of } from './token.js';
 
 export const IDENTITY_CHANNEL = 'inkpad_identity';
 
@@ -21,37 +23,47 @@ const FIND_MEMBERSHIP = {
   name: 'identity_find_membership',
   text: 'select 1 from memberships where user_id = $1 and account_id = $2',
 };
+const UNCHECKED_TOKENS = {
+  name: 'identity_unchecked_tokens',
+  text: `select encode(sha256, 'base64') as key from api_tokens
+         where not has_checksum and revoked_at is null`,
+};
 
-/** Only its SHA-256 is kept: whoever reads the database cannot use a token. */
-export function newToken(): { token: string; sha256: Buffer } {
-  const token = `ink_${randomBytes(32).toString('base64url')}`;
-  return { token, sha256: sha256Of(token) };
-}
-
-function sha256Of(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
-}
-
-/** Who a token belongs to, remembered for a few seconds and forgotten at once on any change. */
+/**
+ * Who a token belongs to, remembered for a few seconds and forgotten at once on any change. A token that was not
+ * made here is known by its checksum, so that nobody can make the database work by inventing tokens.
+ */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
-  private readonly callers = new LRUCache<string, Caller>({ max: 10_000, ttl: KEPT_MS });
+  private readonly log = new Logger('tokens');
+  /** False: revoked, or its user was removed. */
+  private readonly callers = new LRUCache<string, Caller | false>({ max: 10_000, ttl: KEPT_MS });
   private readonly reached = new LRUCache<string, true>({ max: 10_000, ttl: KEPT_MS });
+  /** Hashes of tokens from before there were checksums. No request adds to them. */
+  private unchecked: ReadonlySet<string> = new Set();
+  private uncheckedAsked = 0;
+  private uncheckedAsOf = 0;
   private readonly changes: Notifications;
 
   constructor(
     private readonly pool: Pool,
+    private readonly keys: MasterKeys,
     config: Config,
   ) {
     super();
     const forget = () => {
       this.callers.clear();
       this.reached.clear();
+      this.loadUnchecked().catch((error: unknown) =>
+        // With the connection back there is word again, and they are read again.
+        this.log.warn(`tokens without a checksum cannot be read: ${messageOf(error)}`),
+      );
     };
     this.changes = new Notifications(config.databaseUrl, IDENTITY_CHANNEL, forget, forget);
   }
 
   async onModuleInit(): Promise<void> {
+    await this.loadUnchecked();
     await this.changes.listen();
   }
 
@@ -60,16 +72,22 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   }
 
   override async callerOf(token: string): Promise<Caller | undefined> {
+    const kind = kindOf(token, this.keys.dataKey('token checksums'));
+    if (kind === 'foreign') return undefined;
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
     const sha256 = sha256Of(token);
     const key = sha256.toString('base64');
+    if (kind === 'unchecked' && !this.unchecked.has(key)) return undefined;
     const known = this.callers.get(key);
-    if (known) return known;
+    if (known !== undefined) return known || undefined;
     const [row] = await ask<{ id: number; user_id: number; per_minute: number | null }>(this.pool, {
       ...FIND_TOKEN,
       values: [sha256],
     });
-    if (!row) return undefined;
+    if (!row) {
+      this.callers.set(key, false);
+      return undefined;
+    }
     const caller = { tokenId: row.id, userId: row.user_id, perMinute: row.per_minute };
     this.callers.set(key, caller);
     return caller;
@@ -83,5 +101,14 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     if (rows.length === 0) return false;
     this.reached.set(key, true);
     return true;
+  }
+
+  private async loadUnchecked(): Promise<void> {
+    const asOf = ++this.uncheckedAsked;
+    const rows = await ask<{ key: string }>(this.pool, UNCHECKED_TOKENS);
+    // Two changes shortly after each other: the answers may come in another order.
+    if (asOf < this.uncheckedAsOf) return;
+    this.uncheckedAsOf = asOf;
+    this.unchecked = new Set(rows.map(({ key }) => key));
   }
 }

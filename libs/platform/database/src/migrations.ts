@@ -11,6 +11,7 @@ import { IntentHolders } from './migrations/0011-intent-holders.js';
 import { Caps } from './migrations/0012-caps.js';
 import { ReplaysOfUnplannedEvents } from './migrations/0015-replays-of-unplanned-events.js';
 import { MasterKeys } from './migrations/0013-master-keys.js';
+import { TokenChecksums } from './migrations/0014-token-checksums.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 
@@ -29,6 +30,7 @@ export const migrations = [
   Caps,
   ReplaysOfUnplannedEvents,
   MasterKeys,
+  TokenChecksums,
   CustomerNames,
   EventStoreIdentity,
 ];

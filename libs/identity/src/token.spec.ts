@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import { kindOf, tokenOf } from './token.js';
+
+const KEY = Buffer.alloc(32, 1);
+const RANDOM = Buffer.alloc(32, 2);
+
+describe('a token', () => {
+  it('carries a checksum that only the holder of the key can make', () => {
+    const token = tokenOf(RANDOM, KEY);
+    expect(token).toMatch(/^ink_[A-Za-z0-9_-]{59}$/);
+    expect(kindOf(token, KEY)).toBe('checked');
+    expect(kindOf(token, Buffer.alloc(32, 3))).toBe('foreign');
+    expect(tokenOf(Buffer.alloc(32, 4), KEY)).not.toBe(token);
+  });
+
+  it('is foreign with any letter changed, added or taken away', () => {
+    const token = tokenOf(RANDOM, KEY);
+    const changed = Array.from(token, (letter, at) =>
+      [...token].with(at, letter === 'A' ? 'B' : 'A').join(''),
+    );
+    for (const other of [...changed, token.slice(1), `${token}A`, token.slice(0, -1), '', 'x']) {
+      expect([other, kindOf(other, KEY)]).toEqual([other, 'foreign']);
+    }
+  });
+
+  it('without a checksum may be from before there were any', () => {
+    expect(kindOf(`ink_${RANDOM.toString('base64url')}`, KEY)).toBe('unchecked');
+  });
+});

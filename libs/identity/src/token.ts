@@ -1,0 +1,34 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+export const TOKEN_BYTES = 32;
+const CHECKSUM_BYTES = 12;
+
+const RANDOM = '[A-Za-z0-9_-]{43}';
+const CHECKED = new RegExp(`^(ink_${RANDOM})([A-Za-z0-9_-]{16})$`);
+const UNCHECKED = new RegExp(`^ink_${RANDOM}$`);
+
+/** What the text of a token says by itself: made here, perhaps made here before there were checksums, or not. */
+export type TokenKind = 'checked' | 'unchecked' | 'foreign';
+
+/** @param key of this database's checksums */
+export function tokenOf(random: Buffer, key: Buffer): string {
+  const body = `ink_${random.toString('base64url')}`;
+  return `${body}${checksumOf(body, key).toString('base64url')}`;
+}
+
+export function kindOf(token: string, key: Buffer): TokenKind {
+  if (UNCHECKED.test(token)) return 'unchecked';
+  const [, body, checksum] = CHECKED.exec(token) ?? [];
+  if (body === undefined || checksum === undefined) return 'foreign';
+  const given = Buffer.from(checksum, 'base64url');
+  return timingSafeEqual(given, checksumOf(body, key)) ? 'checked' : 'foreign';
+}
+
+/** Only this is kept: whoever reads the database cannot use a token. */
+export function sha256Of(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function checksumOf(body: string, key: Buffer): Buffer {
+  return createHmac('sha256', key).update(body).digest().subarray(0, CHECKSUM_BYTES);
+}
