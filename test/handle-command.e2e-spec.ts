@@ -73,18 +73,32 @@ function count(
   more: Partial<Decision<Counted>> = {},
   pipeline: CommandPipeline = here.pipeline,
   as: CommandContext = context,
+  given = async (): Promise<undefined> => undefined,
 ) {
   return pipeline.handleCommand<Counter, Counted, undefined, Handled<Counter, Counted, undefined>>({
     answer: (handled) => handled,
     rows: counters,
     id,
     context: as,
-    given: async () => undefined,
+    given,
     decide: (state) => {
       if ((state?.value ?? 0) + step < 0) throw new RejectedError({ base: ['below zero'] });
       return { events: step === 0 ? [] : [{ type: 'Counted', data: { step } }], ...more };
     },
   });
+}
+
+/** Holds commands between their load and their decision, until it is opened for good. */
+function gate() {
+  let open: () => void = () => undefined;
+  let arrive: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const reached = new Promise<void>((resolve) => (arrive = resolve));
+  const hold = async (): Promise<undefined> => {
+    arrive();
+    await opened;
+  };
+  return { hold, reached, open };
 }
 
 const eventsOf = async (id: number) => {
@@ -185,14 +199,40 @@ describe('handleCommand', () => {
     const [id, other] = [++ids, ++ids];
     const claim = (stream: number) => [here.keys.claim(1, 'name', 'same', `counter-${stream}`)];
     await count(other, 1, { claims: claim(other) });
+    // While the first is under way, the four behind it gather: they are decided one after the other as one group.
+    const first = count(id, 1);
     const results = await Promise.allSettled([
-      count(id, 1),
-      count(id, 10, { claims: claim(id) }),
+      count(id, 10),
       count(id, 100),
+      count(id, 1000, { claims: claim(id) }),
+      count(id, 10000),
     ]);
-    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-    expect(results[1]).toMatchObject({ reason: expect.any(ClaimTakenError) });
-    expect((await here.rows.load(counters, id))?.state.value).toBe(101);
+    await first;
+    expect(results.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(results[2]).toMatchObject({ reason: expect.any(ClaimTakenError) });
+    expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 100, 10000]);
+  });
+
+  it('refuses only by what is written: a refusal waits for the commit before it', async () => {
+    const id = ++ids;
+    await count(id, 3);
+    const { hold, reached, open } = gate();
+    // The first is under way alone; of the two behind it the second cannot be, if the first of them is.
+    const commands = [
+      count(id, 0),
+      count(id, -2),
+      count(id, -2, {}, here.pipeline, context, hold),
+    ];
+    await reached;
+    await count(id, 5, {}, there.pipeline);
+    open();
+    await Promise.all(commands);
+    expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, 5, -2, -2]);
   });
 
   it('begins further streams in the same commit, or none', async () => {
