@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import type { Aggregate, CommandContext } from '#kernel/aggregate.js';
+import type { Aggregate, CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { ClaimTakenError, type StoredEvent } from '#event-store/event-store.js';
+import { newId } from '#kernel/randomness.js';
 import { start, type Decision, type Handled } from '#event-store/command-plan.js';
+import { ClaimTakenError, KeyTakenOverError, type StoredEvent } from '#event-store/event-store.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { PipelineMetrics } from '#event-store/pipeline-metrics.js';
 import type { RowTable } from '#event-store/rows.js';
@@ -223,11 +224,7 @@ describe('handleCommand', () => {
     await count(id, 3);
     const { hold, reached, open } = gate();
     // The first is under way alone; of the two behind it the second cannot be, if the first of them is.
-    const commands = [
-      count(id, 0),
-      count(id, -2),
-      count(id, -2, {}, here.pipeline, context, hold),
-    ];
+    const commands = [count(id, 0), count(id, -2), count(id, -2, {}, here.pipeline, context, hold)];
     await reached;
     await count(id, 5, {}, there.pipeline);
     open();
@@ -293,6 +290,98 @@ describe('handleCommand', () => {
       JSON.stringify([{ ...old, st: { accountId: 1, value: -1, steps: [] } }]),
     ]);
     expect((await here.rows.load(counters, id))?.state.value).toBe(2);
+  });
+});
+
+describe('commands with an Idempotency-Key', () => {
+  const REQUEST = Buffer.from('the same body');
+
+  /** As a request begins: from now on it holds its key. */
+  async function keyedBy(process: typeof here, key: string): Promise<KeyedRequest> {
+    const fingerprint = process.responses.fingerprint(key);
+    const keyed = { key: fingerprint, holder: newId(), status: 200, stored: false };
+    expect(await process.responses.begin(keyed, REQUEST)).toEqual({ state: 'ours' });
+    return keyed;
+  }
+
+  const countKeyed = (process: typeof here, id: number, step: number, keyed: KeyedRequest) =>
+    count(id, step, {}, process.pipeline, { ...context, keyed });
+
+  /** What the next request with the key is told. */
+  const repeated = (keyed: KeyedRequest) =>
+    there.responses.begin({ ...keyed, holder: newId() }, REQUEST);
+
+  const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+  it('each keep the response of their own commit when two processes fight over one stream', async () => {
+    const id = ++ids;
+    await count(id, 1);
+    const commands = await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        const process = i % 2 === 0 ? here : there;
+        return { process, keyed: await keyedBy(process, `fight ${id} ${i}`) };
+      }),
+    );
+    const told = await Promise.all(
+      commands.map(({ process, keyed }) => countKeyed(process, id, 1, keyed)),
+    );
+    expect(told.map(({ state }) => state.value).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 40 }, (_, i) => i + 2),
+    );
+    expect(await eventsOf(id)).toHaveLength(41);
+    for (const [i, { keyed }] of commands.entries()) {
+      expect(keyed.stored).toBe(true);
+      expect(await repeated(keyed)).toEqual({ state: 'done', status: 200, body: asJson(told[i]) });
+    }
+  });
+
+  it('have no response stored by a commit that lost its race', async () => {
+    const [id, other] = [++ids, ++ids];
+    await count(id, 3);
+    await count(other, 3);
+    const [lost, won] = [await keyedBy(here, `lost ${id}`), await keyedBy(here, `won ${id}`)];
+    const { hold, reached, open } = gate();
+    // Both have loaded their state before the race is lost; then they are written in one transaction.
+    const keyed = (stream: number, key: KeyedRequest) =>
+      count(stream, -2, {}, here.pipeline, { ...context, keyed: key }, hold);
+    const results = Promise.allSettled([keyed(id, lost), keyed(other, won)]);
+    await reached;
+    await count(id, -2, {}, there.pipeline);
+    open();
+    expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2]);
+    expect((await here.rows.load(counters, other))?.state.steps).toEqual([3, -2]);
+    expect([lost.stored, won.stored]).toEqual([false, true]);
+    expect(await repeated(lost)).toEqual({ state: 'running' });
+    expect(await repeated(won)).toMatchObject({ state: 'done' });
+  });
+
+  it('fail alone when another process has taken over their key', async () => {
+    const id = ++ids;
+    await count(id, 1);
+    const mine = [
+      await keyedBy(here, `one ${id}`),
+      await keyedBy(here, `two ${id}`),
+      await keyedBy(here, `three ${id}`),
+    ] as const;
+    // The second was silent for too long, and its client has asked the other process again.
+    await database.query('update es.outcomes set held_until = now() where key = $1', [mine[1].key]);
+    const theirs = await keyedBy(there, `two ${id}`);
+    const first = count(id, 10);
+    const [one, two, three] = await Promise.allSettled(
+      mine.map((keyed, i) => countKeyed(here, id, 100 + i, keyed)),
+    );
+    await first;
+    expect([one?.status, two?.status, three?.status]).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(two).toMatchObject({ reason: expect.any(KeyTakenOverError) });
+    expect(mine.map(({ stored }) => stored)).toEqual([true, false, true]);
+    const answer = await countKeyed(there, id, 101, theirs);
+    expect(answer.state.steps).toEqual([1, 10, 100, 102, 101]);
+    expect(await repeated(theirs)).toMatchObject({ state: 'done', body: asJson(answer) });
   });
 });
 
