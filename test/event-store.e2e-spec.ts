@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { event, eventStoreContract, newStream } from '#event-store/event-store.contract.js';
-import type { StoredEvent } from '#event-store/event-store.js';
-import type { Head } from '#event-store/event-store.js';
+import { ConflictError, type Head, type StoredEvent } from '#event-store/event-store.js';
+import { isAfter } from '#event-store/position.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
+import { Line } from './support/line.js';
 
 async function open() {
   const database = await testDatabase();
@@ -38,6 +39,26 @@ describe('events in PostgreSQL', () => {
 
   const append = (stream: string, type = 'A') =>
     store.commit({ accountId: 1, writes: [{ stream, expected: null, events: [event(type)] }] });
+
+  let hangUp: () => Promise<void> = async () => undefined;
+  afterEach(async () => {
+    await hangUp();
+    hangUp = async () => undefined;
+  });
+
+  /** A process whose connections to the database can be cut, for one test. */
+  async function connectOverLine() {
+    const line = await Line.to(database.url);
+    const config = testConfig(line.url);
+    const source = await dataSource(config, 'test').initialize();
+    const remote = new PostgresEventStore(poolOf(source), config);
+    hangUp = async () => {
+      await remote.onApplicationShutdown();
+      await source.destroy();
+      await line.close();
+    };
+    return { remote, line };
+  }
 
   /** A second session that holds its transaction open, as a slow writer would. */
   async function slowWriter() {
@@ -105,6 +126,27 @@ describe('events in PostgreSQL', () => {
       (events) => events.length === 2,
     );
     expect(seen.map((stored) => stored.stream)).toEqual([lowStream, high]);
+  });
+
+  it('takes its head behind what was committed beside a transaction that stays open', async () => {
+    const open = await slowWriter();
+    await open.takeTransactionId();
+    const [before, after] = [newStream(), newStream()];
+    await append(before);
+    const head = await store.head();
+    await append(after);
+    const placeOf = async (stream: string) => {
+      for await (const { position } of store.readStream(stream)) return position;
+      throw new Error(`${stream} is empty`);
+    };
+    expect(isAfter(await placeOf(before), head)).toBe(false);
+    expect(isAfter(await placeOf(after), head)).toBe(true);
+    await open.finish('commit');
+    const seen = await eventually(
+      () => store.readAll(head, 100),
+      (events) => events.length > 0,
+    );
+    expect(seen.map((stored) => stored.stream)).toEqual([after]);
   });
 
   it('goes on after a transaction that rolls back', async () => {
@@ -190,6 +232,52 @@ describe('events in PostgreSQL', () => {
     const types: string[] = [];
     for await (const stored of store.readStream(stream)) types.push(stored.type);
     expect(types).toEqual(['A', 'B']);
+  });
+
+  it('settles a group whose connection is cut after its commit: each is in once, a lost race is told', async () => {
+    const { remote, line } = await connectOverLine();
+    const begun = async (stream: string) => ({
+      stream,
+      expected: (await append(stream))[0] ?? null,
+    });
+    const group = [
+      await begun(newStream()),
+      await begun(newStream()),
+      await begun(newStream()),
+    ] as const;
+    const [lost, held] = group;
+    const adding = (place: typeof lost) => ({
+      accountId: 1,
+      writes: [{ ...place, events: [event('B')] }],
+    });
+    await store.commit(adding(lost));
+    const blocker = new pg.Client(database.url);
+    await blocker.connect();
+    await blocker.query('begin');
+    await blocker.query('select 1 from es.streams where stream_id = $1 for update', [held.stream]);
+    // Asked for in one turn, they share a transaction, which waits for the held one.
+    const results = Promise.allSettled(group.map((place) => remote.commit(adding(place))));
+    const inFlight = () =>
+      database.query(
+        `select 1 from pg_stat_activity where query like '%es.commit%' and state = 'active'
+           and datname = current_database() and pid <> pg_backend_pid()`,
+      );
+    await eventually(inFlight, ({ rowCount }) => rowCount === 1);
+    line.muteAnswers();
+    await blocker.query('rollback');
+    await blocker.end();
+    await eventually(inFlight, ({ rowCount }) => rowCount === 0);
+    await line.cut();
+    await line.mend();
+    const [first, ...others] = await results;
+    expect(first).toMatchObject({ status: 'rejected', reason: expect.any(ConflictError) });
+    expect(others.map((result) => result.status)).toEqual(['fulfilled', 'fulfilled']);
+    expect(others).toMatchObject([{ value: [{ revision: 1 }] }, { value: [{ revision: 1 }] }]);
+    for (const { stream } of group) {
+      const types: string[] = [];
+      for await (const stored of store.readStream(stream)) types.push(stored.type);
+      expect(types).toEqual(['A', 'B']);
+    }
   });
 
   it('makes the appends the first writes of their transaction', async () => {
