@@ -417,6 +417,26 @@ describe('sealed parts of events', () => {
     expect((await here.rows.load(notes, id))?.state.notes).toEqual(['a', 'c']);
   });
 
+  it('are refused once the key is gone, in the process that has just used it too', async () => {
+    const [id, customerId] = [++ids, 80];
+    const ofOne: RowTable<Notes, Noted> = { ...notes, table: 'cards', person: '80::bigint' };
+    const note = (text: string) =>
+      here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
+        answer: (handled) => handled,
+        rows: ofOne,
+        id,
+        context,
+        given: async () => undefined,
+        decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
+      });
+    await here.keys.create(customerId);
+    await note('a');
+    await note('b');
+    await database.query('delete from personal_keys where customer_id = $1', [customerId]);
+    await expect(note('c')).rejects.toThrow('customer 80 has no key to seal with');
+    expect((await here.rows.load(ofOne, id))?.state.notes).toEqual(['a', 'b']);
+  });
+
   it('read as they were written, and as nothing once the key is gone', async () => {
     const [id, customerId] = [++ids, 77];
     await here.keys.create(customerId);

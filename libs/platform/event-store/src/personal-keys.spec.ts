@@ -1,7 +1,8 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { Keyring, masterKeyOf } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
+import type { NewEvent, StoredEvent } from './event-store.js';
 import { NOBODY, PersonalKeys } from './personal-keys.js';
 
 const ringOf = (byte: number) => {
@@ -25,4 +26,55 @@ it('seals a text about nobody with a key that no erasure destroys', async () => 
   expect((await keysOf(1).openAll([about]))[0]?.toString()).toBe('a card changed');
   await expect(keysOf(1).openAll([{ ...about, context: 'body evt_2' }])).rejects.toThrow();
   await expect(keysOf(2).openAll([about])).rejects.toThrow();
+});
+
+describe('the sealed part of an event', () => {
+  const event = (id: string, type: string): NewEvent => {
+    const at = '2026-01-31T09:00:00.000Z';
+    return {
+      id,
+      type,
+      version: 1,
+      data: { customerId: NOBODY, stamps: 1, personal: { note: 'oat milk' } },
+      meta: {
+        accountId: 7,
+        actor: { type: 'token', id: 31 },
+        channel: 'api',
+        requestId: 'r',
+        occurredAt: at,
+        recordedAt: at,
+      },
+    };
+  };
+  const ID = '0f0e0d0c-0b0a-4908-8706-050403020100';
+  const OTHER_ID = '1f0e0d0c-0b0a-4908-8706-050403020100';
+
+  /** As it stands in the history. */
+  async function stored(given: NewEvent): Promise<StoredEvent> {
+    const [sealed] = await keysOf(1).sealed([given]);
+    if (!sealed) throw new Error('sealing events keeps their number');
+    const place = { stream: 'customer_card-12', revision: 0, hash: '' };
+    return { ...sealed, ...place, position: { commit: 1n, prepare: 1n } };
+  }
+
+  it('opens in its own event, beside what everybody may read', async () => {
+    const one = await stored(event(ID, 'StampsEarned'));
+    expect(one.data).toEqual({ customerId: NOBODY, stamps: 1, personal: expect.any(String) });
+    expect(JSON.stringify(one.data)).not.toContain('oat');
+    const [opened] = await keysOf(1).opened([one]);
+    expect(opened?.data).toEqual(event(ID, 'StampsEarned').data);
+  });
+
+  it('does not open in another event, nor in one of another type', async () => {
+    const one = await stored(event(ID, 'StampsEarned'));
+    for (const other of [event(OTHER_ID, 'StampsEarned'), event(ID, 'StampsRemoved')]) {
+      const moved = { ...(await stored(other)), data: one.data };
+      await expect(keysOf(1).opened([moved])).rejects.toThrow();
+    }
+  });
+
+  it('is left as it is where an event has none', async () => {
+    const plain = { ...event(ID, 'StampsEarned'), data: { customerId: NOBODY, personal: null } };
+    expect(await keysOf(1).sealed([plain])).toEqual([plain]);
+  });
 });
