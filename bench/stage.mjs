@@ -81,10 +81,10 @@ class Stage {
     });
   }
 
-  /** @returns {Promise<string>} the URL of a new database on the same server */
+  /** @returns {Promise<string>} the URL of a new database on the same server, as its owner */
   async database(name) {
-    await this.query(this.postgres.url, `create database ${name}`);
-    const url = new URL(this.postgres.url);
+    await this.query(this.postgres.ownerUrl, `create database ${name}`);
+    const url = new URL(this.postgres.ownerUrl);
     url.pathname = `/${name}`;
     return url.href;
   }

@@ -1,6 +1,8 @@
 export interface EmbeddedPostgres {
-  /** The full DATABASE_URL, with the password. */
+  /** The full DATABASE_URL, with the password; its role is made by scripts/migrate. */
   url: string;
+  /** The same for DATABASE_MIGRATION_URL. */
+  ownerUrl: string;
   port: number;
   pid: number;
   /** Tells the process from a later one with the same number. */

@@ -11,7 +11,8 @@ import {
   locate,
   makeDatabase,
   makeDataDir,
-  userName,
+  ownerName,
+  serviceName,
 } from './postgres-data.mjs';
 import { environment, isRoot } from './postgres-programs.mjs';
 import {
@@ -66,6 +67,8 @@ export async function startPostgres({
   const server = locate(home, log);
   if (!server.record.completed) await makeDatabase(server, settings, log, signal);
   checkCompleted(server);
+  // Before any role has its passwords.
+  writeJson(server.recordFile, server.record);
 
   const running = postmasterOf(server);
   if (running) {
@@ -94,8 +97,11 @@ export async function startPostgres({
     await stop({ mode: 'immediate' });
     removeFiles(server, logFile);
   }
+  const urlOf = (name, password) =>
+    `postgres://${name}:${password}@127.0.0.1:${port}/${databaseName}`;
   return {
-    url: `postgres://${userName}:${server.record.password}@127.0.0.1:${port}/${databaseName}`,
+    url: urlOf(serviceName, server.record.service_password),
+    ownerUrl: urlOf(ownerName, server.record.password),
     port,
     pid: child.pid,
     birth: child.birth,

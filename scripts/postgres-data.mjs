@@ -22,7 +22,10 @@ import {
 } from './processes.mjs';
 
 export const databaseName = 'inkpad';
-export const userName = 'inkpad';
+/** Makes the server and owns the tables. */
+export const ownerName = 'inkpad';
+/** What the programs connect as; made with the tables, by scripts/migrate. */
+export const serviceName = 'inkpad_app';
 
 /** @param {string} dataDir @returns {string} its real path */
 export function makeDataDir(dataDir) {
@@ -49,10 +52,12 @@ export function locate(home, log) {
   if (!found && !canEnter(account, home)) data = path.join(rootPlace(), hashOf(home), 'postgres');
   const record = found ?? {
     data: data === inside ? 'postgres' : data,
-    password: crypto.randomBytes(24).toString('base64url'),
+    password: newPassword(),
     port: null,
     completed: null,
   };
+  // Folders that were made when there was one role for everything have none.
+  record.service_password ??= newPassword();
 
   const owner = fs.existsSync(data) ? fs.statSync(data).uid : null;
   if (!isRoot() && owner !== null && owner !== process.getuid()) {
@@ -113,7 +118,7 @@ export async function makeDatabase(server, settings, log, signal) {
         fs.chownSync(passwordFile, account.uid, account.gid);
       }
       const making = ['--encoding=UTF8', '--locale=C', '--auth=scram-sha-256', '--no-instructions'];
-      const owner = [`--username=${userName}`, `--pwfile=${passwordFile}`];
+      const owner = [`--username=${ownerName}`, `--pwfile=${passwordFile}`];
       if (quick) making.push('--no-sync');
       await runTool(server, signal, server.initdb, ['-D', fresh, ...owner, ...making]);
       await runTool(
@@ -145,6 +150,10 @@ export function checkCompleted({ data, major }) {
 
 export function clusterOf(data) {
   return `inkpad-${hashOf(data)}`;
+}
+
+function newPassword() {
+  return crypto.randomBytes(24).toString('base64url');
 }
 
 export function hashOf(text) {

@@ -70,14 +70,19 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
   record();
   await prepare({ root, dataDir, say, signal: stopAsked.signal, onStep, record });
 
-  const url = databaseUrl ?? (await keepPostgres(dataDir, record));
-  if (databaseUrl) await checkDatabase(databaseUrl);
+  const { url, ownerUrl } = databaseUrl
+    ? { url: databaseUrl, ownerUrl: given('DATABASE_MIGRATION_URL') || databaseUrl }
+    : await keepPostgres(dataDir, record);
+  if (databaseUrl) await checkDatabase(ownerUrl);
   stopAsked.signal.throwIfAborted();
   const env = {
     ...process.env,
     DATABASE_URL: url,
-    // Read already: given twice it would be refused.
+    // Only for the migration: what answers requests has no use for the owner's password.
+    DATABASE_MIGRATION_URL: '',
+    // Read already: given twice they would be refused.
     DATABASE_URL_FILE: '',
+    DATABASE_MIGRATION_URL_FILE: '',
     DATA_DIR: dataDir,
     PORT: String(port),
     // Any free one: a second Inkpad on this machine must not find the port taken.
@@ -86,7 +91,7 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
     ...localTargets(publicUrl),
   };
   say('migrating the database …');
-  await runScript('migrate', env, dataDir, onStep);
+  await runScript('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
   // Setting up only needs the tables, as the two programs do: it need not hold them up.
   const setup = runScript('setup', env, dataDir, onStep);
   say('starting api and dispatcher …');
@@ -116,16 +121,18 @@ function readSettings() {
     port,
     publicUrl: (process.env.PUBLIC_URL || `http://localhost:${port}`).replace(/\/+$/, ''),
     dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
-    databaseUrl: process.env.DATABASE_URL || databaseUrlInFile(process.env.DATABASE_URL_FILE),
+    databaseUrl: given('DATABASE_URL'),
   };
 }
 
-function databaseUrlInFile(file) {
-  if (!file) return null;
+/** A setting, or what stands in the file that its `…_FILE` names. */
+function given(name) {
+  const file = process.env[`${name}_FILE`];
+  if (process.env[name] || !file) return process.env[name] || null;
   try {
     return fs.readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new Refusal(`DATABASE_URL_FILE: ${file} cannot be read (${error.code}).`);
+    throw new Refusal(`${name}_FILE: ${file} cannot be read (${error.code}).`);
   }
 }
 
@@ -214,7 +221,7 @@ function restartPrograms() {
   }
 }
 
-/** @returns {Promise<string>} the DATABASE_URL */
+/** @returns {Promise<{ url: string, ownerUrl: string }>} the DATABASE_URL and DATABASE_MIGRATION_URL */
 async function keepPostgres(dataDir, record) {
   say('starting PostgreSQL …');
   const begin = (options) => startPostgres({ dataDir, log: say, ...options });
@@ -225,7 +232,7 @@ async function keepPostgres(dataDir, record) {
     onChange: record,
     first,
   });
-  return first.url;
+  return first;
 }
 
 async function checkDatabase(url) {
@@ -235,9 +242,10 @@ async function checkDatabase(url) {
     await client.connect();
     await client.end();
   } catch (error) {
+    const setting = process.env.DATABASE_MIGRATION_URL ? 'DATABASE_MIGRATION_URL' : 'DATABASE_URL';
     const where = `${client.host}:${client.port}`;
     throw new Refusal(
-      `The database of DATABASE_URL (${where}) cannot be reached: ${error.message || error.code}.`,
+      `The database of ${setting} (${where}) cannot be reached: ${error.message || error.code}.`,
     );
   }
 }
@@ -337,11 +345,17 @@ function welcome(publicUrl, local) {
 function describeRunning(databaseUrl) {
   const describe = (program) =>
     program?.pid ? { pid: program.pid, birth: program.birth } : undefined;
-  const { port, url, dataPath } = running.postgres?.current ?? {};
+  const { port, url, ownerUrl, dataPath } = running.postgres?.current ?? {};
   return {
     postgres: databaseUrl
       ? { pid: null, port: null, url: databaseUrl, data: null }
-      : url && { ...describe(running.postgres.current), port, url, data: dataPath },
+      : url && {
+          ...describe(running.postgres.current),
+          port,
+          url,
+          owner_url: ownerUrl,
+          data: dataPath,
+        },
     api: describe(running.api?.current),
     dispatcher: describe(running.dispatcher?.current),
     compiler: describe(running.compiler),

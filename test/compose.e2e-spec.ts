@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { selfSigned } from './support/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { startProgram, type Program } from './support/program.js';
+import { runNode, startProgram, type Program } from './support/program.js';
 
 type Service = {
   image: string;
@@ -48,6 +48,8 @@ const OURS = ['api', 'dispatcher', 'migrate'];
 const dockerfile = instructionsOf(readFileSync('Dockerfile', 'utf8'));
 const SECRETS = {
   POSTGRES_PASSWORD: 'p0stgres',
+  POSTGRES_APP_PASSWORD: 'processes',
+  REDIS_PASSWORD: 'counters',
   EVENT_STORE_PASSWORD: 'events',
   MASTER_KEY: Buffer.alloc(32, 3).toString('base64'),
 };
@@ -78,15 +80,33 @@ describe('docker-compose.yml', () => {
     expect(config).toMatchObject({ production: true, trustProxyHops: 1, healthPort: 9466 });
     expect(new URL(config.databaseUrl)).toMatchObject({
       hostname: 'postgres',
-      password: 'p0stgres',
+      username: 'inkpad_app',
+      password: SECRETS.POSTGRES_APP_PASSWORD,
     });
     expect(config.eventStoreUrl).toContain('@eventstoredb:2113?tls=true');
-    expect(new URL(config.redisUrl ?? '').hostname in compose.services).toBe(true);
+    expect(new URL(config.redisUrl ?? '')).toMatchObject({
+      hostname: 'redis',
+      password: SECRETS.REDIS_PASSWORD,
+    });
+  });
+
+  it('gives the password of the owner of the tables to nothing that stays', () => {
+    const holders = services.filter(([name, { environment = {} }]) =>
+      Object.keys(environment).some((key) =>
+        String(environmentOf(name)[key]).includes(SECRETS.POSTGRES_PASSWORD),
+      ),
+    );
+    expect(holders.map(([name]) => name)).toEqual(['migrate', 'postgres']);
+    expect(new URL(readConfig(environmentOf('migrate')).databaseMigrationUrl)).toMatchObject({
+      hostname: 'postgres',
+      username: serviceOf('postgres').environment?.['POSTGRES_USER'],
+      password: SECRETS.POSTGRES_PASSWORD,
+    });
   });
 
   it.each(Object.keys(SECRETS))('asks for %s and has no default for it', (name) => {
     const { [name]: _left, ...others } = SECRETS as Record<string, string>;
-    expect(() => environmentOf('api', others)).toThrow(`set ${name} to`);
+    expect(() => environmentOf('migrate', others)).toThrow(`set ${name} to`);
     const uses = text.match(new RegExp(`\\$\\{?${name}\\b[^}]*`, 'g')) ?? [];
     expect(uses.filter((use) => !use.startsWith(`\${${name}:?`))).toEqual([]);
   });
@@ -253,6 +273,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
         ?.replace('@eventstoredb:2113', `@localhost:${eventStoreDb.port}`)
         .replace('/certificates/ca.crt', authority),
       DATABASE_URL: database.url,
+      ...(name === 'migrate' && { DATABASE_MIGRATION_URL: database.ownerUrl }),
       DATA_DIR: dataDir,
       HOST: '127.0.0.1',
       PORT: '0',
@@ -316,14 +337,6 @@ async function healthCheck(environment: NodeJS.ProcessEnv): Promise<number | nul
   });
   const [status] = (await once(check, 'exit')) as [number | null];
   return status;
-}
-
-function runNode(args: string[], environment: NodeJS.ProcessEnv) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-    env: { PATH: process.env['PATH'], ...environment },
-    encoding: 'utf8',
-  });
-  return { status, output: stdout + stderr };
 }
 
 function serviceOf(name: string): Service {

@@ -45,6 +45,7 @@ beforeAll(async () => {
     ? { EVENT_STORE_URL: eventStoreDb.connectionString }
     : (await testEngine()).environment;
   environment = testEnvironment(postgres.url, {
+    DATABASE_MIGRATION_URL: postgres.ownerUrl,
     PORT: String(port),
     LOG_LEVEL: 'fatal',
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',

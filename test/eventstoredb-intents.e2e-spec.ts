@@ -305,7 +305,7 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
 
   /** All but the test's own. @returns what lets them in again */
   async function refuseConnections(): Promise<() => Promise<unknown>> {
-    const url = new URL(service.database.url);
+    const url = new URL(service.database.ownerUrl);
     const name = url.pathname.slice(1);
     const { rows } = await service.database.query<{ pid: number }>(
       'select pg_backend_pid() as pid',

@@ -1,6 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
-import { poolOf } from '#database/data-source.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { expectFailure, useService } from './support/contract.js';
 import { enrol } from './support/story.js';
@@ -11,21 +9,21 @@ describe('Idempotency-Key', () => {
   it('fences a request that another one has taken over', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
-    const pool = poolOf(service.running.app.get(DataSource));
+    const { query } = service.running.database;
     const stamp = () =>
       store.send('POST', `${path}/stamp`, { stamps: 1 }, { 'idempotency-key': 'fenced' });
     const balance = async () => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
     // Between its begin and its commit a request is silent for too long, and its key is taken over.
-    await pool.query(`create function takes_over() returns trigger language plpgsql as $$
+    await query(`create function takes_over() returns trigger language plpgsql as $$
       begin new.holder := gen_random_uuid(); return new; end $$`);
-    await pool.query(`create trigger takes_over before insert on es.outcomes
+    await query(`create trigger takes_over before insert on es.outcomes
       for each row execute function takes_over()`);
     const fenced = await stamp();
-    await pool.query('drop trigger takes_over on es.outcomes');
+    await query('drop trigger takes_over on es.outcomes');
     expectFailure(fenced, 409, 'idempotency_in_progress');
     expect(await balance()).toBe(0);
     expectFailure(await stamp(), 409, 'idempotency_in_progress');
-    await pool.query('update es.outcomes set held_until = now() where status is null');
+    await query('update es.outcomes set held_until = now() where status is null');
     expect((await stamp()).status).toBe(200);
     expect(await balance()).toBe(1);
   });

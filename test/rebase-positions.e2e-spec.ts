@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +9,7 @@ import { readConfig } from '#kernel/config.js';
 import { startPostgres, type EmbeddedPostgres } from '../scripts/embedded-postgres.mjs';
 import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
-import { freePort, startProgram, type Program } from './support/program.js';
+import { freePort, runNode, startProgram, type Program } from './support/program.js';
 import { Receiver, type Received } from './support/receiver.js';
 import { Client, startService } from './support/service.js';
 import { historyIn, openStore } from './support/store.js';
@@ -69,11 +68,15 @@ beforeAll(async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-restored-'));
     restored = await startPostgres({ dataDir, tie: true, settings: { fsync: 'off' } });
     const port = await freePort();
-    environment = testEnvironment(restored.url, { ...SETTINGS, PORT: String(port) });
+    environment = testEnvironment(restored.url, {
+      ...SETTINGS,
+      DATABASE_MIGRATION_URL: restored.ownerUrl,
+      PORT: String(port),
+    });
     store = new Client(`http://127.0.0.1:${port}`, owner.accountId, owner.token);
     const migrated = run('dist/scripts/migrate.js');
     if (migrated.status !== 0) throw new Error(`migration failed:\n${migrated.output}`);
-    await dumpAndRestore(service.database.url, restored.url);
+    await dumpAndRestore(service.database.ownerUrl, restored.ownerUrl);
   } finally {
     await service.stop();
   }
@@ -113,9 +116,13 @@ describe('a database restored from a logical dump', () => {
 
   it('is left alone when events were appended to it before anybody noticed', async () => {
     await ask('create database appended template inkpad', 'postgres');
-    const url = new URL(restored.url);
-    url.pathname = '/appended';
-    const used = { ...environment, DATABASE_URL: url.href };
+    const [url, ownerUrl] = [new URL(restored.url), new URL(restored.ownerUrl)];
+    url.pathname = ownerUrl.pathname = '/appended';
+    const used = {
+      ...environment,
+      DATABASE_URL: url.href,
+      DATABASE_MIGRATION_URL: ownerUrl.href,
+    };
     const last = before.at(-1);
     if (!last) throw new Error('there is a history');
     const opened = await openStore(readConfig(used));
@@ -276,7 +283,7 @@ async function dumpAndRestore(fromUrl: string, toUrl: string): Promise<void> {
 }
 
 async function ask(statement: string, name = 'inkpad'): Promise<unknown[]> {
-  const url = new URL(restored.url);
+  const url = new URL(restored.ownerUrl);
   url.pathname = `/${name}`;
   const client = await connect(url.href);
   try {
@@ -292,13 +299,4 @@ async function connect(url: string, name?: string): Promise<pg.Client> {
   return client;
 }
 
-function run(
-  program: string,
-  settings: NodeJS.ProcessEnv = environment,
-): { status: number | null; output: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program], {
-    env: { PATH: process.env['PATH'], ...settings },
-    encoding: 'utf8',
-  });
-  return { status, output: stdout + stderr };
-}
+const run = (program: string, settings = environment) => runNode([program], settings);

@@ -2,33 +2,51 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { migrate } from '#database/data-source.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+import {
+  testConfig,
+  testDatabase,
+  testEnvironment,
+  type TestDatabase,
+} from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { runNode, startProgram } from './support/program.js';
 import { startService, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 
-const role = `app_${randomBytes(4).toString('hex')}`;
+const FORBIDDEN = /permission denied|must be owner/;
 
-let database: TestDatabase;
-let service: Service;
-let url: string;
+describe('the role of the processes', () => {
+  let service: Service;
 
-beforeAll(async () => {
-  database = await testDatabase();
-  await database.query(`create role ${role} login password 'app'`);
-  const own = new URL(database.url);
-  own.username = role;
-  own.password = 'app';
-  url = own.href;
-  await migrate(testConfig(url, { DATABASE_MIGRATION_URL: database.url }));
-  service = await startService({ DATABASE_URL: url }, database);
-});
-afterAll(async () => {
-  await service.app.close();
-  await database.query(`drop owned by ${role}; drop role ${role}`);
-  await database.drop();
-});
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.stop());
 
-describe('a role of its own that owns no table', () => {
+  it('is no superuser, owns nothing and may make nothing', async () => {
+    const rights = `select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls,
+        has_database_privilege(oid, current_database(), 'create') as database,
+        has_schema_privilege(oid, 'public', 'create') as public,
+        has_schema_privilege(oid, 'es', 'create') as es,
+        exists (select from pg_class where relowner = r.oid) as owner,
+        exists (select from pg_auth_members where member = r.oid
+          and roleid <> 'pg_read_all_stats'::regrole) as member
+      from pg_roles r where rolname = current_user`;
+    expect((await as(service.database.url, rights)).rows).toEqual([
+      {
+        rolsuper: false,
+        rolcreaterole: false,
+        rolcreatedb: false,
+        rolbypassrls: false,
+        database: false,
+        public: false,
+        es: false,
+        owner: false,
+        member: false,
+      },
+    ]);
+  });
+
   it('is enough for the service', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store, { rewards: [1] });
@@ -39,12 +57,145 @@ describe('a role of its own that owns no table', () => {
     'update es.events set type = type',
     'delete from es.events',
     'truncate es.events',
+    'drop trigger events_are_final on es.events',
     'alter table es.events disable trigger all',
+    'set session_replication_role = replica',
     'drop table es.events',
+    'create or replace function es.refuse() returns trigger language plpgsql as $$ begin return old; end $$',
+    'update audit_log set type = type',
+    'delete from audit_log',
+    'truncate audit_log',
+    'drop trigger audit_log_is_final on audit_log',
+    'update migrations set name = name',
+    `select setval('es.global_seq', 1)`,
+    'create table public.mine (id int)',
+    'create function public.right(name, int) returns text language sql return null',
   ])('is not allowed: %s', async (statement) => {
-    const client = new pg.Client(url);
-    await client.connect();
-    await expect(client.query(statement)).rejects.toThrow(/permission denied|must be owner/);
-    await client.end();
+    await expect(as(service.database.url, statement)).rejects.toThrow(FORBIDDEN);
+  });
+
+  it('may raise the sequence of ids that a failover has lowered', async () => {
+    const raised = await as(service.database.url, `select setval('customers_id', 1000) as last`);
+    expect(raised.rows).toEqual([{ last: 1000 }]);
+  });
+
+  it('may make and drop days of deliveries, and no other tables', async () => {
+    const day = `now() - interval '400 days'`;
+    const url = service.database.url;
+    await as(url, `select webhook_make_partitions(${day}, ${day})`);
+    const drop = (table: string) =>
+      as(
+        url,
+        `select webhook_drop_partitions('{${table}}', webhook_first_id(now() - interval '399 days')) as dropped`,
+      );
+    expect((await drop('customers')).rows).toEqual([]);
+    expect((await drop('webhook_events')).rows).toEqual([
+      { dropped: expect.stringMatching(/^webhook_events_\d{8}$/) },
+    ]);
+  });
+
+  it('sees how old the transactions of others are, which hold up the readers of the log', async () => {
+    const writer = new pg.Client(service.database.ownerUrl);
+    await writer.connect();
+    await writer.query('begin; select pg_current_xact_id()');
+    const seen = await as(
+      service.database.url,
+      `select count(xact_start) as others from pg_stat_activity
+       where datname = current_database() and usename <> current_user and backend_xid is not null`,
+    );
+    await writer.end();
+    expect(seen.rows).toEqual([{ others: 1 }]);
   });
 });
+
+describe('the audit log', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    await database.query(`insert into audit_log
+      (type, actor, channel, request_id, subject, recorded_at) values ('t', '{}', 'cli', 'r', '{}', now())`);
+  });
+  afterAll(() => database.drop());
+
+  it.each(['update audit_log set type = type', 'delete from audit_log', 'truncate audit_log'])(
+    'is not changed even by its owner: %s',
+    async (statement) => {
+      await expect(database.query(statement)).rejects.toThrow('never changed or removed');
+    },
+  );
+});
+
+describe('an installation with one role for everything', () => {
+  const role = `app_${randomBytes(4).toString('hex')}`;
+  let database: TestDatabase;
+  let url: string;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    const own = new URL(database.ownerUrl);
+    own.username = role;
+    own.password = `it's a "secret"`;
+    url = own.href;
+  });
+  afterAll(async () => {
+    await database.query(`drop owned by ${role}; drop role ${role}`);
+    await database.drop();
+  });
+
+  it('goes on, and is told at start', async () => {
+    const api = startProgram(
+      'dist/apps/api/src/main.js',
+      testEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
+    );
+    await eventually(api.output, (said) => said.includes('npm run migrate'));
+    await api.kill('SIGTERM');
+    expect(api.output()).toContain(
+      'The database role inkpad could change the history without a trace',
+    );
+  });
+
+  it('gets a second role from one run of migrate with both URLs', async () => {
+    const settings = testEnvironment(url, { DATABASE_MIGRATION_URL: database.ownerUrl });
+    const first = runNode(['dist/scripts/migrate.js'], settings);
+    expect(first).toEqual({ status: 0, output: 'the database is up to date\n' });
+    await migrate(testConfig(url, { DATABASE_MIGRATION_URL: database.ownerUrl }));
+    const { rows } = await as(url, 'select current_user as name');
+    expect(rows).toEqual([{ name: role }]);
+    await expect(as(url, 'delete from es.events')).rejects.toThrow(FORBIDDEN);
+    await expect(as(url, 'drop trigger events_are_final on es.events')).rejects.toThrow(FORBIDDEN);
+  });
+
+  it('is told what an administrator has to do where the owner may not make roles', async () => {
+    const owner = `owner_${randomBytes(4).toString('hex')}`;
+    const migration = new URL(database.ownerUrl);
+    migration.username = owner;
+    migration.password = 'owner';
+    const service = new URL(url);
+    service.username = 'missing_role';
+    const limited = migration.pathname.slice(1);
+    await database.query(`create role ${owner} login password 'owner'`);
+    await database.query(
+      `grant select on migrations to ${owner}; grant all on database ${limited} to ${owner}`,
+    );
+    try {
+      const settings = testEnvironment(service.href, { DATABASE_MIGRATION_URL: migration.href });
+      expect(runNode(['dist/scripts/migrate.js'], settings)).toEqual({
+        status: 1,
+        output: `The role missing_role of DATABASE_URL does not exist, and ${owner} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role "missing_role" login password '…', then run npm run migrate again.\n`,
+      });
+    } finally {
+      await database.query(`drop owned by ${owner}; drop role ${owner}`);
+    }
+  });
+});
+
+async function as(url: string, statement: string): Promise<pg.QueryResult> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

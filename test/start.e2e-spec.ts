@@ -3,13 +3,16 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
+import { startPostgres } from '../scripts/embedded-postgres.mjs';
+import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
-import { freePort } from './support/program.js';
+import { freePort, runNode } from './support/program.js';
 
 type Run = {
   starter: { pid: number; started: string };
   base_url: string;
-  postgres?: { pid: number; port: number; url: string; data: string };
+  postgres?: { pid: number; port: number; url: string; owner_url: string; data: string };
   api?: { pid: number };
   dispatcher?: { pid: number };
 };
@@ -65,6 +68,15 @@ describe('npm start', () => {
     }
   });
 
+  it('connects its programs as a role that may add to the history and no more', async () => {
+    expect(await rightsOf(readRun())).toEqual(ONLY_TO_ADD);
+    const environments = (['api', 'dispatcher'] as const).map((name) =>
+      fs.readFileSync(`/proc/${pidOf(name)}/environ`, 'utf8'),
+    );
+    const owner = new URL(readRun().postgres?.owner_url ?? '');
+    for (const environment of environments) expect(environment).not.toContain(owner.password);
+  });
+
   it('refuses to start twice, in one sentence', async () => {
     const second = start();
     expect(await second.ended).toBe(1);
@@ -116,6 +128,28 @@ describe('npm start', () => {
     expect(await tokenStatus()).toBe(200);
   });
 
+  it('goes on with a data folder of versions that had one role for everything', async () => {
+    starter.process.kill('SIGINT');
+    await starter.ended;
+    const current = dataDir;
+    dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
+    fs.chmodSync(dataDir, 0o711);
+    try {
+      await makeOldFolder();
+      starter = start();
+      await isUp(starter);
+      expect(await tokenStatus(readJson<{ api_token: string }>('local.json').api_token)).toBe(200);
+      expect(await rightsOf(readRun())).toEqual(ONLY_TO_ADD);
+    } finally {
+      starter.process.kill('SIGINT');
+      await starter.ended;
+      fs.rmSync(dataDir, { recursive: true, force: true });
+      dataDir = current;
+    }
+    starter = start();
+    await isUp(starter);
+  });
+
   it('stops cleanly on SIGINT', async () => {
     const pids = [pidOf('postgres'), pidOf('api'), pidOf('dispatcher')];
     starter.process.kill('SIGINT');
@@ -125,6 +159,21 @@ describe('npm start', () => {
     expect(fs.existsSync(path.join(dataDir, 'run.json'))).toBe(false);
     expect(await tokenStatus()).toBe(null);
   });
+
+  /** As they were left: the superuser owned the tables and ran everything, and no second password was kept. */
+  async function makeOldFolder(): Promise<void> {
+    const postgres = await startPostgres({ dataDir, tie: true });
+    const settings = testEnvironment(postgres.ownerUrl, { DATA_DIR: dataDir, MASTER_KEY: '' });
+    expect(runNode(['dist/scripts/migrate.js'], settings).status).toBe(0);
+    const { output } = runNode(['dist/scripts/setup.js'], settings);
+    await postgres.stop();
+    const { created: _created, ...local } = JSON.parse(output) as { created: boolean };
+    fs.writeFileSync(path.join(dataDir, 'local.json'), JSON.stringify(local), { mode: 0o600 });
+    const record = path.join(dataDir, 'postgres.json');
+    const { service_password: _password, ...old } =
+      readJson<Record<string, string>>('postgres.json');
+    fs.writeFileSync(record, JSON.stringify(old), { mode: 0o600 });
+  }
 
   function start(settings: NodeJS.ProcessEnv = {}): Start {
     let output = '';
@@ -173,10 +222,10 @@ describe('npm start', () => {
   }
 
   /** Null when nothing listens. */
-  async function tokenStatus(): Promise<number | null> {
+  async function tokenStatus(of = token): Promise<number | null> {
     try {
       const response = await fetch(`http://127.0.0.1:${port}/api/v1/accounts`, {
-        headers: { authorization: `Bearer ${token}` },
+        headers: { authorization: `Bearer ${of}` },
       });
       await response.arrayBuffer();
       return response.status;
@@ -187,6 +236,21 @@ describe('npm start', () => {
     }
   }
 });
+
+const ONLY_TO_ADD = { superuser: false, adds: true, removes: false, owns: false };
+
+async function rightsOf({ postgres }: Run): Promise<unknown> {
+  const client = new pg.Client(postgres?.url);
+  await client.connect();
+  const { rows } = await client.query(
+    `select rolsuper as superuser, has_table_privilege('es.events', 'insert') as adds,
+       has_table_privilege('es.events', 'update, delete, truncate, trigger') as removes,
+       exists (select from pg_class where relowner = r.oid) as owns
+     from pg_roles r where rolname = current_user`,
+  );
+  await client.end();
+  return rows[0];
+}
 
 function isThere(pid: number): boolean {
   try {

@@ -279,7 +279,7 @@ function noAnswer(error: unknown): undefined {
 }
 
 async function asAdmin(statement: string, values: unknown[]): Promise<void> {
-  const url = new URL(breaking.running.database.url);
+  const url = new URL(breaking.running.database.ownerUrl);
   url.pathname = '/postgres';
   const client = new pg.Client(url.href);
   await client.connect();

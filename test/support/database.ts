@@ -6,11 +6,19 @@ import pg from 'pg';
 import { readConfig, type Config } from '#kernel/config.js';
 import { startEventStoreDb } from './eventstoredb/server.mjs';
 
-export type TestDatabase = { url: string; query: pg.Client['query']; drop: () => Promise<void> };
+export type TestDatabase = {
+  /** Of the role of the processes, as in production. */
+  url: string;
+  /** Of the role that owns the tables. */
+  ownerUrl: string;
+  /** As the owner: for what only a test does. */
+  query: pg.Client['query'];
+  drop: () => Promise<void>;
+};
 
 /** A migrated database for one test file. */
 export async function testDatabase(): Promise<TestDatabase> {
-  const template = new URL(process.env['TEST_DATABASE_URL'] ?? '');
+  const template = new URL(process.env['TEST_DATABASE_OWNER_URL'] ?? '');
   const name = `test_${randomBytes(6).toString('hex')}`;
   const admin = async (statement: string) => {
     const url = new URL(template);
@@ -24,12 +32,16 @@ export async function testDatabase(): Promise<TestDatabase> {
     }
   };
   await admin(`create database ${name} template ${template.pathname.slice(1)}`);
-  const url = new URL(template);
-  url.pathname = `/${name}`;
-  const client = new pg.Client(url.href);
+  const [url, ownerUrl] = [process.env['TEST_DATABASE_URL'] ?? '', template.href].map((of) => {
+    const own = new URL(of);
+    own.pathname = `/${name}`;
+    return own.href;
+  }) as [string, string];
+  const client = new pg.Client(ownerUrl);
   await client.connect();
   return {
-    url: url.href,
+    url,
+    ownerUrl,
     query: client.query.bind(client),
     drop: async () => {
       await client.end();

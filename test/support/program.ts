@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
@@ -36,6 +36,18 @@ export function startProgram(
     },
     signal: (signal) => void child.kill(signal),
   };
+}
+
+/** A built program, until it has ended. */
+export function runNode(
+  args: string[],
+  environment: NodeJS.ProcessEnv,
+): { status: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    env: { PATH: process.env['PATH'], ...environment },
+    encoding: 'utf8',
+  });
+  return { status, output: stdout + stderr };
 }
 
 /** For a program that needs to know its port in advance. */

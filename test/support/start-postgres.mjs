@@ -18,7 +18,12 @@ export default async function startTestPostgres() {
     },
   });
   const migrated = spawnSync(process.execPath, ['dist/scripts/migrate.js'], {
-    env: { ...process.env, DATABASE_URL: postgres.url, DATA_DIR: dataDir },
+    env: {
+      ...process.env,
+      DATABASE_URL: postgres.url,
+      DATABASE_MIGRATION_URL: postgres.ownerUrl,
+      DATA_DIR: dataDir,
+    },
     encoding: 'utf8',
   });
   if (migrated.status !== 0) {
@@ -26,5 +31,6 @@ export default async function startTestPostgres() {
     throw new Error(`migration failed:\n${migrated.stdout}${migrated.stderr}`);
   }
   process.env.TEST_DATABASE_URL = postgres.url;
+  process.env.TEST_DATABASE_OWNER_URL = postgres.ownerUrl;
   globalThis.testPostgres = postgres;
 }

@@ -6,6 +6,7 @@ import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HttpModule } from '#http/http.module.js';
 import { HealthController } from '#operations/health.controller.js';
 import { ReplicaWarning } from '#operations/replica-warning.js';
+import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { CardsModule } from '#cards/cards.module.js';
@@ -39,7 +40,7 @@ export class ApiModule {
         SubscriptionsModule,
       ],
       controllers: [HealthController],
-      providers: [Readiness, ReplicaWarning],
+      providers: [Readiness, ReplicaWarning, RoleWarning],
     };
   }
 }

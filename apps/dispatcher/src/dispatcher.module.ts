@@ -2,6 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import type { Config } from '#kernel/config.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
+import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
 import { MessagesModule } from '#messages/messages.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
@@ -18,7 +19,7 @@ export class DispatcherModule {
         MessagesModule,
         DispatchModule,
       ],
-      providers: [Readiness],
+      providers: [Readiness, RoleWarning],
     };
   }
 }

@@ -11,6 +11,7 @@ import {
   type LimitedStatement,
 } from './database-client.js';
 import { migrations } from './migrations.js';
+import { ensureServiceRole, grantToService } from './roles.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -78,7 +79,7 @@ export async function missingMigrations(
   return known.filter((name) => !done.has(name));
 }
 
-/** Runs what is missing; two processes that migrate at once take turns. */
+/** Runs what is missing, as the owner of the tables; two processes that migrate at once take turns. */
 export async function migrate(config: Config): Promise<string[]> {
   const owner = { ...config, databaseUrl: config.databaseMigrationUrl };
   const source = dataSource(owner, 'migrate', NO_LIMITS);
@@ -87,8 +88,9 @@ export async function migrate(config: Config): Promise<string[]> {
     return await withConnection(poolOf(source), async (turn) => {
       await turn.query('select pg_advisory_lock(727000)');
       try {
+        await ensureServiceRole(turn, config);
         const done = await source.runMigrations();
-        await grant(turn, config);
+        await grantToService(turn, config);
         return done.map((migration) => migration.name);
       } finally {
         await turn.query('select pg_advisory_unlock(727000)');
@@ -97,21 +99,4 @@ export async function migrate(config: Config): Promise<string[]> {
   } finally {
     await source.destroy();
   }
-}
-
-/**
- * Where another role owns the tables, the service's own role may use them, and of events only read and
- * add: it then cannot even take the trigger away that keeps them as they are.
- */
-async function grant(owner: pg.PoolClient, config: Config): Promise<void> {
-  const role = decodeURIComponent(new URL(config.databaseUrl).username);
-  if (role === decodeURIComponent(new URL(config.databaseMigrationUrl).username)) return;
-  const user = pg.escapeIdentifier(role);
-  await owner.query(`
-    grant usage on schema es, public to ${user};
-    grant select, insert, update, delete on all tables in schema es, public to ${user};
-    revoke update, delete on es.events from ${user};
-    grant usage, select on all sequences in schema es, public to ${user};
-    grant execute on function webhook_make_partitions, webhook_drop_partitions to ${user};
-  `);
 }

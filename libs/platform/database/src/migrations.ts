@@ -14,6 +14,7 @@ import { MasterKeys } from './migrations/0013-master-keys.js';
 import { TokenChecksums } from './migrations/0014-token-checksums.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
+import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 
 /** In order. Named one by one: globs find different files in sources and in the build. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   TokenChecksums,
   CustomerNames,
   EventStoreIdentity,
+  FinalAuditLog,
 ];

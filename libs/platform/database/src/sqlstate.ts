@@ -9,6 +9,7 @@ export const SQLSTATE = {
   capReached: 'IP005',
   checkViolation: '23514',
   undefinedTable: '42P01',
+  insufficientPrivilege: '42501',
 } as const;
 
 /** Deadlock, serialisation failure, lock timeout, statement cancelled: rolled back for certain. */

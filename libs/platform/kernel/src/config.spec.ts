@@ -95,6 +95,13 @@ describe('settings', () => {
     expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(ConfigError);
     writeFileSync(join(dataDir, 'run.json'), JSON.stringify({ postgres: { url: DATABASE_URL } }));
     expect(readConfig({ DATA_DIR: dataDir }).databaseUrl).toBe(DATABASE_URL);
+    expect(readConfig({ DATA_DIR: dataDir }).databaseMigrationUrl).toBe(DATABASE_URL);
+    const owned = { url: DATABASE_URL, owner_url: 'postgres://owner:p@localhost:5432/x' };
+    writeFileSync(join(dataDir, 'run.json'), JSON.stringify({ postgres: owned }));
+    expect(readConfig({ DATA_DIR: dataDir })).toMatchObject({
+      databaseUrl: owned.url,
+      databaseMigrationUrl: owned.owner_url,
+    });
   });
 
   it('make a master key once, for the owner alone', () => {

@@ -16,7 +16,9 @@ export class Config {
   readonly dataDir: string;
   /** Without a trailing slash. */
   readonly publicUrl: string;
+  /** Of the role of the processes, which may add to the history and no more. */
   readonly databaseUrl: string;
+  /** Of the role that owns the tables; the same where there is only one. */
   readonly databaseMigrationUrl: string;
   readonly databasePool: number;
   /** Null: events are kept in PostgreSQL. */
@@ -66,15 +68,15 @@ export class Config {
   constructor(env: Settings) {
     const dataDir = resolve(env.DATA_DIR);
     const production = env.NODE_ENV === 'production';
-    const databaseUrl = env.DATABASE_URL ?? embeddedDatabaseUrl(dataDir);
+    const database = env.DATABASE_URL ? { url: env.DATABASE_URL } : embeddedDatabase(dataDir);
     this.production = production;
     this.host = env.HOST;
     this.port = env.PORT;
     this.healthPort = env.HEALTH_PORT;
     this.dataDir = dataDir;
     this.publicUrl = (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, '');
-    this.databaseUrl = databaseUrl;
-    this.databaseMigrationUrl = env.DATABASE_MIGRATION_URL ?? databaseUrl;
+    this.databaseUrl = database.url;
+    this.databaseMigrationUrl = env.DATABASE_MIGRATION_URL ?? database.ownerUrl ?? database.url;
     this.databasePool = env.DATABASE_POOL;
     this.eventStoreUrl = env.EVENT_STORE_URL ?? null;
     this.eventStoreStreamPrefix = env.EVENT_STORE_STREAM_PREFIX;
@@ -192,12 +194,15 @@ function keyFaults({
 }
 
 /** What `npm start` wrote about the database that it runs; read by tools started beside it. */
-function embeddedDatabaseUrl(dataDir: string): string {
+function embeddedDatabase(dataDir: string): { url: string; ownerUrl?: string } {
   const file = join(dataDir, 'run.json');
   try {
-    const run = JSON.parse(readFileSync(file, 'utf8')) as { postgres?: { url?: unknown } };
-    if (typeof run.postgres?.url === 'string') return run.postgres.url;
-    throw new Error('it names no database');
+    const { postgres } = JSON.parse(readFileSync(file, 'utf8')) as {
+      postgres?: { url?: unknown; owner_url?: unknown };
+    };
+    if (typeof postgres?.url !== 'string') throw new Error('it names no database');
+    const { url, owner_url: ownerUrl } = postgres;
+    return typeof ownerUrl === 'string' ? { url, ownerUrl } : { url };
   } catch (cause) {
     throw new ConfigError(
       `DATABASE_URL is not set and no running service was found (${file}): run npm start first, or set DATABASE_URL`,

@@ -1,0 +1,113 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { ConfigError, type Config } from '#kernel/config.js';
+import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
+
+/** PostgreSQL's own default (scram_iterations). */
+const SCRAM_ITERATIONS = 4096;
+
+type Urls = Pick<Config, 'databaseUrl' | 'databaseMigrationUrl'>;
+
+/**
+ * The role of DATABASE_URL, made if it is not there yet. An existing one keeps its password.
+ * @throws ConfigError when it is missing and the owner may not make it
+ */
+export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promise<void> {
+  const service = serviceOf(urls);
+  if (!service) return;
+  const known = await owner.query('select from pg_roles where rolname = $1', [service.role]);
+  if (known.rowCount !== 0) return;
+  const name = pg.escapeIdentifier(service.role);
+  const password = service.password
+    ? `password ${pg.escapeLiteral(scramVerifier(service.password))}`
+    : '';
+  try {
+    await owner.query(
+      `create role ${name} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls ${password}`,
+    );
+  } catch (cause) {
+    if (databaseErrorOf(cause)?.code !== SQLSTATE.insufficientPrivilege) throw cause;
+    const { username } = new URL(urls.databaseMigrationUrl);
+    throw new ConfigError(
+      `The role ${service.role} of DATABASE_URL does not exist, and ${decodeURIComponent(username)} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role ${name} login password '…', then run npm run migrate again.`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * What the processes may do: of the history and the audit log read and add, of everything else read and write,
+ * and call the functions that do more with the owner's rights. Given after each migration.
+ */
+export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<void> {
+  const service = serviceOf(urls);
+  if (!service) return;
+  const role = pg.escapeIdentifier(service.role);
+  const { rows: definers } = await owner.query<{ name: string }>(
+    `select oid::regprocedure::text as name from pg_proc
+     where prosecdef and proowner = current_user::regrole
+       and pronamespace in ('es'::regnamespace, 'public'::regnamespace)`,
+  );
+  // One query, hence one transaction: the service never has more than this, not even for a moment.
+  await owner.query(`
+    grant usage on schema es, public to ${role};
+    grant select, insert, update, delete on all tables in schema es, public to ${role};
+    revoke update, delete on es.events, audit_log from ${role};
+    revoke insert, update, delete on migrations from ${role};
+    grant usage, select on all sequences in schema es, public to ${role};
+    -- raised when a failover has lowered them; positions come from those of es, which nobody sets
+    grant update on all sequences in schema public to ${role};
+    ${definers.map(({ name }) => `grant execute on function ${name} to ${role};`).join('\n')}
+  `);
+  await whereAllowed(owner, `revoke create on schema public from public, ${role}`);
+  // The age of other roles' transactions, which hold up the readers of the log.
+  await whereAllowed(owner, `grant pg_read_all_stats to ${role}`);
+}
+
+/** On some servers both are an administrator's; `mayRewriteHistory` and the metrics work without them. */
+async function whereAllowed(owner: pg.ClientBase, statement: string): Promise<void> {
+  try {
+    await owner.query(statement);
+  } catch (error) {
+    if (databaseErrorOf(error)?.code !== SQLSTATE.insufficientPrivilege) throw error;
+  }
+}
+
+/**
+ * Whether the connected role could change or remove events or audit entries, or hide that it did: as a superuser,
+ * as the owner of the tables or of a role that is, by a grant, or by functions that the owner's functions would call.
+ */
+export async function mayRewriteHistory(
+  pool: pg.Pool,
+): Promise<{ role: string; mayRewrite: boolean }> {
+  const { rows } = await pool.query<{ role: string; rewrites: boolean }>(
+    `select current_user::text as role,
+       bool_or(r.rolsuper or r.rolcreaterole or pg_has_role(c.relowner, 'member')
+         or has_table_privilege(c.oid, 'update, delete, truncate, trigger')
+         or has_schema_privilege('public', 'create') or has_schema_privilege('es', 'create')) as rewrites
+     from pg_class c, pg_roles r
+     where c.oid in ('es.events'::regclass, 'audit_log'::regclass) and r.rolname = current_user`,
+  );
+  return { role: rows[0]?.role ?? '', mayRewrite: rows[0]?.rewrites ?? false };
+}
+
+/** Null: the processes use the owner's connection. */
+function serviceOf(urls: Urls): { role: string; password: string } | null {
+  const [service, owner] = [new URL(urls.databaseUrl), new URL(urls.databaseMigrationUrl)];
+  if (service.username === owner.username) return null;
+  const [role, password] = [service.username, service.password].map(decodeURIComponent);
+  if (!role) {
+    throw new ConfigError('DATABASE_URL must name its role, since DATABASE_MIGRATION_URL does.');
+  }
+  return { role, password: password ?? '' };
+}
+
+/** Sent in place of the password (RFC 5803), which would otherwise stand in the server's log after an error. */
+function scramVerifier(password: string): string {
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, SCRAM_ITERATIONS, 32, 'sha256');
+  const keyed = (text: string) => createHmac('sha256', salted).update(text).digest();
+  const storedKey = createHash('sha256').update(keyed('Client Key')).digest('base64');
+  const serverKey = keyed('Server Key').toString('base64');
+  return `SCRAM-SHA-256$${SCRAM_ITERATIONS}:${salt.toString('base64')}$${storedKey}:${serverKey}`;
+}

@@ -1,0 +1,25 @@
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Pool } from 'pg';
+import { messageOf } from '#kernel/errors.js';
+import { mayRewriteHistory } from '#database/roles.js';
+
+/** Warns when the process could do to the history what nobody is meant to: installations begin with one role. */
+@Injectable()
+export class RoleWarning implements OnApplicationBootstrap {
+  private readonly log = new Logger('roles');
+
+  constructor(private readonly pool: Pool) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    try {
+      const { role, mayRewrite } = await mayRewriteHistory(this.pool);
+      if (!mayRewrite) return;
+      this.log.warn(
+        `The database role ${role} could change the history without a trace. Set DATABASE_MIGRATION_URL to it, DATABASE_URL to a role that owns nothing, and run npm run migrate (docs/operating.md, Database roles).`,
+      );
+    } catch (error) {
+      // Readiness says what is wrong with the database.
+      this.log.debug(`the rights of the database role cannot be asked: ${messageOf(error)}`);
+    }
+  }
+}

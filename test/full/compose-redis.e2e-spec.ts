@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/program.js';
+
+type Service = { entrypoint: string[]; command: string[]; healthcheck: { test: string[] } };
+
+const PASSWORD = 'counters';
+const compose = load(readFileSync('docker-compose.yml', 'utf8'), {
+  schema: CORE_SCHEMA.withTags(mergeTag),
+}) as { services: { redis: Service } };
+const { entrypoint, command, healthcheck } = compose.services.redis;
+
+describe('the Redis of docker-compose.yml', () => {
+  let port: number;
+  let server: ChildProcess;
+
+  beforeAll(async () => {
+    port = await freePort();
+    // As Compose does: a doubled $ is one. The port is given, since this machine's 6379 may be taken.
+    const [shell = '', ...args] = [...entrypoint, ...command].map((part) =>
+      part
+        .replaceAll('$$', '$')
+        .replace('redis-server -', `redis-server - --port ${port} --bind 127.0.0.1`),
+    );
+    server = spawn(shell, args, {
+      env: { PATH: process.env['PATH'], REDISCLI_AUTH: PASSWORD },
+      stdio: 'ignore',
+    });
+    await eventually(
+      () => asked('').catch((error: unknown) => String(error)),
+      (said) => said === 'PONG' || said.includes('NOAUTH'),
+    );
+  });
+  afterAll(async () => {
+    const gone = once(server, 'exit');
+    server.kill('SIGKILL');
+    await gone;
+  });
+
+  it('answers only those who know its password', async () => {
+    await expect(asked('')).rejects.toThrow('NOAUTH');
+    await expect(asked(':guessed@')).rejects.toThrow();
+    expect(await asked(`:${PASSWORD}@`)).toBe('PONG');
+  });
+
+  it('shows it to nobody who lists the processes', () => {
+    expect(readFileSync(`/proc/${server.pid}/cmdline`, 'utf8')).not.toContain(PASSWORD);
+  });
+
+  it('is found healthy by its own check', async () => {
+    const [, program = '', ...args] = healthcheck.test;
+    const check = spawn(program, ['-p', String(port), ...args], {
+      env: { PATH: process.env['PATH'], REDISCLI_AUTH: PASSWORD },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const [said] = (await once(check.stdout, 'data')) as [Buffer];
+    expect(said.toString().trim()).toBe('PONG');
+  });
+
+  async function asked(credentials: string): Promise<string> {
+    const client = new Redis(`redis://${credentials}127.0.0.1:${port}`, {
+      lazyConnect: true,
+      enableReadyCheck: false,
+      disconnectTimeout: 100,
+      retryStrategy: () => null,
+    });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return await client.ping();
+    } finally {
+      client.disconnect();
+    }
+  }
+});
