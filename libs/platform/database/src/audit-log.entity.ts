@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 import type { Actor, Channel } from '#kernel/aggregate.js';
 
-/** What was done to plain records, by whom. Loyalty facts have their history instead. */
+/** Who changed which plain record. Loyalty facts have their event streams instead. */
 @Entity('audit_log')
 export class AuditEntryRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })

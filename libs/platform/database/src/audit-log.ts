@@ -1,8 +1,8 @@
 const COLUMNS = 'account_id, type, actor, channel, request_id, subject, recorded_at';
 
 /**
- * Entries of the audit log as a part of a statement that changes many records by itself: one by the system for
- * each. What people change is audited by PlainWrites.
+ * SQL for a bulk change by the system: one audit entry per row. Changes that people make are audited by
+ * PlainWrites.
  * @param rows an SQL relation
  * @param columns SQL expressions over `rows`
  */

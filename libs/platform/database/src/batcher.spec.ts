@@ -65,7 +65,7 @@ describe('a batcher', () => {
     expect(await answers).toEqual([
       { status: 'rejected', reason: 'refused' },
       { status: 'fulfilled', value: 'done' },
-      { status: 'rejected', reason: new Error('a group must answer every item') },
+      { status: 'rejected', reason: new Error('a batch must have a result for every item') },
     ]);
   });
 

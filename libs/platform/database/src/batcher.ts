@@ -1,18 +1,15 @@
 type Waiting<T, R> = { item: T; resolve: (result: R) => void; reject: (error: unknown) => void };
 
 /**
- * Collects items while its workers are busy and hands them over in groups: alone, an item goes at once;
- * under load, groups form by themselves. There is no timer, so nobody waits for company.
- * Items asked for in one turn of the event loop travel together.
+ * Batches items without a timer: an item goes out at once while a worker is free, and batches form while all
+ * are busy. Items added in the same turn of the event loop share a batch.
  */
 export class Batcher<T, R> {
   private waiting: Waiting<T, R>[] = [];
   private busy = 0;
   private scheduled = false;
 
-  /**
-   * @param run answers a group: one settled result for each item, in order
-   */
+  /** @param run processes a batch and returns one settled result per item, in order */
   constructor(
     private readonly workers: number,
     private readonly groupSize: number,
@@ -43,7 +40,8 @@ export class Batcher<T, R> {
       const results = await this.run(group.map((waiting) => waiting.item));
       group.forEach((waiting, i) => {
         const result = results[i];
-        if (result === undefined) waiting.reject(new Error('a group must answer every item'));
+        if (result === undefined)
+          waiting.reject(new Error('a batch must have a result for every item'));
         else if (result.status === 'fulfilled') waiting.resolve(result.value);
         else waiting.reject(result.reason);
       });

@@ -4,7 +4,7 @@ import { UnavailableError } from '#kernel/errors.js';
 import type { LimitedStatement } from './database-client.js';
 import { databaseErrorOf, endsConnection } from './sqlstate.js';
 
-/** @throws when the database does not answer in time; what was asked is then given up */
+/** @throws when the database does not answer in time; the query is then abandoned */
 export async function isAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
   const statement: LimitedStatement = { text: 'select 1', query_timeout: withinMs };
   await pool.query(statement);
@@ -13,8 +13,8 @@ export async function isAnswering(pool: pg.Pool, withinMs: number): Promise<void
 type Statement = { name?: string; text: string; values?: unknown[] };
 
 /**
- * For everything that a request asks before it writes: a lost connection is then a 503 that says
- * nothing was written, and the caller may safely send the request again.
+ * For queries before a write: a lost connection becomes a 503 that says nothing was written, so that the
+ * caller may safely retry.
  * @throws UnavailableError
  */
 export async function ask<R extends pg.QueryResultRow>(
@@ -29,7 +29,7 @@ export async function ask<R extends pg.QueryResultRow>(
   }
 }
 
-/** The same for what TypeORM is asked. @throws UnavailableError */
+/** The same for queries through TypeORM. @throws UnavailableError */
 export async function asked<R>(answer: Promise<R>): Promise<R> {
   try {
     return await answer;
@@ -40,9 +40,9 @@ export async function asked<R>(answer: Promise<R>): Promise<R> {
 }
 
 /**
- * One connection of the pool for one piece of work. A connection can break while nothing runs on it;
- * without a listener of its own that would end the process.
- * @throws UnavailableError when none is to be had
+ * Runs work on one connection of the pool. The connection may break while no query runs on it; without an
+ * error listener that would end the process.
+ * @throws UnavailableError when no connection is available
  */
 export async function withConnection<R>(
   pool: pg.Pool,
@@ -65,8 +65,8 @@ export async function withConnection<R>(
 }
 
 /**
- * The listener is there before anything else can run: a server that ends a connection which it has just
- * accepted says both in one piece, and a promise would be too late for the second.
+ * Takes a callback so that the listener is attached before anything else can run: a server may accept a
+ * connection and end it in the same packet, and after a promise resolves it would be too late.
  */
 function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
@@ -98,7 +98,7 @@ export function inTransaction<R>(
   });
 }
 
-/** Nothing is wrong with the work itself: it is to be tried again when the database is back. */
+/** The work itself is fine and can be retried once the database is back. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error);
 }
@@ -124,6 +124,6 @@ const NETWORK_FAULTS = new Set([
   'EAI_AGAIN',
 ]);
 
-/** How the driver words what has no code. */
+/** Messages of the driver's errors that have no code. */
 const BROKEN_CLIENT =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;

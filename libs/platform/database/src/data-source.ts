@@ -16,12 +16,12 @@ import { ensureServiceRole, grantToService } from './roles.js';
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
-/** A writing transaction left open anywhere holds back every reader of the log, so ours are capped. */
+/** An open writing transaction holds back every reader of the log, so the length of ours is limited. */
 const SESSION_LIMITS =
   '-c statement_timeout=20000 -c idle_in_transaction_session_timeout=20000 -c lock_timeout=10000';
 
 const LIMITS = { options: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
-/** For a migration of large tables, which takes as long as it takes. */
+/** For migrations: on a large table one may take hours. */
 const NO_LIMITS: typeof LIMITS = { options: '', query_timeout: 0 };
 
 export function dataSourceOptions(
@@ -65,8 +65,8 @@ export function poolOf(source: DataSource): pg.Pool {
 }
 
 /**
- * What `npm run migrate` would still do. More than this program knows of may be there: while versions are
- * exchanged the old one runs on the tables of the new one.
+ * What `npm run migrate` would still run. The database may be ahead of this program: during a rolling upgrade
+ * the old version runs on the tables of the new one.
  */
 export async function missingMigrations(
   source: DataSource,

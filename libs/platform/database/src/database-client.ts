@@ -1,28 +1,28 @@
 import pg from 'pg';
 
 /**
- * Longer than what the server allows a statement (SESSION_LIMITS), so that it runs out only when no answer
+ * Longer than the server's own limit for a statement (SESSION_LIMITS), so that it expires only when no answer
  * comes at all.
  */
 export const ANSWER_WITHIN_MS = 22_000;
 const CONNECT_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** With ten probes a second apart after it: a machine that vanished is noticed within 20 s. */
+/** Followed by ten probes one second apart: a host that vanished is noticed within 20 s. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const CHECK_EVERY_MS = 10_000;
 const CHECK_WITHIN_MS = 5_000;
 
-/** What every connection of ours has, of the pool or not. */
+/** Options of every connection, pooled or not. */
 export const CONNECTION = {
   connectionTimeoutMillis: CONNECT_WITHIN_MS,
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
 } as const satisfies pg.ClientConfig;
 
-/** A statement with a limit of its own; the driver knows it, its types do not. */
+/** A statement with its own time-out: the driver supports it, its types do not. */
 export type LimitedStatement = pg.QueryConfig & { query_timeout?: number };
 
-/** Nobody knows what became of the statement: for whoever asked, it is a lost connection. */
+/** The outcome of the statement is unknown, so callers handle it like a lost connection. */
 export class SilentConnectionError extends Error {
   constructor(withinMs: number) {
     super(`Connection terminated: no answer within ${withinMs} ms`);
@@ -60,7 +60,7 @@ export class DatabaseClient extends pg.Client {
   }
 }
 
-/** When one connection falls silent, those that lie idle are most likely cut off as well. */
+/** When one connection falls silent, the idle ones are most likely dead as well. */
 export class DatabasePool extends pg.Pool {
   constructor(settings: pg.PoolConfig) {
     super({ ...settings, Client: DatabaseClient });
@@ -76,7 +76,10 @@ export class DatabasePool extends pg.Pool {
   }
 }
 
-/** A connection beside the pool. @param more such as a `query_timeout` of 0, for statements that may take long */
+/**
+ * A connection outside the pool. @param more such as a `query_timeout` of 0, for statements that may take
+ * long
+ */
 export function databaseClient(
   databaseUrl: string,
   application: string,
@@ -91,11 +94,11 @@ export function databaseClient(
   });
 }
 
-/** For a connection that only waits, so that it notices silence too: as an `error`, like any other loss. */
+/** Probes a connection that only listens, so that a silent loss is emitted as an `error` like any other. */
 export function checkNowAndThen(client: DatabaseClient): void {
   const check: LimitedStatement = { text: 'select 1', query_timeout: CHECK_WITHIN_MS };
   const timer = setInterval(() => {
-    // The client tells its listeners as well.
+    // The client emits the error to its listeners as well.
     client.query(check).catch(() => clearInterval(timer));
   }, CHECK_EVERY_MS);
   timer.unref();

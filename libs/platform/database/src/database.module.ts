@@ -9,7 +9,7 @@ import { dataSourceOptions, poolOf } from './data-source.js';
 import { MasterKeys } from './master-keys.js';
 import { PoolMetrics } from './pool-metrics.js';
 
-/** TypeORM's data source, which ends after HTTP has closed, and the pool beneath it. */
+/** TypeORM's data source, which is closed after HTTP is, and the pool beneath it. */
 @Global()
 @Module({})
 export class DatabaseModule {
@@ -22,7 +22,7 @@ export class DatabaseModule {
           useFactory: () => ({
             ...dataSourceOptions(config, application),
             autoLoadEntities: true,
-            // A process that finds no database says so and ends; whoever runs it starts it again.
+            // Without a database the process says so and exits; its supervisor restarts it.
             retryAttempts: 0,
           }),
         }),

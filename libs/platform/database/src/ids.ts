@@ -17,7 +17,7 @@ export class IdTakenError extends Error {
 }
 
 /**
- * Integer ids are taken before a decision and stand in its events; a refused command leaves a gap.
+ * Integer ids are taken before a decision, because its events contain them; a refused command leaves a gap.
  * @param table whose sequence it is, such as a row table's
  */
 export async function nextId(pool: pg.Pool, table: string): Promise<number> {
@@ -31,8 +31,8 @@ export async function nextId(pool: pg.Pool, table: string): Promise<number> {
 }
 
 /**
- * A new record. That its id is taken is no fault of the caller's: a sequence is behind, as after a failover that
- * lost its last values. It is raised, and the next id is tried.
+ * Creates a record under a new id. An id that is taken already means that the sequence is behind, as after a
+ * failover that lost its last values: it is raised, and the next id is tried.
  * @param create throws IdTakenError for its own table or another in which it begins a record
  * @throws UnavailableError
  */
@@ -47,7 +47,7 @@ export async function withNewId<R>(
       return await create(id);
     } catch (error) {
       if (!(error instanceof IdTakenError)) throw error;
-      new Logger('ids').warn(`${error.message}: the next id is taken`);
+      new Logger('ids').warn(`${error.message}: trying the next id`);
       if (tries === TRIES) throw new UnavailableError('No free id was found', { cause: error });
       await raiseSequence(pool, error.table, await greatestId(pool, error.table));
     }
@@ -77,7 +77,7 @@ export async function raiseSequence(pool: pg.Pool, table: string, used: number):
   return (row?.taken ?? 0) + (jumped === undefined ? 0 : near - jumped.next);
 }
 
-/** Zero: the table is empty. */
+/** Zero for an empty table. */
 export async function greatestId(pool: pg.Pool, table: string): Promise<number> {
   sequenceOf(table);
   const [row] = await ask<{ id: number | null }>(pool, {
@@ -87,6 +87,6 @@ export async function greatestId(pool: pg.Pool, table: string): Promise<number> 
 }
 
 function sequenceOf(table: string): string {
-  if (!/^[a-z_]+$/.test(table)) throw new Error(`${table} is no table`);
+  if (!/^[a-z_]+$/.test(table)) throw new Error(`${table} is not a table`);
   return `${table}_id`;
 }

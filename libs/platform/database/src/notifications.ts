@@ -5,8 +5,8 @@ import { checkNowAndThen, databaseClient, type DatabaseClient } from './database
 const RECONNECT_MS = 500;
 
 /**
- * LISTEN on a connection of its own. A notification is only ever a hint to look again: whatever hangs
- * on one must also be found by looking now and then. `onLost` tells that hints may have been missed.
+ * LISTEN on a dedicated connection. A notification is only a hint: whatever depends on one must also be found
+ * by polling. `onLost` is called when some may have been missed.
  */
 export class Notifications {
   private readonly log = new Logger(Notifications.name);

@@ -3,14 +3,14 @@ import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { poolOf } from './data-source.js';
 
-/** How far the pool of connections is used: work that waits for one is the first sign of too much of it. */
+/** Callers waiting for a connection are the first sign of overload. */
 @Injectable()
 export class PoolMetrics {
   constructor(source: DataSource, registry: Registry) {
     const pool = poolOf(source);
     const most = new Gauge({
       name: 'inkpad_database_connections_most',
-      help: 'Connections that the pool may have (DATABASE_POOL)',
+      help: 'Maximum size of the connection pool (DATABASE_POOL)',
       registers: [registry],
     });
     most.set(pool.options.max);
@@ -29,7 +29,7 @@ export class PoolMetrics {
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_database_waiting',
-        help: 'Pieces of work that wait for a connection of the pool',
+        help: 'Callers waiting for a connection of the pool',
         registers: [],
         collect() {
           this.set(pool.waitingCount);

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 
-/** What the server says by its code. IP… are raised by functions of our own migrations. */
+/** IP… are raised by functions of our own migrations. */
 export const SQLSTATE = {
   streamMoved: 'IP001',
   claimTaken: 'IP002',
@@ -15,18 +15,18 @@ export const SQLSTATE = {
 /** Deadlock, serialisation failure, lock timeout, statement cancelled: rolled back for certain. */
 const ROLLED_BACK = new Set(['40P01', '40001', '55P03', '57014']);
 
-/** The server's own error, whether the driver or TypeORM threw it; undefined: it is none. */
+/** The server's error, thrown by the driver or wrapped by TypeORM; undefined for any other error. */
 export function databaseErrorOf(error: unknown): pg.DatabaseError | undefined {
   if (error instanceof QueryFailedError) return databaseErrorOf(error.driverError);
   return error instanceof pg.DatabaseError ? error : undefined;
 }
 
-/** Nothing was written, and another try is worth it. */
+/** Nothing was written, and a retry may succeed. */
 export function isRolledBackForRetry(error: unknown): boolean {
   return ROLLED_BACK.has(databaseErrorOf(error)?.code ?? '');
 }
 
-/** Class 57P is a server that goes down, class 08 a lost connection. */
+/** Class 57P is a server shutting down, class 08 a lost connection. */
 export function endsConnection({ code = '' }: pg.DatabaseError): boolean {
   return code.startsWith('57P') || code.startsWith('08');
 }
