@@ -2,7 +2,7 @@ import type { Commit, Head, RowWrite, Write } from './event-store.js';
 import { chain } from './hash-chain.js';
 import { responseArgument } from './stored-responses.js';
 
-/** A write with the heads that its events lead to, one after the other. */
+/** A write with the head of its stream after each of its events. */
 export type Prepared = { write: Write; heads: Head[] };
 
 export function prepareWrites({ writes }: { writes: Write[] }): Prepared[] {
@@ -69,7 +69,7 @@ export function commitArguments(
   ];
 }
 
-/** A row and where its stream stood after the last event that is in it. */
+/** A row and the head of its stream after the last event folded into it. */
 export type PlacedRow = { accountId: number; stream: string; head: Head; row: RowWrite };
 
 /** The first two of what `es.write_rows` takes: tables and rows. */

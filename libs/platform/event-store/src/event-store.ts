@@ -42,7 +42,7 @@ export type Write = {
   row?: RowWrite;
 };
 
-/** A value that only one stream of the account may hold. `value` is an HMAC, never the value itself. */
+/** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */
 export type Claim = { kind: string; value: Buffer; stream: string };
 
 /** A new record of a kind of which one owner may have only so many. */
@@ -57,7 +57,7 @@ export type Cap = {
 /** The response to a request with an Idempotency-Key, stored with the events that it tells of. */
 export type SealedResponse = {
   key: Buffer;
-  /** Whoever may answer under the key. */
+  /** Which of the requests with the key may answer. */
   holder: string;
   /** The write that it belongs to. */
   stream: string;
@@ -105,8 +105,8 @@ export type Subscriber = {
   after: Position;
   batch: number;
   /**
-   * Awaited: the next batch comes when this one is done. A rejection ends the subscription.
-   * `position` is where to resume; it also moves, with no events, past what is not for us.
+   * Awaited: the next batch comes when this one is done. A rejection ends the subscription. `position` is
+   * where to resume; it also advances, with no events, past those that are filtered out.
    */
   onEvents: (events: StoredEvent[], position: Position) => Promise<void>;
   signal: AbortSignal;
@@ -118,13 +118,13 @@ export const MOST_TOGETHER = 4_000;
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
 
 /**
- * The engine behind everything. An abstract class, so that it is the injection token as well;
- * `event-store.contract.ts` is what every adapter has to pass.
+ * The port to the event store. An abstract class, so that it is the injection token as well; `event-
+ * store.contract.ts` is what every adapter has to pass.
  */
 export abstract class EventStore {
   /**
-   * Whether a row can be behind its stream, because they are not written in one transaction. Then a
-   * load that leads to a refusal has to look at the stream as well.
+   * Whether a row can be behind its stream, because they are not written in one transaction. A refusal must
+   * then be decided on the stream itself.
    */
   abstract readonly rowsMayLag: boolean;
 
@@ -161,10 +161,10 @@ export abstract class EventStore {
     }
   }
 
-  /** Single events by their place, in no order; one that is not there is missing. */
+  /** Single events, in no particular order; those that do not exist are left out. */
   abstract readEvents(refs: EventRef[]): Promise<StoredEvent[]>;
 
-  /** The next events of the log in order; never one that could still be overtaken. */
+  /** The next events of the log in order; never one that an unfinished commit could still precede. */
   abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;
 
   /**

@@ -17,8 +17,8 @@ import { responseArgument } from './stored-responses.js';
 const LEASE = "interval '60 seconds'";
 
 /**
- * A commit of more than one stream's events, as it is kept until it is done.
- * @property holder whoever may give it up; recovery takes that right over with the lease
+ * A commit of several streams, as stored until it is done.
+ * @property holder who may abandon it; recovery takes that over with the lease
  */
 export type Intent = { id: string; holder: string; content: IntentContent };
 
@@ -57,7 +57,7 @@ export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent)
        on conflict do nothing`,
       [id, holder, JSON.stringify(content), cap && `${cap.kind} ${cap.owner}`, cap?.id],
     );
-    // It is there already: an earlier try of ours came through, claims and all.
+    // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
     if (cap) await client.query(checkCap(cap));
     await client.query('select es.take_claims($1, null)', [content.claims]);
@@ -71,7 +71,7 @@ export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent)
   });
 }
 
-/** The stream got the value itself, by a command that this one did not see yet: the race is lost. */
+/** The stream itself holds the value, from a command that this one has not seen yet: the race is lost. */
 async function isOvertaken(pool: pg.Pool, { claims, writes }: IntentContent): Promise<boolean> {
   const seen = writes.map(({ stream: s, expected }) => ({ s, e: expected?.revision ?? -1 }));
   const rows = await ask(pool, {
@@ -87,7 +87,7 @@ async function isOvertaken(pool: pg.Pool, { claims, writes }: IntentContent): Pr
   return rows.length > 0;
 }
 
-/** Everything was appended: rows follow, what was given up is free, and the intent is done. */
+/** For when everything is appended. Does nothing when another process has closed it. */
 export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   const { accountId, releases } = content;
   const placed = prepareWrites(content).flatMap((one) => {
@@ -107,9 +107,9 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
 }
 
 /**
- * Nothing was appended by this holder, nor will be: the intent's claims are free again.
- * @returns taken: another process holds it now and may append it. gone: that process has appended it and closed it,
- *   or given it up
+ * For an intent of which this holder has appended nothing, nor will: its claims are freed.
+ * @returns taken: another process holds it now and may append it. gone: that process has appended and closed
+ *   it, or abandoned it
  */
 export async function abandonIntent(
   pool: pg.Pool,
@@ -136,7 +136,7 @@ export async function abandonIntent(
   });
 }
 
-/** Intents whose process has not come back to them in time; the lease is this caller's now. */
+/** Intents whose lease has run out. The caller gets a new lease on them. */
 export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
   return ask<Intent>(pool, {
     name: 'intents_take_over',

@@ -9,7 +9,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
 
-/** Stands where a text is about no person. Customers' ids begin at 1. */
+/** The customer id of texts that are about no person. Real ids begin at 1. */
 export const NOBODY = 0;
 
 const KEYS_KEPT = 20_000;
@@ -69,10 +69,7 @@ export class PersonalKeys {
     }
   }
 
-  /**
-   * Keys of those that have one; an erased customer is missing. 0 stands for nobody: the key of texts about no
-   * person, which is never destroyed.
-   */
+  /** Erased customers are left out. The key of NOBODY is never destroyed. */
   async load(customerIds: Iterable<number>): Promise<Map<number, Buffer>> {
     const keys = new Map<number, Buffer>();
     const missing: number[] = [];
@@ -115,7 +112,7 @@ export class PersonalKeys {
     });
   }
 
-  /** The other way round; without a key `personal` is null. */
+  /** The reverse. Without a key, `personal` is null. */
   async opened<E extends StoredEvent>(events: E[]): Promise<E[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
     const keys = await this.load(customersOf(events));

@@ -5,7 +5,6 @@ import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What becomes of commands once they are asked for. */
 @Injectable()
 export class PipelineMetrics {
   private readonly waits: Histogram;
@@ -16,13 +15,13 @@ export class PipelineMetrics {
     const registers = [registry];
     this.waits = new Histogram({
       name: 'inkpad_command_wait_seconds',
-      help: 'Time in the queue of its stream before a command is decided; again after each lost race',
+      help: 'Time a command waits in the queue of its stream; again after each lost race',
       buckets: BUCKETS,
       registers,
     });
     this.seconds = new Histogram({
       name: 'inkpad_commit_seconds',
-      help: 'Time of commits by result; conflict: another process was first, and the commands start again',
+      help: 'Duration of commits by result; conflict: another process was first, and the commands are retried',
       labelNames: ['result'],
       buckets: BUCKETS,
       registers,

@@ -10,7 +10,7 @@ import { StoredResponses } from './stored-responses.js';
 const SETTLE_WITHIN_MS = 30_000;
 const SETTLE_EVERY_MS = 250;
 
-/** Who changes plain records. */
+/** Who changes plain records: those without a history. */
 export type PlainWriter = {
   actor: Actor;
   channel: Channel;
@@ -18,7 +18,6 @@ export type PlainWriter = {
   keyed?: KeyedRequest;
 };
 
-/** What the audit log is told of a change. */
 export type Audited = {
   /** The stores that it concerns, which may be none: each has the entry among its own. */
   accountIds: readonly number[];
@@ -29,8 +28,8 @@ export type Audited = {
 };
 
 /**
- * The one way in which plain records change, as the command pipeline is for everything with a history: a
- * transaction with its audit entry and, when the request has an Idempotency-Key, its stored response.
+ * Plain records are changed only through this, as everything with a history is through the command pipeline:
+ * in a transaction with the audit entry and, for a request with an Idempotency-Key, its stored response.
  */
 @Injectable()
 export class PlainWrites {
@@ -40,8 +39,8 @@ export class PlainWrites {
   ) {}
 
   /**
-   * A connection lost on the way leaves open whether the work was committed. All work ends the same when it is
-   * done again, so that settles it.
+   * When the connection is lost, the work may have been committed. All work is idempotent, so doing it again
+   * settles that.
    * @param work is told whether it may have been done before; `audit` writes into the same transaction
    * @throws UnknownOutcomeError when the database stays unavailable
    */
@@ -60,7 +59,7 @@ export class PlainWrites {
         if (by.keyed) by.keyed.stored = true;
         return answer;
       } catch (error) {
-        // Without a connection nothing was begun, unless it was by an earlier try.
+        // Without a connection nothing was written, except perhaps by an earlier try.
         const unsettled = repeated ? isDatabaseUnavailable(error) : isConnectionLoss(error);
         if (!unsettled) throw error;
         if (Date.now() > deadline) {
@@ -72,12 +71,11 @@ export class PlainWrites {
   }
 }
 
-/** One try at a change. */
 export class PlainTransaction {
   constructor(
     readonly manager: EntityManager,
     private readonly by: PlainWriter,
-    /** The same may have been committed by an earlier try. */
+    /** An earlier try may have committed the same work. */
     readonly repeated: boolean,
   ) {}
 
@@ -95,7 +93,7 @@ export class PlainTransaction {
   }
 }
 
-/** For statements that are not TypeORM's, in its transaction. */
+/** Runs statements that are not TypeORM's within its transaction. */
 function rawQuery(manager: EntityManager) {
   return {
     query: ({ text, values }: { text: string; values: unknown[] }): Promise<unknown> =>

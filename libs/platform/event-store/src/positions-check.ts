@@ -2,9 +2,9 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 
-/** Beside the checkpoints: their positions, and all others, are those of EventStoreDB's log. */
+/** Marker among the checkpoints: all positions are those of EventStoreDB's log. */
 export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
-/** The same, once a history that was there has come back. */
+/** Marker among the checkpoints: the history was moved from EventStoreDB back to PostgreSQL. */
 export const MOVED_TO_POSTGRES = 'positions:postgres';
 
 const FOREIGN = `

@@ -2,7 +2,7 @@ import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { CapReachedError } from './caps.js';
 import { ClaimTakenError, ConflictError, KeyTakenOverError, type Cap } from './event-store.js';
 
-/** What `es.commit` and its kin refuse, as the errors of the port; anything else as it is. Nothing was written. */
+/** Turns the SQLSTATEs of our own functions into the port's errors; other errors are returned unchanged. */
 export function refusalOf(error: unknown): unknown {
   const { code, detail = '' } = databaseErrorOf(error) ?? {};
   switch (code) {

@@ -16,8 +16,8 @@ const AGAIN_MS = 1_000;
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
 /**
- * Where rows may lag behind their streams: reads the log and brings up whatever row its writer did not
- * live to write. The writer is nearly always first, so this mostly looks and finds nothing to do.
+ * Where rows may lag behind their streams: reads the log and writes each row whose writer died before it
+ * could. The writer is nearly always first, so this mostly finds nothing to do.
  */
 export class RowCatchUp {
   private readonly log = new Logger('row catch-up');
@@ -44,7 +44,7 @@ export class RowCatchUp {
           },
         });
       } catch (error) {
-        this.log.warn(`goes on in a second: ${messageOf(error)}`);
+        this.log.warn(`failed, trying again in a second: ${messageOf(error)}`);
         await pause(AGAIN_MS, signal);
       }
     }
@@ -70,7 +70,7 @@ export class RowCatchUp {
     }
   }
 
-  /** A stream that cannot be folded must not hold up the others; whoever loads it hears of it too. */
+  /** A stream that cannot be folded must not block the others; loading it reports the error too. */
   private async bringUpOne(rows: AnyTable, id: number): Promise<void> {
     try {
       await this.rows.load(rows, id, true);

@@ -8,7 +8,7 @@ import { EventStore, type Head, type StoredEvent } from './event-store.js';
 import { Batcher } from '#database/batcher.js';
 import { PersonalKeys } from './personal-keys.js';
 
-/** Where an aggregate's rows stand, and what else a load brings along from neighbouring tables. */
+/** An aggregate's row table, and what a load joins from other tables. */
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
@@ -80,9 +80,7 @@ export class Rows {
     };
   }
 
-  /**
-   * Brings the row of a stream up to its last event. @returns whether there was anything to bring
-   */
+  /** @returns whether the row was behind its stream */
   async catchUp<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
     id: number,
@@ -110,8 +108,8 @@ export class Rows {
   }
 
   /**
-   * A row that its stream does not reach loses every race. What restores some of the data and not the rest leaves
-   * such rows, and trying again does not help.
+   * A row ahead of its stream loses every race. A partial restore leaves such rows, and retrying does not
+   * help.
    * @throws UnavailableError
    */
   async refuseAhead(rows: RowTable<{ accountId: number }, DomainEvent>, id: number): Promise<void> {
@@ -159,7 +157,7 @@ export class Rows {
         ${person} as person,
         (select k.wrapped from personal_keys k where k.customer_id = ${person}) as wrapped
       from ${table} r where`;
-    // PostgreSQL takes a generic plan for many ids to be worse than planning anew for one, each time.
+    // PostgreSQL would plan the statement for several ids anew each time, even for one id.
     const one = { name: `row_${table}`, text: `${text} r.id = $1` };
     const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
     const loader = new Batcher<number, Row | undefined>(2, 32, async (ids) => {
@@ -180,7 +178,7 @@ function headOf({ revision, hash }: { revision: number; hash: Buffer }): Head {
   return { revision, hash: hash.toString('hex') };
 }
 
-/** For the operator: what is wrong and the way out. */
+/** For the operator. */
 export function rowAhead(table: string, id: number): string {
   return `${table} ${id}: the row is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run npm run verify -- --repair.`;
 }

@@ -16,8 +16,8 @@ const SLICE = 20_000;
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
 /**
- * What a restore or a failover can leave behind: checkpoints of events that are no more, and sequences below ids
- * that are in use. Every process looks at its start.
+ * Checks at every start for what a restore or a failover can leave behind: checkpoints past the end of the
+ * log, and sequences below ids that are in use.
  */
 @Injectable()
 export class StartCheck implements OnModuleInit {
@@ -42,8 +42,9 @@ export class StartCheck implements OnModuleInit {
   }
 
   /**
-   * Rows beyond the end of their streams, as after restoring some tables and not others: a record that has one
-   * cannot be changed. Takes a while; with another engine it would take hours, and a change of the record tells.
+   * Reports rows ahead of their streams, as after restoring only some of the tables: such records cannot be
+   * changed. Only on PostgreSQL: on another engine this would take hours, and an attempt to change the record
+   * reports it.
    */
   async reportRowsAhead(signal: AbortSignal): Promise<void> {
     if (this.store.rowsMayLag) return;
@@ -72,7 +73,7 @@ export class StartCheck implements OnModuleInit {
     return slice?.last ?? undefined;
   }
 
-  /** PostgreSQL keeps checkpoints beside the events; what is wrong there the store itself refuses. */
+  /** Not for PostgreSQL, where checkpoints are restored together with the events. */
   private async refuseLostEvents(): Promise<void> {
     if (!this.store.rowsMayLag) return;
     const head = formatPosition(await this.store.head());
@@ -94,11 +95,12 @@ export class StartCheck implements OnModuleInit {
     }
     for (const [table, id] of used) {
       const behind = await raiseSequence(this.pool, table, id);
-      if (behind > 0) this.log.warn(`the ids of ${table} were behind by ${behind} and are raised`);
+      if (behind > 0)
+        this.log.warn(`the ids of ${table} were behind by ${behind} and have been raised`);
     }
   }
 
-  /** The greatest ids of events that rows do not have yet. */
+  /** The greatest ids in events that are not in rows yet. */
   private async idsBeyondRows(): Promise<Map<string, number>> {
     const used = new Map<string, number>();
     const note = (table: string, id: number) => used.set(table, Math.max(id, used.get(table) ?? 0));

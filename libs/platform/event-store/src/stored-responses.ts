@@ -8,7 +8,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedResponse } from './event-store.js';
 import { refusalOf } from './refusals.js';
 
-/** How long a request may stay silent until another one with its key takes over. */
+/** After this time without an answer, another request with the same key takes over. */
 const HELD_SECONDS = 10;
 const PRUNED_AT_ONCE = 1_000;
 
@@ -26,7 +26,7 @@ export const STORED_RESPONSES_COLUMN: SealedColumn = {
 
 export type StoredResponse = { status: number; body: unknown };
 
-/** What became of the request that came first with the key. */
+/** The state of the first request with the key. */
 export type Begun =
   { state: 'ours' } | { state: 'running' | 'other' } | ({ state: 'done' } & StoredResponse);
 
@@ -51,8 +51,8 @@ const PRUNE = {
 };
 
 /**
- * Responses stored under Idempotency-Keys (contract section 1). One that tells of a commit is written by that
- * commit, so that neither is ever there without the other; the rest, on which nothing depends, by `store`.
+ * Responses stored under Idempotency-Keys (contract section 1). One that reports a commit is written in that
+ * commit, so that neither exists without the other; all others are written by `store`.
  */
 @Injectable()
 export class StoredResponses {
@@ -61,7 +61,7 @@ export class StoredResponses {
     private readonly masterKeys: MasterKeys,
   ) {}
 
-  /** What a key or a body is known by: neither is stored itself. */
+  /** Keys and bodies are stored only as this hash. */
   fingerprint(...parts: (string | number)[]): Buffer {
     return fingerprint(this.masterKeys.dataKey('idempotency keys'), ...parts);
   }
@@ -84,7 +84,7 @@ export class StoredResponses {
     };
   }
 
-  /** For the commit that it tells of. */
+  /** For the commit that it reports. */
   sealed(keyed: KeyedRequest, stream: string, body: unknown): SealedResponse {
     const { key, holder, status } = keyed;
     const answer = this.masterKeys.seal(PURPOSE, Buffer.from(textOf(body)), contextOf(key));
@@ -92,7 +92,7 @@ export class StoredResponses {
   }
 
   /**
-   * For an answer with no events behind it; with a client, in the transaction that it tells of.
+   * For a response without events; with a client, in its transaction.
    * @throws KeyTakenOverError then nothing may be committed
    */
   async store(
@@ -109,12 +109,12 @@ export class StoredResponses {
     }
   }
 
-  /** Nothing came of it: the next request with the key is a first one. */
+  /** Nothing was done: the next request with the key counts as the first. */
   async release({ key, holder }: KeyedRequest): Promise<void> {
     await this.pool.query({ ...RELEASE, values: [key, holder] });
   }
 
-  /** Forgets what is over. @returns whether there may be more */
+  /** Deletes expired responses. @returns whether there may be more */
   async prune(): Promise<boolean> {
     const { rowCount } = await this.pool.query(PRUNE);
     return rowCount === PRUNED_AT_ONCE;
