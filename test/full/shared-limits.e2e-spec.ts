@@ -7,7 +7,7 @@ import { Client, startService, type Service } from '../support/service.js';
 
 const LIMIT = 50;
 const AWAY = 'Redis does not count';
-const BACK = 'Redis counts again';
+const BACK = 'Redis is back';
 
 describe('two apis that share a Redis', () => {
   let redis: TestRedis;

@@ -4,8 +4,8 @@ import type { GatedRequest } from './caller.js';
 import { loggedPath } from './path.js';
 
 /**
- * One line a request. Neither query nor token, and of the path only what cannot be a secret or personal.
- * Probes stay out of sight.
+ * One line per request, without its query, its token, or any part of the path that could be a secret or
+ * personal. Health probes are not logged.
  */
 export function logAccess(server: FastifyInstance): void {
   const log = new Logger('http');

@@ -15,10 +15,9 @@ const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
 };
 
 /**
- * Words what Node finds wrong before there is a request to answer, its time-outs included. A client
- * takes whatever comes next on its connection for the answer to what it sent first. So nothing is said
- * while a request that has arrived whole waits for its answer: that may be committed, and clients send
- * again after a 408 (contract section 1).
+ * Answers the faults that Node finds before there is a request to answer, time-outs included. A client takes
+ * the next bytes on its connection as the answer to its oldest request. So nothing is sent while a complete
+ * request waits for its answer: it may be committed, and clients send again after a 408 (contract section 1).
  */
 export class ClientErrors {
   private readonly log = new Logger('Errors');
@@ -32,24 +31,24 @@ export class ClientErrors {
       const { socket } = request;
       const responses = this.open.get(socket) ?? new Set();
       this.open.set(socket, responses.add(response));
-      // An answer given early leaves a request behind that is still coming in.
+      // After an early answer, the rest of its request may still be arriving.
       const forget = () => {
         if (request.complete && response.closed) responses.delete(response);
       };
       request.once('close', forget);
       response.once('close', forget);
     });
-    // Of expectations only 100-continue is known, which Node meets by itself; others may be ignored.
+    // Node handles `100-continue` itself; any other expectation may be ignored.
     server.on('checkExpectation', (...both) => server.emit('request', ...both));
   }
 
-  /** @param count counts this answer for an address, and does not take long even without Redis */
+  /** @param count counts this answer against an address; takes little time even without Redis */
   async answer(
     fault: NodeJS.ErrnoException,
     socket: Socket,
     count: (ip: string) => Promise<Usage>,
   ): Promise<void> {
-    // Whatever else comes in on it meanwhile is of no interest.
+    // Whatever else arrives on this socket is ignored.
     if (this.answered.has(socket)) return;
     if (this.isSpokenFor(socket) || !socket.writable) {
       socket.destroy();
@@ -57,7 +56,7 @@ export class ClientErrors {
     }
     this.answered.add(socket);
     const usage = await this.usageOf(socket, count);
-    // The rest of a request that was late may have arrived by now: then it is answered as usual.
+    // A late request may be complete by now; it is then answered as usual.
     if (this.isSpokenFor(socket)) this.answered.delete(socket);
     else if (socket.writable) socket.end(this.textOf(fault, usage));
     else socket.destroy();
@@ -70,7 +69,7 @@ export class ClientErrors {
     try {
       return await count(socket.remoteAddress ?? '');
     } catch (error) {
-      this.log.warn(`an answer without limit headers: ${messageOf(error)}`);
+      this.log.warn(`answered without rate limit headers: ${messageOf(error)}`);
       return undefined;
     }
   }

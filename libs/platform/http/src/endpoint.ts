@@ -2,7 +2,7 @@ import { applyDecorators, HttpCode, SetMetadata, UseInterceptors, type Type } fr
 import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import { RECORD, RecordInterceptor, type RecordLookup } from './record.interceptor.js';
 
-/** What the operations are sorted by in the docs, in this order. */
+/** Groups of operations in the docs, in this order. */
 export const TAGS = {
   Status: 'Whether the service is up, and which limit and version are in force. Needs no token.',
   Stores: 'The stores that a token reaches; paths call them accounts.',
@@ -25,17 +25,17 @@ export type EndpointSpec = {
   /** Path ids, each an integer. */
   path?: string[];
   status: 200 | 201 | 204;
-  /** A DTO class; in brackets: a list of these. */
+  /** A DTO class; in brackets: a list of it. */
   answer?: Type | [Type];
-  /** Those that follow from the method, the token and the limits are added by themselves. */
+  /** Only those that do not follow from the method, the token and the limits. */
   errors?: (404 | 422)[];
-  /** The record of the path: that it is not there is said before any fault of the fields. */
+  /** The path's record: that it does not exist (404) is reported before field errors (422). */
   record?: RecordLookup;
   /** No token needed. */
   open?: boolean;
 };
 
-/** An event that receivers get: whole as `envelope`, or only its `data` as `flat`. */
+/** A public event: delivered whole as `envelope`, or only its `data` as `flat`. */
 export type PublishedWebhook = {
   type: string;
   summary: string;
@@ -43,11 +43,10 @@ export type PublishedWebhook = {
   data: Type;
 };
 
-/** What was declared so far, by operationId and by type. The OpenAPI document is made of it. */
+/** All declarations; the OpenAPI document is made from them. */
 export const endpoints = new Map<string, EndpointSpec>();
 export const publishedWebhooks = new Map<string, PublishedWebhook>();
 
-/** One declaration of an operation: what Nest answers with and what the OpenAPI document says. */
 export function Endpoint(spec: EndpointSpec): MethodDecorator {
   const { id, tag, summary, description, path = [], status, answer, record } = spec;
   if (endpoints.has(id)) throw new Error(`two operations are called ${id}`);
@@ -66,7 +65,7 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
   );
 }
 
-/** The events that a controller's subscribers are sent, for the OpenAPI document's webhooks. */
+/** The events that a controller's subscribers receive, for the OpenAPI document's webhooks. */
 export function PublishesWebhooks(specs: PublishedWebhook[]): ClassDecorator {
   return (controller) => {
     for (const spec of specs) publishedWebhooks.set(spec.type, spec);

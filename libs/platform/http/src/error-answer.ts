@@ -2,7 +2,7 @@ import { CATALOGUE, worded, type ErrorCode } from '#kernel/error-catalogue.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import type { VersioningJson } from './versioning.js';
 
-/** What a failure is answered, before it is written out. */
+/** An error response before it is serialised. */
 export type Answer = {
   status: number;
   code: ErrorCode;
@@ -14,8 +14,8 @@ export type Answer = {
 };
 
 /**
- * As the catalogue words it, but for what is known more exactly.
- * @param values of the parts in braces
+ * The catalogue's entry, overridden by what is known more exactly.
+ * @param values of the placeholders in braces
  */
 export function answerOf(
   code: ErrorCode,

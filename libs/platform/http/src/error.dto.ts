@@ -11,7 +11,6 @@ import {
   TimestampProperty,
 } from './response-fields.js';
 
-/** Where people read what each code means. */
 export const ERROR_PAGE = '/docs/errors';
 
 @Dto('Versioning')
@@ -53,7 +52,7 @@ export class ErrorBody {
   declare readonly versioning?: VersioningBody;
 }
 
-/** RFC 9457, for whoever prefers application/problem+json. */
+/** RFC 9457, for clients that accept application/problem+json. */
 @Dto('Problem')
 export class ProblemBody extends ErrorBody {
   @TextProperty({ format: 'uri-reference' }) declare readonly type: string;

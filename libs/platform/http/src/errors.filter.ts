@@ -49,7 +49,7 @@ const CUT_OFF = answerOf('malformed_request', {
   error: 'The request ended before all of it had arrived',
 });
 
-/** A refusal as it was answered the first time. */
+/** A refusal that was stored under an Idempotency-Key. */
 export class StoredRefusal extends Error {
   constructor(readonly answer: StoredResponse) {
     super('refused as before');
@@ -70,16 +70,16 @@ export class ErrorsFilter implements ExceptionFilter {
 
   answer(error: unknown, request: GatedRequest, reply: FastifyReply): void {
     request.failure = error;
-    // The caller hung up before anything was begun: neither a fault of ours nor one of a database.
+    // The client hung up while sending its request: neither our fault nor the database's.
     if (request.raw.destroyed && !request.raw.complete) {
       const body = errorJson(CUT_OFF, request.requestId, this.config.publicUrl);
       send(CUT_OFF.status, body, request, reply, this.config);
       return;
     }
-    // A connection lost in the middle of a write of plain rows: nobody knows whether it was committed.
+    // A connection lost during a plain write: it may have been committed.
     const unsettled = isConnectionLoss(error) && !['GET', 'HEAD'].includes(request.method);
     if (error instanceof UnknownOutcomeError || unsettled) {
-      // No answer at all: a client would take any status for a verdict on what was or was not written.
+      // No answer at all: a client would take any status to say whether the write happened.
       this.log.error(error.message, { request_id: request.requestId }, error.stack);
       reply.hijack();
       request.raw.socket.destroy();
@@ -107,7 +107,7 @@ export class ErrorsFilter implements ExceptionFilter {
   }
 }
 
-/** What a refused request is answered, as it is kept under an Idempotency-Key. */
+/** The error response to store under an Idempotency-Key. */
 export function refusalOf(
   error: RejectedError,
   request: GatedRequest,
@@ -117,7 +117,7 @@ export function refusalOf(
   return { status: answer.status, body: errorJson(answer, request.requestId, publicUrl) };
 }
 
-/** Negotiated for the kind of JSON only: whoever accepts neither gets JSON all the same. */
+/** Negotiation only chooses the kind of JSON: a client that accepts neither gets JSON anyway. */
 function send(
   status: number,
   body: ErrorJson,

@@ -5,11 +5,11 @@ import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import type { FieldContext } from './fields.js';
 import type { Checked } from './readers.js';
 
-/** What the fields of a DTO must be together. */
+/** A rule across several fields of a DTO. */
 type Rule = {
-  /** Asked only when none of these is at fault. */
+  /** Checked only when none of these fields is at fault. */
   of: readonly string[];
-  /** The one that the fault is told of. */
+  /** The field that the fault is reported for. */
   field: string;
   holds: (input: never) => boolean;
   message: string;
@@ -22,7 +22,7 @@ type DtoOptions = {
   bare?: Type | true;
   /** The class with the fields that stand inside the wrapper; the others stand beside it. */
   inside?: Type;
-  /** A whole body; where there is none it is put together from the examples of the fields. */
+  /** Of the whole body; by default it is composed from the examples of the fields. */
   example?: object;
 };
 
@@ -30,7 +30,7 @@ const rules = new WeakMap<object, Rule[]>();
 const dtos = new WeakMap<object, DtoOptions>();
 const compiled = new WeakMap<object, CompiledFields>();
 
-/** What was declared so far, by the name of its schema: for the OpenAPI document. */
+/** All declared DTO classes by the names of their schemas, for the OpenAPI document. */
 export const dtosByName = new Map<string, DtoOptions & { dto: object }>();
 
 /** A class of fields, of a request or a response. @param name of its schema in the OpenAPI document */
@@ -43,7 +43,7 @@ export function Dto(name: string, options: DtoOptions = {}): ClassDecorator {
   };
 }
 
-/** A rule over several fields. They are checked in the order in which they stand over the class. */
+/** A rule over several fields. Rules are checked from top to bottom. */
 export function FieldsRule<T>(
   of: readonly (keyof T & string)[],
   field: keyof T & string,
@@ -83,7 +83,7 @@ export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
   return readFields(dto, Object.fromEntries(single) as Record<string, unknown>);
 }
 
-/** For an element of a list: the name of each faulty field stands in front of its messages. */
+/** For an element of a list: its messages begin with the name of the faulty field. */
 export function readElement<T extends object>(dto: Type<T>, element: unknown): Checked<T> {
   if (!isObject(element)) return { faults: ['must be an object'] };
   const { value, errors } = fieldsOf(dto).read(element);
@@ -120,7 +120,7 @@ class CompiledFields {
       .getTargetValidationMetadatas(dto, '', false, false)
       .map(({ propertyName, context }) => {
         if (!isFieldContext(context)) {
-          throw new Error(`${dto.name}.${propertyName} has a decorator that is none of fields.ts`);
+          throw new Error(`${dto.name}.${propertyName} has a decorator that is not from fields.ts`);
         }
         return { name: propertyName, read: context.read };
       });

@@ -16,11 +16,10 @@ import {
 } from './readers.js';
 
 /**
- * Fields of requests (contract section 1). Each decorator sets the check, what the value becomes and the
- * piece of the OpenAPI document at once, so that a field is said once.
+ * Fields of requests (contract section 1). Each decorator sets the check, the coercion and the OpenAPI
+ * property at once, so that a field is declared once.
  */
 
-/** What is said about a field for people. */
 type Words = { description?: string; example?: unknown };
 
 /**
@@ -39,16 +38,16 @@ type Presence = {
 
 export type FieldOptions = Words & Presence;
 
-/** A part of an OpenAPI schema, in the words of @nestjs/swagger: `nullable` and `example`. */
+/** A part of an OpenAPI schema as @nestjs/swagger takes it: with `nullable` and `example`. */
 type Schema = Record<string, unknown>;
 
-/** What a field decorator leaves with class-validator: `fieldsOf` finds it there. */
+/** What a field decorator stores with class-validator, for `fieldsOf`. */
 export type FieldContext = { read: ReadField };
 
 /** Undefined: the field is left out. */
 type ReadField = (value: unknown) => Checked<unknown> | undefined;
 
-/** A field of a kind of its own. @param schema what it is on the wire */
+/** A field with a reader of its own. @param schema on the wire */
 export function Field(
   read: Read<unknown>,
   schema: Schema,
@@ -99,7 +98,7 @@ export function NumberField({
   return Field(readNumber(min, max), { type: 'number', minimum: min, maximum: max }, options);
 }
 
-/** true, false, 1, 0 and the strings of the same. */
+/** true, false, 1, 0, or one of these as a string. */
 export function BooleanField(options: FieldOptions = {}): PropertyDecorator {
   return Field(readBoolean, { type: 'boolean' }, options);
 }
@@ -159,7 +158,7 @@ function isBlank(value: unknown): boolean {
   return typeof value === 'string' && value.trim() === '';
 }
 
-/** One message for a field that may be null, however much is wrong in it. */
+/** A field that may be null reports a single message, however many faults it has. */
 function joined(checked: Checked<unknown>): Checked<unknown> {
   return 'faults' in checked ? { faults: [checked.faults.join(', ')] } : checked;
 }

@@ -39,13 +39,13 @@ export class Gate {
       if (isApi(request)) await this.countPreflight(request, reply);
     });
     if (this.config.v1.deprecatedAt === null) return;
-    // At the very end: a list has set its own Link by then.
+    // onSend runs last: by then a list has set its own Link.
     server.addHook('onSend', async (request, reply) => {
       if (isApi(request)) this.announceRetirement(reply);
     });
   }
 
-  /** Outside the API there is a limit per IP, and none where a route says so. */
+  /** Outside the API each IP address has one limit, except on routes that set another or skip it. */
   private async admitToPages(request: FastifyRequest): Promise<void> {
     if (throttleOf(request) === false) return;
     const usage = await this.limits.ofPages(request.ip, ownLimit(request));
@@ -76,7 +76,7 @@ export class Gate {
     throw new VersionSunsetError(versioningJson(this.config, now));
   }
 
-  /** A failure of the look-up itself is answered with the headers too. */
+  /** The headers are sent even when the look-up itself fails. */
   private async identify(request: GatedRequest, reply: FastifyReply): Promise<Caller | undefined> {
     const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
     if (token === undefined) return undefined;
@@ -98,8 +98,8 @@ export class Gate {
   }
 
   /**
-   * A preflight is answered before the gate: refused, it would hide from the script why. It counts all
-   * the same, for the address, since it never has a token.
+   * Preflights are answered before the gate: if one were refused, the script could not see why. It still
+   * counts, against the address, since it never carries a token.
    */
   private async countPreflight(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (reply.hasHeader('ratelimit-limit')) return;

@@ -8,7 +8,7 @@ const SMALLEST_COMPRESSED = 1024;
 const PREFLIGHT_KEPT_SECONDS = 600;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
-/** What browsers are told with every answer, and compression. Pages set a policy of their own. */
+/** Headers for browsers on every answer, and compression. Pages set their own content security policy. */
 export async function installHeaders(server: FastifyInstance, config: Config): Promise<void> {
   await server.register(helmet, {
     contentSecurityPolicy: {
@@ -30,7 +30,7 @@ export async function installHeaders(server: FastifyInstance, config: Config): P
   await server.register(compress, {
     encodings: ['br', 'gzip'],
     threshold: SMALLEST_COMPRESSED,
-    // Bodies arrive as they are: a small one may unpack to any size.
+    // Request bodies are not decompressed: a small one could expand to any size.
     globalDecompression: false,
   });
   server.addHook('onSend', async (_request, reply) => vary(reply, 'Accept-Encoding'));
@@ -64,7 +64,7 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
     maxAge: PREFLIGHT_KEPT_SECONDS,
   };
   await server.register(cors, {
-    // Any other OPTIONS is a question like every other: the gate and the methods answer it.
+    // Any other OPTIONS is an ordinary request, which the gate and `answerMethods` handle.
     delegator: (request, done) => done(null, { ...options, preflight: isPreflight(request) }),
   });
 }

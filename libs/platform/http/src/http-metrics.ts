@@ -5,7 +5,7 @@ import { patternOf } from './path.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Requests as callers see them. Labels are patterns of routes, never paths: those have no end. */
+/** Labels are route patterns, never paths, of which there are infinitely many. */
 @Injectable()
 export class HttpMetrics {
   private readonly seconds: Histogram<'method' | 'route' | 'status'>;
@@ -17,25 +17,25 @@ export class HttpMetrics {
     const registers = [registry];
     this.seconds = new Histogram({
       name: 'inkpad_http_request_seconds',
-      help: 'Time until the answer was sent; status none: the connection ended without one',
+      help: 'Time until the answer was sent; status none: the connection closed without one',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
       registers,
     });
     this.inFlight = new Gauge({
       name: 'inkpad_http_requests_in_flight',
-      help: 'Requests that wait for their answer',
+      help: 'Requests in flight',
       registers,
     });
     this.limited = new Counter({
       name: 'inkpad_http_rate_limited_total',
-      help: 'Requests refused with 429, by what they are counted by',
+      help: 'Requests refused with 429, by scope: token, address, page_address',
       labelNames: ['by'],
       registers,
     });
     this.replays = new Counter({
       name: 'inkpad_idempotent_replays_total',
-      help: 'Requests answered with what is kept under their Idempotency-Key',
+      help: 'Requests answered with the response stored under their Idempotency-Key',
       registers,
     });
   }
@@ -48,7 +48,7 @@ export class HttpMetrics {
       const route = patternOf(request);
       const begun = performance.now();
       inFlight.inc();
-      // Comes once, also when the connection broke: what the library calls the response may never come.
+      // Emitted exactly once, also when the connection broke; Fastify's onResponse may then never run.
       reply.raw.once('close', () => {
         inFlight.dec();
         const status = reply.raw.writableFinished

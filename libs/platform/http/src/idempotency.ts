@@ -87,8 +87,8 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * This request committed nothing, or its response would be stored already. So when this fails, a retry is
-   * merely judged anew.
+   * This request committed nothing, or its response would already be stored. So when this fails, a retry is
+   * simply handled anew.
    */
   private async settle(
     request: GatedRequest,
@@ -96,7 +96,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     payload: unknown,
   ): Promise<void> {
     const { keyed, failure, requestId } = request;
-    // Another request has taken over the key, and owns what stands under it.
+    // Another request has taken over the key and the response stored under it.
     if (!keyed || failure instanceof KeyTakenOverError) return;
     try {
       if (failure === undefined) {
@@ -106,9 +106,12 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
         await this.responses.store(keyed, refusalOf(failure, request, this.config.publicUrl));
       } else await this.responses.release(keyed);
     } catch (error) {
-      this.log.warn(`the response under an Idempotency-Key is not stored: ${messageOf(error)}`, {
-        request_id: requestId,
-      });
+      this.log.warn(
+        `the response under an Idempotency-Key could not be stored: ${messageOf(error)}`,
+        {
+          request_id: requestId,
+        },
+      );
     }
   }
 
@@ -136,9 +139,9 @@ function keyOf(header: string | string[]): string {
 }
 
 /**
- * Equal JSON values are equal texts. Not RFC 8785, which has no text for half a surrogate pair nor for
- * 1e400: whether they do any harm is for the fields to say.
- * @throws InvalidFieldsError when nobody could have meant it
+ * Equal JSON values become equal texts. Not RFC 8785, which has no text for a lone surrogate nor for 1e400:
+ * whether those are valid is up to the fields.
+ * @throws InvalidFieldsError when it is nested too deeply
  */
 function canonicalText(body: unknown): string {
   try {

@@ -3,8 +3,8 @@ import { MethodNotAllowedError } from '#kernel/errors.js';
 import { routeOf } from './path.js';
 
 /**
- * Answers OPTIONS with what a path takes, and 405 where it exists but does not take the method.
- * Belongs behind the gate: a stranger learns nothing from it.
+ * Answers OPTIONS with the methods of a path, and 405 for others. Runs behind the gate, so that callers
+ * without a token learn nothing.
  */
 export function answerMethods(server: FastifyInstance): void {
   const known = new KnownRoutes();

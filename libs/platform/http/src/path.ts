@@ -2,15 +2,15 @@ import type { FastifyRequest } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
 
 /**
- * The pattern of the route that will answer (`/api/v1/accounts/:account_id`), else the path asked for.
- * Who may in is decided by this and never by how the path was spelled: the router undoes escapes.
+ * The pattern of the route that will answer (`/api/v1/accounts/:account_id`), else the path asked for. Access
+ * is decided by this and never by the path as it was spelled: the router decodes escapes.
  */
 export function routeOf({ routeOptions, url }: FastifyRequest): string {
   const pattern = routeOptions.url;
   return pattern !== undefined && pattern !== '*' ? pattern : decodeURI(pathOf(url));
 }
 
-/** For whoever counts: of all that leads nowhere there is one. */
+/** For metrics: all paths without a route count as one. */
 export function patternOf({ routeOptions: { url } }: FastifyRequest): string {
   return url === undefined || url === '*' ? 'none' : url;
 }
@@ -25,8 +25,8 @@ const ID = /^\d{1,9}$/;
 const KNOWN = /^(?:[a-z][a-z_-]{0,30}|v\d|\d{1,9}|)$/;
 
 /**
- * The path as it may stand in a log: what callers put where an id belongs, or where there is nothing, may
- * be anybody's address or number.
+ * The path as it may be logged: in the place of an id, or on a path that does not exist, callers may have put
+ * anybody's address or number.
  * @param pattern of the route that answered; undefined: none did
  */
 export function loggedPath(target: string, pattern: string | undefined): string {
@@ -41,8 +41,8 @@ export function loggedPath(target: string, pattern: string | undefined): string 
 }
 
 /**
- * A path with broken escapes names nothing. Escaped once more it can be routed, so that its 404 passes
- * all the checks and carries all the headers of any other.
+ * A path with broken escapes cannot exist. Escaped once more it can be routed, so that its 404 passes the
+ * same checks and carries the same headers as any other.
  */
 export function decodable(target: string): string {
   const path = pathOf(target);

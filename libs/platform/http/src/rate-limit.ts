@@ -63,9 +63,9 @@ export function limitHeaders(usage: Usage): Record<string, string | number> {
   };
 }
 
-/** All addresses of one caller: whoever has IPv6 has at least a /64 of it to choose from. */
+/** One key per caller: whoever has IPv6 can choose from at least a /64 of addresses. */
 export function addressKey(ip: string): string {
-  // A proxy may say `unknown`, or nothing that makes sense.
+  // A proxy may send `unknown` or nonsense.
   if (!ipaddr.isValid(ip)) return ip.slice(0, 64);
   const address = ipaddr.process(ip);
   if (address instanceof ipaddr.IPv6) {

@@ -1,11 +1,11 @@
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 
 /**
- * What clients really send and what it becomes: integer strings, 0 and 1 for booleans, untrimmed text
- * (contract section 1). Each reader words its own errors.
+ * Coercion of what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (contract
+ * section 1).
  */
 
-/** What a value comes to, or every fault of it. */
+/** The coerced value, or all its faults. */
 export type Checked<T> = { value: T } | { faults: string[] };
 
 export type Read<T> = (value: unknown) => Checked<T>;
@@ -33,7 +33,7 @@ export function readText(max: number): Read<string> {
   };
 }
 
-/** A text with a rule of its own. @param read undefined: it breaks the rule */
+/** A text with a rule of its own. @param read returns undefined when the text breaks the rule */
 export function readTextAs<T>(
   max: number,
   read: (text: string) => T | undefined,
@@ -53,7 +53,7 @@ export function readMatching(pattern: RegExp, max: number): Read<string> {
   return readTextAs(max, (text) => (pattern.test(text) ? text : undefined), words);
 }
 
-/** What no text may hold, because neither JSON columns nor other systems can keep it. */
+/** Characters that neither JSON columns nor other systems can store. */
 export function textFault(value: string): string | undefined {
   if (value.includes('\0')) return 'must not contain a NUL character';
   return value.isWellFormed() ? undefined : 'must be valid Unicode text';
@@ -155,7 +155,7 @@ function isRealDay(iso: string): boolean {
 
 const METADATA_DEPTH = 16;
 
-/** A null removes its key, so that it does not count; what a merge comes to is judged where it is merged. */
+/** A null removes its key, so it does not count; the merged result is checked where it is merged. */
 export function readMetadata(given: unknown): Checked<Metadata> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     return fault('must be an object');
@@ -167,7 +167,7 @@ export function readMetadata(given: unknown): Checked<Metadata> {
 
 function jsonFault(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return textFault(value);
-  // 1e400 comes out of a parser as Infinity, and would go back into JSON as null.
+  // 1e400 is parsed as Infinity and would be written as null.
   if (typeof value === 'number' && !Number.isFinite(value))
     return 'must not hold so large a number';
   if (typeof value !== 'object' || value === null) return undefined;

@@ -30,8 +30,8 @@ export function recordOf<S>(
 }
 
 /**
- * The order of checks (contract section 1): that the record of the path does not exist is said before any
- * fault of the fields. It is looked up only when there is such a fault, since commands look themselves.
+ * The order of checks (contract section 1): a missing record (404) is reported before field errors (422). It
+ * is looked up only when there are such errors, since commands look it up themselves.
  */
 @Injectable()
 export class RecordInterceptor implements NestInterceptor {

@@ -14,8 +14,8 @@ import { patternOf } from './path.js';
 type Traced = GatedRequest & { trace?: Context };
 
 /**
- * A span for each request, within the caller's trace where it names one (`traceparent`). By patterns and ids:
- * neither path nor query.
+ * A span for each request, within the caller's trace where it names one (`traceparent`). Spans hold route
+ * patterns and ids, never paths or queries.
  */
 export function traceRequests(server: FastifyInstance): void {
   server.addHook('onRequest', async (request, reply) => {
@@ -32,7 +32,7 @@ export function traceRequests(server: FastifyInstance): void {
     (request as Traced).trace = trace.setSpan(caller, span);
     reply.raw.once('close', () => end(span, reply.raw.writableFinished ? reply.statusCode : null));
   });
-  // Not before: what reads the body does so outside of any trace.
+  // Not earlier: the body is parsed outside of any trace.
   server.addHook('preHandler', (request, _reply, done) => {
     context.with((request as Traced).trace ?? ROOT_CONTEXT, done);
   });

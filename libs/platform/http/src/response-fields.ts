@@ -7,7 +7,6 @@ type Words = {
   description?: string;
   example?: unknown;
   nullable?: true;
-  /** It may be missing. */
   optional?: true;
 };
 
@@ -19,7 +18,7 @@ export function NumberProperty(words: Words = {}): PropertyDecorator {
   return property({ type: 'number' }, words);
 }
 
-/** @param only the one value that it has, where it has but one */
+/** @param only for a property with one fixed value */
 export function BooleanProperty({
   only,
   ...words
@@ -50,7 +49,7 @@ export function JsonProperty(words: Words = {}): PropertyDecorator {
 
 /** Another DTO class. */
 export function ObjectProperty(type: () => Type, words: Words = {}): PropertyDecorator {
-  // @nestjs/swagger knows a late reference by the name of its function.
+  // @nestjs/swagger recognises a lazy reference by the name of its function.
   return property({ type: () => type() }, words);
 }
 
@@ -59,7 +58,7 @@ export function ObjectsProperty(type: () => Type, words: Words = {}): PropertyDe
   return property({ type: () => type(), isArray: true }, words);
 }
 
-/** A list of texts. @param items what else is known of each */
+/** @param items further schema of the elements */
 export function TextsProperty(items: object = {}, words: Words = {}): PropertyDecorator {
   return property({ type: 'array', items: { type: 'string', ...items } }, words);
 }

@@ -9,19 +9,19 @@ export type RouteLimit = { limit: number; ttl: number };
 type RouteThrottle = { throttle?: RouteLimit | false };
 
 /**
- * The throttler's decorators, for methods. The gate runs before Nest knows a handler and the throttler
- * exports no keys of its metadata, so each says the same to Fastify's route as well.
+ * The throttler's decorators, for methods. The gate runs before Nest knows the handler, and the throttler
+ * does not export the keys of its metadata, so each also sets the config of Fastify's route.
  */
 export function Throttle(limits: { default: RouteLimit }): MethodDecorator {
   return applyDecorators(Limit(limits), routeConfig({ throttle: limits.default }));
 }
 
-/** For what is outside the API: within it every answer says its limit. */
+/** Only outside the API: within it every answer carries the limit headers. */
 export function SkipThrottle(): MethodDecorator {
   return applyDecorators(Skip(), routeConfig({ throttle: false }));
 }
 
-/** @returns undefined where the route says nothing, false where it is not to be counted */
+/** @returns undefined where the route sets nothing, false where it is not counted */
 export function throttleOf({ routeOptions }: FastifyRequest): RouteLimit | false | undefined {
   return (routeOptions.config as RouteThrottle).throttle;
 }

@@ -6,7 +6,7 @@ import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-l
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 
-/** Callers that a process counts at a time: a flood of addresses must not fill its memory. */
+/** Callers that a process counts at the same time: a flood of addresses must not fill its memory. */
 const MOST_KEYS = 100_000;
 const REDIS_ANSWERS_WITHIN_MS = 150;
 const REDIS_CONNECTS_WITHIN_MS = 2_000;
@@ -14,7 +14,7 @@ const ASK_AGAIN_EVERY_MS = 1_000;
 
 type Counted = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
-/** Where the settings say that requests are counted. */
+/** In Redis where the settings name one, else in this process. */
 export async function openCounts({ redisUrl }: Config): Promise<LocalCounts | SharedCounts> {
   if (redisUrl === null) return new LocalCounts();
   const shared = new SharedCounts(redisUrl);
@@ -37,9 +37,9 @@ function counted({ consumedPoints, msBeforeNext }: RateLimiterRes, limit: number
   };
 }
 
-/** In this process. When there are too many callers, the one silent for longest is forgotten. */
+/** Counts in this process. With too many callers, the one silent for longest is dropped. */
 export class LocalCounts implements ThrottlerStorage, OnApplicationShutdown {
-  // The library's own limit and window stay out of it, here and below: ours differ from key to key.
+  // The library's own limit and window are not used, here and below: ours differ by key.
   private readonly limiter = new RateLimiterMemory({ points: 1, duration: 1 });
   private readonly keys: LRUCache<string, true>;
 
@@ -64,9 +64,9 @@ export class LocalCounts implements ThrottlerStorage, OnApplicationShutdown {
 }
 
 /**
- * In Redis, for all processes together. A Redis that is unavailable or hangs costs a request at most
- * REDIS_ANSWERS_WITHIN_MS, and only those under way when that is noticed: from then on this process
- * counts by itself, until Redis counts again.
+ * Counts in Redis for all processes together. A Redis that is unavailable or hangs delays a request by at
+ * most REDIS_ANSWERS_WITHIN_MS, and only requests in flight when that is noticed: from then on this process
+ * counts by itself, until Redis is back.
  */
 export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   private readonly log = new Logger('limits');
@@ -81,11 +81,11 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
       connectTimeout: REDIS_CONNECTS_WITHIN_MS,
       socketTimeout: REDIS_CONNECTS_WITHIN_MS,
       retryStrategy: () => ASK_AGAIN_EVERY_MS,
-      // A request that was counted here meanwhile must not be counted there later.
+      // A request counted in this process must not be counted in Redis later.
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
     });
-    // What goes wrong is told by the request that it goes wrong for.
+    // An error is handled by the request that it occurs in.
     this.redis.on('error', () => undefined);
     this.limiter = new RateLimiterRedis({
       storeClient: this.redis,
@@ -95,7 +95,7 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
     });
   }
 
-  /** Waits for Redis, but not long: the service does without it. */
+  /** The service runs without Redis too, so it does not wait long. */
   async open(): Promise<void> {
     try {
       await within(REDIS_CONNECTS_WITHIN_MS, this.redis.connect());
@@ -116,7 +116,7 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
     }
   }
 
-  /** Not so: this process counts by itself for the time being. */
+  /** False while this process counts by itself. */
   get areShared(): boolean {
     return this.asking === undefined;
   }
@@ -131,21 +131,21 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
     if (this.asking) return;
     this.asking = setInterval(() => void this.ask(), ASK_AGAIN_EVERY_MS).unref();
     this.log.warn(
-      `Redis does not count (${messageOf(error)}): until it does, this process counts by itself`,
+      `Redis is unavailable (${messageOf(error)}): until it is back, this process counts by itself`,
     );
   }
 
   private async ask(): Promise<void> {
     try {
-      // Counted and not only pinged: a Redis that is full answers, and refuses to write.
+      // A write and not a PING: a Redis that is full answers, but refuses to write.
       await within(REDIS_ANSWERS_WITHIN_MS, this.limiter.penalty('asked', 1));
     } catch {
-      // Still unavailable, which was said.
+      // Still unavailable, which has been logged.
       return;
     }
     clearInterval(this.asking);
     this.asking = undefined;
-    this.log.log('Redis counts again: limits are shared');
+    this.log.log('Redis is back: limits are shared again');
   }
 }
 
@@ -157,14 +157,14 @@ async function within<R>(ms: number, answer: Promise<R>): Promise<R> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const expire = () => reject(new Error(`no answer within ${ms} ms`));
-    // One turn more: what came while this process was busy itself is read before that.
+    // One more turn of the event loop: an answer that arrived while this process was busy is read first.
     timer = setTimeout(() => setImmediate(expire), ms);
   });
   try {
     return await Promise.race([answer, late]);
   } finally {
     clearTimeout(timer);
-    // Whatever becomes of it after its time is of no interest.
+    // Results after the deadline are ignored.
     answer.catch(() => undefined);
   }
 }

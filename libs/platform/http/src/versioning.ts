@@ -18,14 +18,12 @@ export type VersioningJson = {
   sunset_date?: string;
 };
 
-/** Answers 410, whatever was asked. */
 export class VersionSunsetError extends Error {
   constructor(readonly versioning: VersioningJson) {
     super(ERRORS.version_sunset.error);
   }
 }
 
-/** From the sunset date on, to the moment. */
 export function isRetired({ v1: { sunsetAt } }: Versions, now: Date): boolean {
   return sunsetAt !== null && now >= sunsetAt;
 }
