@@ -14,17 +14,17 @@ export type KeyedRequest = {
   readonly holder: string;
   /** HTTP status of its success. */
   readonly status: number;
-  /** The answer was written together with what it tells. */
+  /** The response was stored in the commit that it reports. */
   stored: boolean;
 };
 
-/** Who does what where. `accountId` is the store that the caller was let into. */
+/** Who acts in which store, through which channel. `accountId` is the store that the caller was let into. */
 type Origin = { accountId: number; actor: Actor; channel: Channel; requestId: string };
 
-/** What a command knows about its caller. A dry run is decided and answered like any other, and not written. */
+/** Who calls. A dry run is decided and answered like any other command, but nothing is written. */
 export type CommandContext = Origin & { keyed?: KeyedRequest; dryRun?: boolean };
 
-/** Stands in every event (contract section 11). Times are ISO 8601, UTC. */
+/** Part of every event (contract section 11). Times are ISO 8601, UTC. */
 export type EventMeta = Origin & {
   /** When it happened, which an offline till may report late. */
   occurredAt: string;
@@ -48,13 +48,19 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
   evolve: (state: S | undefined, event: Recorded<E>) => S;
 };
 
-/** The compiler's proof that a switch misses no case. What came says only its type: it may be personal. */
+/**
+ * Lets the compiler prove that a switch is exhaustive. The message has only the type: the rest may be
+ * personal.
+ */
 export function unreachable(value: never): never {
   const { type } = Object(value) as { type?: unknown };
   throw new Error(`unexpected ${typeof type === 'string' ? type : typeof value}`);
 }
 
-/** An event of an existing stream met no state: the stream is damaged or read from the middle. */
+/**
+ * @throws when an event other than the first has no state: the stream is damaged, or was not read from its
+ *   beginning
+ */
 export function existing<S>(state: S | undefined): S {
   if (state === undefined) throw new Error('the stream does not begin with its creation event');
   return state;

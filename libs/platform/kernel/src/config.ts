@@ -5,12 +5,12 @@ import { join, resolve } from 'node:path';
 import { withSecretFiles } from './secret-files.js';
 import { momentOf, Settings, type AddressRange, type MailServer } from './settings.js';
 
-/** The settings as the code asks for them, made once, at the start. */
+/** The settings as the code uses them, made once at the start. */
 export class Config {
   readonly production: boolean;
   readonly host: string;
   readonly port: number;
-  /** The dispatcher's; the api answers about its health on its own port. */
+  /** The dispatcher's; the api answers health checks on its own port. */
   readonly healthPort: number;
   /** Absolute. */
   readonly dataDir: string;
@@ -32,7 +32,7 @@ export class Config {
   /** Null: the key was given. `isNew`: the file was made just now. */
   readonly masterKeyFile: { path: string; isNew: boolean } | null;
   readonly rateLimitPerMinute: number;
-  /** An address, outside the API. */
+  /** Per IP address, outside the API. */
   readonly pageRateLimitPerMinute: number;
   /** How many there may be: rewards of a card, all others of a store. */
   readonly most: {
@@ -47,9 +47,9 @@ export class Config {
   readonly webhookAllowedCidrs: AddressRange[];
   /** Null: each process counts for itself. */
   readonly redisUrl: string | null;
-  /** Whose scripts may read answers; `*` is everybody's. */
+  /** Origins whose scripts may read answers; `*`: all. */
   readonly corsOrigins: string[];
-  /** When v1 is retired; null as long as that is not announced. At least twelve months lie between. */
+  /** Null until announced. At least twelve months lie between the two. */
   readonly v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
   readonly webhookAllowInsecureTargets: boolean;
   /** Whole days, for delivered and failed deliveries and for rendered events. */
@@ -57,7 +57,7 @@ export class Config {
   readonly webhookTimeScale: number;
   /** Null: no e-mails are sent. */
   readonly mail: (MailServer & { from: string }) | null;
-  /** Null: each process has one of its own, `METRICS_PORTS`. */
+  /** Null: each process has its own of METRICS_PORTS. */
   readonly metricsPort: number | null;
   /** Where traces go, without a trailing slash; null: nowhere. */
   readonly otlpEndpoint: string | null;
@@ -121,7 +121,7 @@ export const METRICS_PORTS = { api: 9464, dispatcher: 9465 } as const;
 
 export type ProcessName = keyof typeof METRICS_PORTS;
 
-/** A setting is wrong: the message names every bad one and is all that a person needs to see. */
+/** The message names every bad setting and needs no stack beside it. */
 export class ConfigError extends Error {}
 
 /**
@@ -149,7 +149,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return new Config(settings);
 }
 
-/** What one date says about the other (section 9 of the contract); each by itself is checked above. */
+/** How the two dates relate (contract section 9); each alone is checked above. */
 function retirementFaults(given: Record<string, string | undefined>): string[] {
   const { API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end } = given;
   if (end !== undefined && announced === undefined) {

@@ -15,8 +15,8 @@ type Fields = Record<string, unknown>;
 type Line = Parameters<ConsoleLogger['printAsJson']>[1];
 
 /**
- * Where all processes log to: standard output and standard error, from the configured level on. What a
- * line is about (`log.warn('…', { request_id })`) has names in snake_case and stands beside the message.
+ * Where all processes log to: standard output and standard error, from the configured level on. The fields of
+ * a line (`log.warn('…', { request_id })`) are in snake_case and stand beside the message.
  */
 export class Log extends ConsoleLogger {
   constructor(

@@ -4,7 +4,7 @@ import { v7 as uuid } from 'uuid';
 const pool = Buffer.alloc(16 * 1024);
 let used = pool.length;
 
-/** Cryptographic randomness from a stock: asking for a few bytes costs as much as asking for many. */
+/** Takes random bytes from a buffer: a call to the generator for a few costs as much as one for many. */
 export function randomFew(bytes: number): Buffer {
   if (used + bytes > pool.length) {
     randomFillSync(pool);

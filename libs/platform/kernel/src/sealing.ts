@@ -18,7 +18,7 @@ export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   cipher.setAAD(Buffer.from(context));
   const sealed = cipher.update(plain);
-  // Ends it; in this mode nothing is left to come.
+  // In GCM the last call returns no bytes.
   cipher.final();
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

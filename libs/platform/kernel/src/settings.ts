@@ -16,14 +16,14 @@ export type MailServer = {
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['json', 'text'] as const;
 
-/** In the place of a value: why its text cannot be used. */
+/** In place of a value: why its text cannot be used. */
 class Unusable {
   constructor(readonly message: string) {}
 }
 
 const readers = new Map<string, (text: string) => unknown>();
 
-/** The environment, by the names of its variables, as what was read from their text. */
+/** The environment variables by name, parsed. */
 export class Settings {
   @Text() NODE_ENV = 'development';
   @Text() HOST = '0.0.0.0';
@@ -50,7 +50,7 @@ export class Settings {
   @Whole(1, 100_000) MAX_POSTERS_PER_STORE = 200;
   @Whole(1, 100_000) MAX_SUBSCRIPTIONS_PER_STORE = 25;
   @Whole(0, 10) TRUST_PROXY_HOPS = 0;
-  @Setting(rangesOf, 'must be ranges such as 10.1.0.0/16, with commas between')
+  @Setting(rangesOf, 'must be ranges such as 10.1.0.0/16, separated by commas')
   WEBHOOK_ALLOWED_CIDRS: AddressRange[] = [];
   @Url('redis:', 'rediss:') REDIS_URL?: string;
   @Setting(originsOf, 'must be * or origins such as https://shop.example, separated by commas')
@@ -65,13 +65,13 @@ export class Settings {
     'must be like inkpad@shop.example or Inkpad <inkpad@shop.example>',
   )
   MAIL_FROM?: string;
-  @Setting(factorOf, 'must be a number from 1 on') WEBHOOK_TIME_SCALE = 1;
+  @Setting(factorOf, 'must be a number of at least 1') WEBHOOK_TIME_SCALE = 1;
   @Whole(0, 65_535) METRICS_PORT?: number;
   @Url('http:', 'https:') OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   @OneOf(LOG_LEVELS) LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
   @OneOf(LOG_FORMATS) LOG_FORMAT?: (typeof LOG_FORMATS)[number];
 
-  /** Not checked yet: what cannot be read is found by class-validator. */
+  /** Not validated yet: class-validator reports what could not be parsed. */
   static read(given: Record<string, string | undefined>): Settings {
     const settings = new Settings();
     for (const [name, read] of readers) {
@@ -82,12 +82,12 @@ export class Settings {
   }
 }
 
-/** For the test that holds docker-compose.yml against this list. */
+/** For the test that compares docker-compose.yml with this list. */
 export const SETTINGS: readonly string[] = [...readers.keys()];
 
 /**
- * How a setting is read, and what is said when it cannot be.
- * @param read answers undefined for a text that cannot be used
+ * @param read returns undefined for a text that cannot be used
+ * @param message for such a text
  */
 function Setting(read: (text: string) => unknown, message: string): PropertyDecorator {
   const check = ValidateBy({

@@ -13,9 +13,9 @@ const ANSWERS_WITHIN_MS = 5_000;
 const LEFT_SENT_WITHIN_MS = 1_000;
 
 /**
- * OTLP over HTTP, in JSON. How often, how much and with which headers is told by the library's own
- * variables (OTEL_BSP_…, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS).
- * @returns ends it
+ * OTLP over HTTP, in JSON. Interval, sampling and headers are set by the library's own variables (OTEL_BSP_…,
+ * OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS).
+ * @returns what shuts it down
  */
 export function exportSpans(endpoint: string, program: ProcessName): () => Promise<void> {
   sayOnce();
@@ -38,19 +38,19 @@ export function exportSpans(endpoint: string, program: ProcessName): () => Promi
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   trace.setGlobalTracerProvider(provider);
   return async () => {
-    // A collector that is unavailable must not hold up the end of a process.
+    // An unavailable collector must not delay shutdown.
     await Promise.race([provider.shutdown(), pauseOf(LEFT_SENT_WITHIN_MS)]);
   };
 }
 
-/** A collector that is unavailable is no trouble for the service: one line, not one for each try. */
+/** The service does without a collector: one line when it becomes unavailable, not one for each attempt. */
 function sayOnce(): void {
   const log = new Logger('tracing');
   let said = false;
   const say = (message: string) => {
     if (said) return log.debug(message);
     said = true;
-    log.warn('spans cannot be sent to OTEL_EXPORTER_OTLP_ENDPOINT; those of the meantime are lost');
+    log.warn('spans cannot be sent to OTEL_EXPORTER_OTLP_ENDPOINT; until they can, they are lost');
   };
   const ignore = () => undefined;
   diag.setLogger(

@@ -1,12 +1,12 @@
 const STUCK_MS = 60_000;
 
-/** Notices work that does not come to its end: what waits forever answers nobody and logs nothing. */
+/** Notices work that never finishes: whatever waits forever answers nobody and logs nothing. */
 export class StallDetector {
   private readonly begun = new Map<symbol, number>();
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** A turn of a loop, or anything else that never takes as long as a minute. */
+  /** For one turn of a loop, or anything else that never takes a minute. */
   async during<R>(work: () => Promise<R>): Promise<R> {
     const turn = Symbol();
     this.begun.set(turn, this.now());

@@ -1,12 +1,15 @@
 import { Logger } from '@nestjs/common';
 
-/** What operators allow a process (docs/operating.md); they kill it some seconds later. */
+/**
+ * How long operators are told that a stop may take (docs/operating.md); they kill the process some seconds
+ * later.
+ */
 const STOPPED_WITHIN_MS = 15_000;
 
-/** Once it was asked to stop: whatever hangs, such as a database that leaves a question open, is left. */
+/** Ends the process although something hangs, such as a query that the database does not answer. */
 export function stopInTime(): void {
   const timer = setTimeout(() => {
-    new Logger('stop').warn('not all of it has ended in time; what is left is cut off');
+    new Logger('stop').warn('shutdown has not finished in time; exiting anyway');
     process.exit(0);
   }, STOPPED_WITHIN_MS);
   timer.unref();

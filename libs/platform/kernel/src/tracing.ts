@@ -12,12 +12,12 @@ import {
 import type { Config, ProcessName } from './config.js';
 import { VERSION } from './version.js';
 
-/** Does nothing, at the cost of a call, until `startTracing`. */
+/** A no-op until `startTracing`. */
 export const tracer = trace.getTracer('inkpad', VERSION);
 
 type Options = {
   kind?: SpanKind;
-  /** The span's parent; without it the present one. */
+  /** The span's parent; by default the active one. */
   within?: Context;
 };
 
@@ -36,7 +36,7 @@ const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 let started = false;
 let stop: () => Promise<void> = () => Promise.resolve();
 
-/** Only with OTEL_EXPORTER_OTLP_ENDPOINT is any of it loaded. */
+/** Loads the libraries only where OTEL_EXPORTER_OTLP_ENDPOINT is set. */
 export async function startTracing({ otlpEndpoint }: Config, program: ProcessName): Promise<void> {
   if (otlpEndpoint === null) return;
   const { exportSpans } = await import('./span-export.js');
@@ -69,7 +69,7 @@ export function traced<R>(
   });
 }
 
-/** By its kind alone: what an error says may name people. */
+/** Records only the kind of the error: its message may name people. */
 export function failed(span: Span, error: unknown): void {
   const kind = error instanceof Error ? error.constructor.name : typeof error;
   span.setAttribute('error.type', kind);
