@@ -20,7 +20,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Pages of text beside the reference, with nothing to load. */
+/** Pages of text beside the reference; they load nothing. */
 export function serveDocsPages(server: FastifyInstance, config: Config): void {
   const serve = (path: string, title: string, content: () => string) =>
     server.get(path, (_request, reply) =>
@@ -59,7 +59,7 @@ function versions(config: Config, now: Date): string {
     deprecatedAt && `deprecated ${deprecatedAt > now ? 'from' : 'since'} ${day(deprecatedAt)}`;
   const until = sunsetAt && `retired ${isRetired(config, now) ? 'since' : 'from'} ${day(sunsetAt)}`;
   const state =
-    [since, until].filter((part) => part !== null).join(', ') || 'current, with no end in sight';
+    [since, until].filter((part) => part !== null).join(', ') || 'current, and no end is planned';
   return `<p>Version v1 is ${state}.</p>
     <h2>What may change</h2>
     <p>The version is part of the path: <code>/api/v1</code>. Within it endpoints, optional parameters,

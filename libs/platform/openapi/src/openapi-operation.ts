@@ -17,7 +17,7 @@ type Parameter = {
   example?: unknown;
 };
 
-/** What of an operation as @nestjs/swagger made it is read here. */
+/** The parts that are read of an operation made by @nestjs/swagger. */
 export type FoundOperation = {
   operationId?: string;
   parameters?: Parameter[];
@@ -146,7 +146,7 @@ export function refusalResponses(): Record<string, OpenApiObject> {
   );
 }
 
-/** An operation as @nestjs/swagger describes it, and what it cannot say: samples, headers, refusals. */
+/** An operation as @nestjs/swagger describes it, with what it cannot express: samples, headers, refusals. */
 export function operationObject(
   spec: EndpointSpec,
   route: { method: string; path: string },
@@ -340,7 +340,7 @@ function bodyOf({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema |
   return typeof ref === 'string' ? schemas.body(ref.split('/').at(-1) ?? '') : undefined;
 }
 
-/** A field of a query says the same as one of a body; where it stands belongs to the parameter. */
+/** A query field is declared like one of a body; some keywords belong to the parameter instead. */
 function parameterObject(given: Parameter): Parameter {
   const { name, in: place, required, description, example, schema } = given;
   const { examples, ...rest } = published(schema);

@@ -48,7 +48,7 @@ const START = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#docs',
   deepLinking: true,
-  // Otherwise it asks a server elsewhere whether the document is valid.
+  // Otherwise Swagger UI has the document checked by an external server.
   validatorUrl: null,
 });
 `;
@@ -57,8 +57,8 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /**
- * Generated from the controllers and DTOs, so that it cannot say anything else than the code does.
- * Objects are open, because fields may be added to answers within v1.
+ * Generated from the controllers and DTOs, so that it always matches the code. Objects are open, because
+ * fields may be added to answers within v1.
  * @throws Error that names an operation without a declaration or an example
  */
 export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
@@ -127,7 +127,7 @@ function within<R>(what: string, make: () => R): R {
   }
 }
 
-/** /openapi.json, and /docs to read it, from files of our own: nothing is loaded from elsewhere. */
+/** /openapi.json, and /docs to read it, from our own files: nothing is loaded from elsewhere. */
 export function serveDocs(server: FastifyInstance, document: OpenApiDocument): void {
   const serve = (path: string, type: string, body: string | Buffer) =>
     server.get(path, (_request, reply) =>

@@ -12,7 +12,7 @@ type Refusal = {
 
 const entries = ERROR_CODES.map((code) => [code, CATALOGUE[code]] as const);
 
-/** What operations answer when they do not succeed, by status. */
+/** The error responses of operations, by status. */
 export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
   entries.flatMap(([code, entry]) => {
     const { status, response, meaning, error = meaning, resolution, headers = [], example } = entry;
@@ -30,7 +30,7 @@ export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
   }),
 );
 
-/** What the first code of a status means, then by their names the others. */
+/** Joins the first code of a status with the others, which are named. */
 function descriptionOf(status: number, first: ErrorCode): string {
   const others = entries
     .filter(([code, entry]) => entry.status === status && code !== first)

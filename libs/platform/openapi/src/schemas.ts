@@ -5,7 +5,7 @@ export type JsonSchema = Record<string, unknown>;
 
 const REF = '#/components/schemas/';
 
-/** The schemas of all DTO classes as @nestjs/swagger made them, in the words of OpenAPI 3.1. */
+/** The schemas of all DTO classes, converted from @nestjs/swagger's to OpenAPI 3.1. */
 export class Schemas {
   readonly components: Record<string, JsonSchema>;
 
@@ -107,8 +107,8 @@ function nameIn({ $ref }: JsonSchema): string | undefined {
 }
 
 /**
- * Examples as a list, null among the values of a nullable choice, no empty lists of what is required, and
- * references beside what is said of this use of them, as OpenAPI 3.1 has it.
+ * OpenAPI 3.1 wants examples as a list, null among the values of a nullable enum, no empty `required`, and
+ * `$ref` beside its siblings.
  */
 export function published(value: unknown): JsonSchema {
   return publishedIn(value) as JsonSchema;

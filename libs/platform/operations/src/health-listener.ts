@@ -3,7 +3,7 @@ import type { Config } from '#kernel/config.js';
 import type { Health } from './readiness.js';
 import { listenBeside } from './side-listener.js';
 
-/** The same two paths as the api's, for a process that answers nothing else. */
+/** The same two paths as on the api, for a process that serves nothing else. */
 export async function listenForHealth(
   { host, healthPort: port }: Config,
   ready: () => Promise<Health>,

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { SkipThrottle } from '#http/throttle.js';
 import { Readiness, type Health } from './readiness.js';
 
-/** For whoever runs the service, not for callers of the API: outside its limits and its document. */
+/** For operators, not for callers of the API: without limits, and not in the OpenAPI document. */
 @ApiExcludeController()
 @Controller('health')
 export class HealthController {

@@ -8,7 +8,7 @@ import { pathOf } from '#http/path.js';
 import { listenBeside, portOf } from './side-listener.js';
 
 /**
- * `GET /metrics` for Prometheus, on a port of its own: who may call the api may not see this.
+ * `GET /metrics` for Prometheus, on its own port: callers of the api must not see it.
  * @throws ConfigError when the port cannot be had
  */
 export async function listenForMetrics(
@@ -20,7 +20,7 @@ export async function listenForMetrics(
   collectDefaultMetrics({ register: registry });
   new Gauge({
     name: 'inkpad_build_info',
-    help: 'Always 1; which process and version this is',
+    help: 'Always 1; the labels name the process and its version',
     labelNames: ['process', 'version'],
     registers: [registry],
   }).set({ process: program, version: VERSION }, 1);

@@ -11,10 +11,10 @@ const WITHIN_MS = 2_000;
 
 type Checks = Record<string, 'ok' | 'unavailable'>;
 
-/** Ready with checks: a part is unavailable that this process can do without. */
+/** Ready with `checks`: a part is unavailable that this process can do without. */
 export type Health = { status: 'ok'; checks?: Checks } | { status: 'unavailable'; checks: Checks };
 
-/** Whether this process can do its work now. Why not stands in the log only: anybody may ask. */
+/** Whether this process can work now. The reasons are only logged: anybody may ask. */
 @Injectable()
 export class Readiness implements OnModuleDestroy {
   private readonly log = new Logger('health');
@@ -37,7 +37,7 @@ export class Readiness implements OnModuleDestroy {
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_reachable',
-        help: 'Whether a part that this process works with answers within 2 s: 1 or 0',
+        help: 'Whether a part that this process depends on answers within 2 s: 1 or 0',
         labelNames: ['part'],
         registers: [],
         async collect() {
@@ -51,7 +51,7 @@ export class Readiness implements OnModuleDestroy {
     this.stopping = true;
   }
 
-  /** Something that this process does without: shown while it is unavailable. */
+  /** An optional part: shown while it is unavailable. */
   doesWithout(name: string, isThere: () => boolean): void {
     this.dispensable.set(name, isThere);
   }
@@ -72,7 +72,7 @@ export class Readiness implements OnModuleDestroy {
     return [...(await Promise.all(asked)), ...shown];
   }
 
-  /** Tables do not vanish again: what was found once is not asked for any more. */
+  /** Tables do not vanish again: once all migrations were found, the database is not asked any more. */
   private async askForMigrations(): Promise<void> {
     if (this.migrated) return;
     const missing = await missingMigrations(this.source, { query_timeout: WITHIN_MS });
@@ -100,9 +100,9 @@ class Check {
   }
 
   /**
-   * One question at a time, however many ask: nobody counts these requests, and a server that hangs
-   * must not be handed one connection of the pool after the other. One that is overdue is given up, and
-   * nobody waits behind it.
+   * One check at a time, however many ask: these requests have no rate limit, and a server that hangs must
+   * not take one connection of the pool after the other. An overdue check is abandoned, and nobody waits for
+   * it.
    */
   private async failure(): Promise<string | undefined> {
     const asked = (this.underWay ??= inTime(this.ask()).finally(() => (this.underWay = undefined)));

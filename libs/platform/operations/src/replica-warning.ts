@@ -11,11 +11,11 @@ import { messageOf } from '#kernel/errors.js';
 /** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
 const LOOK_EVERY_MS = 10_000;
 
-/** Each process names its connections `inkpad api` and something of its own. */
+/** Each process names its connections `inkpad api` and a suffix of its own. */
 const COUNT_APIS = `select count(distinct application_name) as apis from pg_stat_activity
   where datname = current_database() and application_name like 'inkpad api %'`;
 
-/** Warns when several apis count limits each for itself, because nobody told them of a Redis. */
+/** Warns when several apis each count limits for themselves because REDIS_URL is not set. */
 @Injectable()
 export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger('limits');

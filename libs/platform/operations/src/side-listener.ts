@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { ConfigError } from '#kernel/config.js';
 
 /**
- * A small server beside the work of a process, for whoever runs it.
- * @param setting the one that says the port
+ * A small server for operators, beside the process's main work.
+ * @param setting that holds the port
  * @throws ConfigError when the port cannot be had
  */
 export async function listenBeside(
@@ -20,7 +20,7 @@ export async function listenBeside(
     });
     server.listen(port, host, resolve);
   });
-  // It alone is no reason for a process to stay.
+  // It must not keep the process alive by itself.
   return server.unref();
 }
 
