@@ -68,9 +68,8 @@ export async function startInkpadDispatcher(
       env: { ...service.env, HEALTH_PORT: String(await freePort()) },
     });
   const deliveries = () => deliveriesOf(stage, service.url);
-  let connection;
+  const stamp = stampInTurn(service, stores.slice(0, spread));
   let planted = 0;
-  let turn = 0;
   const append = async ({ count, endpoint }) => {
     await planter({ ask: 'stamp', count, store: endpoint, spread });
     planted += count;
@@ -85,19 +84,9 @@ export async function startInkpadDispatcher(
       while ((await deliveries()).planned < planted) await pause(POLL_MS, stage.abort.signal);
       if (rendered) await planter({ ask: 'render' });
     },
-    /** A stamp over HTTP. The answer comes right after the commit. */
-    async single() {
-      const endpoint = turn % spread;
-      const { accountId, cards } = stores[endpoint];
-      const { customerId, id } = cards[Math.floor(turn++ / spread) % cards.length];
-      const path = `/api/v1/accounts/${accountId}/customers/${customerId}/customer_cards/${id}/stamp`;
-      // Between measurements both ends close what stays idle.
-      if (connection?.socket.destroyed !== false) connection = await Connection.open(service.port);
+    single() {
       planted++;
-      const asked = now();
-      const { status } = await connection.send(postRequest(path, service.token, stampBody));
-      if (status !== 200) throw new Error(`a stamp was answered with ${status}`);
-      return { endpoint, asked, done: now() };
+      return stamp();
     },
     async state() {
       const { planned, pending, failed } = await deliveries();
@@ -116,6 +105,24 @@ export async function startInkpadDispatcher(
     },
   };
   return side;
+}
+
+/** @returns a stamp over HTTP for the next store at each call; the answer comes right after the commit */
+function stampInTurn({ port, token }, stores) {
+  let connection;
+  let turn = 0;
+  return async () => {
+    const endpoint = turn % stores.length;
+    const { accountId, cards } = stores[endpoint];
+    const { customerId, id } = cards[Math.floor(turn++ / stores.length) % cards.length];
+    const path = `/api/v1/accounts/${accountId}/customers/${customerId}/customer_cards/${id}/stamp`;
+    // Between measurements both ends close idle connections.
+    if (connection?.socket.destroyed !== false) connection = await Connection.open(port);
+    const asked = now();
+    const { status } = await connection.send(postRequest(path, token, stampBody));
+    if (status !== 200) throw new Error(`a stamp was answered with ${status}`);
+    return { endpoint, asked, done: now() };
+  };
 }
 
 async function makeStores(service, planter, urls, customersOf) {
