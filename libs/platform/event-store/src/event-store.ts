@@ -118,8 +118,8 @@ export const MOST_TOGETHER = 4_000;
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
 
 /**
- * The port to the event store. An abstract class, so that it is the injection token as well; `event-
- * store.contract.ts` is what every adapter has to pass.
+ * The port to the event store. An abstract class, so that it is the injection token as well;
+ * `event-store.contract.ts` is what every adapter has to pass.
  */
 export abstract class EventStore {
   /**
