@@ -8,7 +8,7 @@ import { posterRows } from '#posters/poster.entity.js';
 import { rewardRows } from '#rewards/reward.entity.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 
-/** Every event-sourced context's rows, for what looks at all of them. */
+/** The row tables of every event-sourced context, for what works on all of them. */
 export const rowTables = [
   accountRows,
   cardRows,

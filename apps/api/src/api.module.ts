@@ -25,7 +25,7 @@ export class ApiModule {
     return {
       module: ApiModule,
       imports: [
-        // A name of its own for each process: by these they see one another (ReplicaWarning).
+        // Each process has a name of its own, by which ReplicaWarning tells the api processes apart.
         DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`),
         EventStoreModule.forRoot(rowTables),
         HttpModule,

@@ -25,20 +25,20 @@ import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 
 const BODY_LIMIT = 1024 * 1024;
-/** Within these a request must have arrived, first its header, then all of it. */
+/** How long a client may take to send a request: first its header, then all of it. */
 const HEADER_WITHIN_MS = 15_000;
 const REQUEST_WITHIN_MS = 60_000;
 const TIMEOUTS_LOOKED_AT_EVERY_MS = 5_000;
 const IDLE_EVERY_MS = 100;
 
-/** The api as it runs: one hook that lets callers in, one filter that words every failure. */
+/** The api as it runs: one hook admits callers, one filter words every error. */
 export async function createServer(
   module: DynamicModule,
   config: Config,
 ): Promise<NestFastifyApplication> {
   const errors = new ErrorsFilter(config);
   const clientErrors = new ClientErrors(config);
-  // Of the module, which is not there before the adapter is; nobody can connect until then.
+  // The storage belongs to the module, which is created after the adapter; nobody can connect before that.
   const counted = (ip: string) =>
     new RateLimits(app.get(getStorageToken(), { strict: false }), config).ofAddress(ip);
   const adapter = new FastifyAdapter({
@@ -78,7 +78,7 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
       connectionsCheckingInterval: TIMEOUTS_LOOKED_AT_EVERY_MS,
     },
     trustProxy: (_address: string, hop: number) => hop < config.trustProxyHops,
-    // Longer than any header: a long id is answered as what it is, a record that does not exist.
+    // Longer than any header can be, so that an overlong id is answered as a record that does not exist (404).
     routerOptions: { maxParamLength: 64 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => decodable(url),
     genReqId: ({ headers }: IncomingMessage) => requestIdOf(headers['x-request-id']),
@@ -86,7 +86,7 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
     forceCloseConnections: 'idle',
-    // What still comes in on an open connection while closing is answered like anything else.
+    // Requests that still arrive on an open connection during a shutdown are answered normally.
     return503OnClosing: false,
   };
 }
@@ -103,12 +103,12 @@ async function installHooks(
   if (config.otlpEndpoint !== null) traceRequests(server);
   identifyRequests(server);
   logAccess(server);
-  // The route for preflights comes before Nest's error handler does, and would never get it.
+  // Nest sets its error handler after the route for CORS preflights is there, so that route would never have one.
   server.addHook('onRoute', (route) => {
     route.errorHandler ??= (error, request, reply) =>
       errors.answer(error, request as GatedRequest, reply);
   });
-  // Before compression: it stores what is to be sent.
+  // Must run before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server);
   await installHeaders(server, config);
   const storage = app.get<ThrottlerStorage>(getStorageToken(), { strict: false });
@@ -120,7 +120,7 @@ async function installHooks(
   answerMethods(server);
 }
 
-/** JSON alone; an empty body is none. */
+/** Accepts JSON only; an empty body counts as none. */
 function readBodies(server: FastifyInstance): void {
   server.removeContentTypeParser(['text/plain', 'application/json']);
   const parse = server.getDefaultJsonParser('remove', 'remove');
@@ -134,7 +134,9 @@ function readBodies(server: FastifyInstance): void {
   );
 }
 
-/** Closing ends idle connections once; one that was busy then would be kept alive for a minute more. */
+/**
+ * Fastify closes idle connections only once on shutdown; one that was busy then would be kept alive for another minute.
+ */
 function closeIdleConnections(server: FastifyInstance): void {
   server.addHook('preClose', async () => {
     const timer = setInterval(() => server.server.closeIdleConnections(), IDLE_EVERY_MS);
@@ -142,7 +144,7 @@ function closeIdleConnections(server: FastifyInstance): void {
   });
 }
 
-/** Before all other hooks: whatever they answer carries it. */
+/** Runs before all other hooks, so that every answer carries the id. */
 function identifyRequests(server: FastifyInstance): void {
   server.addHook('onRequest', async (request, reply) => {
     Object.assign(request, { requestId: request.id });
@@ -150,7 +152,7 @@ function identifyRequests(server: FastifyInstance): void {
   });
 }
 
-/** The caller's own when it is fit to stand in logs and events. */
+/** The caller's own id where it is safe to appear in logs and events, otherwise a new one. */
 function requestIdOf(given: string | string[] | undefined): string {
   return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId();
 }

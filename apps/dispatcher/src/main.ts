@@ -17,11 +17,11 @@ import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
 
-/** Less than a process has in all: what was sent is still to be recorded. */
+/** Shorter than the time a process has to stop (see stop.ts): the results of what was sent must still be recorded. */
 const FINISH_WITHIN_MS = 12_000;
 
-// Young garbage is collected all the time: alone, this thread is quicker at it than with several others
-// that take the processor from the database meanwhile.
+// Young garbage is collected all the time. One thread is faster at it than several, which would take the processor away
+// from the database.
 setFlagsFromString('--no-parallel-scavenge');
 
 try {
@@ -32,7 +32,7 @@ try {
 }
 
 async function run(config: Config): Promise<void> {
-  // Before anything else: a signal during the start must not cut it off half-way.
+  // Registered first, so that a signal during the start does not kill the process half-way through it.
   const asked = new Promise<NodeJS.Signals>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
   });
@@ -59,7 +59,7 @@ async function run(config: Config): Promise<void> {
   const checking = app
     .get(StartCheck)
     .reportRowsAhead(stopping.signal)
-    .catch((error: unknown) => log.warn(`rows could not be checked: ${messageOf(error)}`));
+    .catch((error: unknown) => log.warn(`the rows could not be checked: ${messageOf(error)}`));
   log.log(`started; health on port ${portOf(health)}`);
   const signal = await asked;
   stopInTime();
@@ -68,6 +68,6 @@ async function run(config: Config): Promise<void> {
   const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);
-  // Attempts that were left behind may still hold sockets open.
+  // Unfinished attempts may still hold sockets open.
   process.exit(0);
 }

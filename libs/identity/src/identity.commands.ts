@@ -29,12 +29,14 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
   constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, email, name, password }: CreateUser): Promise<{ userId: number }> {
-    if (!/^\S+@\S+\.\S+$/.test(email)) throw new RejectedError({ email: ['is no e-mail address'] });
+    if (!/^\S+@\S+\.\S+$/.test(email)) {
+      throw new RejectedError({ email: ['is not an e-mail address'] });
+    }
     const password_hash = await hash(password);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
       const known = await presentUser(manager, email);
-      // The hash has its own salt: the same one means that an earlier try was committed.
+      // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (repeated && known?.password_hash === password_hash) return { userId: known.id };
       if (known) throw emailTaken();
       const user = { email, name, password_hash, created_at: () => 'now()', removed_at: null };
@@ -45,7 +47,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
         .values(user)
         .orIgnore()
         .execute();
-      // Another process was faster.
+      // Another process has inserted the same address first.
       if (!identifiers[0]) throw emailTaken();
       const userId = Number(identifiers[0]['id']);
       await changed(transaction, 'user.created', [], { user_id: userId });
@@ -242,7 +244,7 @@ export const identityHandlers = [
   LimitTokenHandler,
 ];
 
-/** The audit entry, and word to every api process to forget what it knew. */
+/** Writes the audit entry and tells every api process to drop what it has cached. */
 async function changed(
   transaction: PlainTransaction,
   type: string,

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 
-/** Someone who may sign in. Removed ones stay, so that the audit log goes on naming them. */
+/** Someone who may sign in. Removed users stay, so that the audit log can still name them. */
 @Entity('users')
 export class UserRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
@@ -12,7 +12,7 @@ export class UserRow {
   @Column('timestamptz', { nullable: true }) declare removed_at: Date | null;
 }
 
-/** Which stores a user reaches. */
+/** Which stores a user may reach. */
 @Entity('memberships')
 export class MembershipRow {
   @PrimaryColumn('bigint') declare user_id: number;
@@ -20,7 +20,7 @@ export class MembershipRow {
   @Column('timestamptz') declare created_at: Date;
 }
 
-/** An API credential. Only its SHA-256 is kept: whoever reads the database cannot use it. */
+/** An API credential. Only its SHA-256 is stored, so that nobody who reads the database can use it. */
 @Entity('api_tokens')
 export class ApiTokenRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })

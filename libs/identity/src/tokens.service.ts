@@ -11,7 +11,7 @@ import { kindOf, sha256Of } from './token.js';
 
 export const IDENTITY_CHANNEL = 'inkpad_identity';
 
-/** The bound on how long a revoked token could live if its notification were lost. */
+/** How long a revoked token can still work at most if its notification is lost. */
 const KEPT_MS = 5_000;
 
 const FIND_TOKEN = {
