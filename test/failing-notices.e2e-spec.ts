@@ -286,7 +286,7 @@ describe('a mail', () => {
       await mails.goAway();
       const first = await startDispatcher();
       await failing(store, 2.1 * DAY);
-      await eventually(first.output, (text) => text.includes('could not be handed over'));
+      await eventually(first.output, (text) => text.includes('could not be sent'));
       expect(first.output()).not.toContain(store.email);
       await end(first, 'SIGKILL');
       await mails.comeBack();
@@ -353,14 +353,14 @@ describe('a mail', () => {
   );
 
   it(
-    'is not handed over when the password would have to go out in the clear',
+    'is not sent when the password would have to go out in the clear',
     async () => {
       const store = await service.newStore();
       const dispatcher = await startDispatcher({
         SMTP_URL: mails.url.replace('//', '//me:s3same@'),
       });
       await failing(store, 2.1 * DAY);
-      await eventually(dispatcher.output, (text) => text.includes('could not be handed over'));
+      await eventually(dispatcher.output, (text) => text.includes('could not be sent'));
       expect(mails.begun).toBe(0);
       expect(dispatcher.output()).not.toContain('s3same');
     },
@@ -368,17 +368,17 @@ describe('a mail', () => {
   );
 
   it(
-    'is given up for whom the server does not know, and reaches the others',
+    'is not tried again for a recipient that the server does not know, and reaches the others',
     async () => {
       const store = await service.newStore();
       const second = await newUser(store);
       mails.refuse(store.email);
       const dispatcher = await startDispatcher();
       await failing(store, 2.1 * DAY);
-      await eventually(dispatcher.output, (text) => text.includes('is given up'));
+      await eventually(dispatcher.output, (text) => text.includes('is not tried again'));
       await outboxIsEmpty();
       expect(mails.received.map(({ to }) => to)).toEqual([second]);
-      expect(dispatcher.output()).toContain('(answered 550 at RCPT TO), and is given up');
+      expect(dispatcher.output()).toContain('(answered 550 at RCPT TO), and is not tried again');
       expect(dispatcher.output()).not.toContain(store.email);
     },
     SLOW,

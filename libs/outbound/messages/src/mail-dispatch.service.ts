@@ -10,7 +10,9 @@ import { SmtpClient } from './smtp.client.js';
 const AT_ONCE = 4;
 const ROUND_MS = 1_000;
 
-/** Sends what lies in the outbox: beside everything else, so that a mail server that hangs holds up nothing. */
+/**
+ * Sends the mails in the outbox. Runs apart from the webhooks, so that a mail server that hangs delays nothing else.
+ */
 @Injectable()
 export class MailDispatch {
   private readonly log = new Logger('mail');
@@ -28,7 +30,7 @@ export class MailDispatch {
     if (this.config.mail !== null) this.running = this.run(this.stopping.signal);
   }
 
-  /** What is not over after the time allowed is broken off, and sent again later. */
+  /** Attempts that take longer than the time allowed are cut off; their mails are sent again later. */
   async stop(milliseconds: number): Promise<void> {
     this.stopping.abort();
     const late = setTimeout(() => this.cut.abort(), milliseconds);
@@ -40,14 +42,14 @@ export class MailDispatch {
     while (!signal.aborted) {
       try {
         const mails = await this.outbox.claim(AT_ONCE);
-        // All of them are over before others are begun, whatever becomes of one.
+        // Wait for all of them before claiming more, even when one fails.
         for (const sent of await Promise.allSettled(mails.map((mail) => this.send(mail)))) {
           if (sent.status === 'rejected') throw sent.reason;
         }
         if (mails.length === AT_ONCE) continue;
       } catch (error) {
         const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
-        this.log[level](`the outbox cannot be worked on: ${messageOf(error)}`);
+        this.log[level](`the outbox cannot be processed: ${messageOf(error)}`);
       }
       await pause(ROUND_MS, signal);
     }
@@ -56,20 +58,20 @@ export class MailDispatch {
   private async send(mail: QueuedMail): Promise<void> {
     const outcome = await this.smtp.send(mail.id, mail, this.cut.signal);
     if (outcome.kind === 'sent') {
-      this.log.debug(`mail ${mail.id} was handed over`);
+      this.log.debug(`mail ${mail.id} was sent`);
       await this.outbox.remove(mail);
       return;
     }
-    const what = `mail ${mail.id} could not be handed over (${outcome.error})`;
+    const what = `mail ${mail.id} could not be sent (${outcome.error})`;
     const next =
       outcome.kind === 'failed'
         ? nextMailAttempt(mail.attempts, mail.createdAt, new Date())
         : undefined;
     if (next) {
-      this.log.warn(`${what}; tried again at ${next.toISOString()}`);
+      this.log.warn(`${what}; next attempt at ${next.toISOString()}`);
       await this.outbox.putOff(mail, next);
     } else {
-      this.log.error(`${what}, and is given up`);
+      this.log.error(`${what}, and is not tried again`);
       await this.outbox.remove(mail);
     }
   }

@@ -4,10 +4,10 @@ import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import type { Mail } from './mail.js';
 
-/** Longer than an attempt can last: a mail of whoever died is taken over afterwards. */
+/** Longer than an attempt can last: after that, another dispatcher may take the mail of one that has died. */
 const LEASE_SECONDS = 60;
 
-/** `attempts` counts the one that it was claimed for, and tells later claims from this one. */
+/** `attempts` includes the one that the mail is claimed for, and so tells one claim from the next. */
 export type QueuedMail = Mail & { id: string; attempts: number; createdAt: Date };
 
 type MailRow = {
@@ -31,7 +31,7 @@ const CLAIM = {
     returning m.id, m.recipient, m.subject, m.body, m.attempts, m.created_at`,
 };
 
-/** Mails that are to be sent. Whoever dies between sending one and noting it sends it twice. */
+/** Mails waiting to be sent. A process that dies after sending a mail and before removing it causes a second copy. */
 @Injectable()
 export class MailOutbox {
   constructor(
@@ -39,7 +39,10 @@ export class MailOutbox {
     private readonly config: Config,
   ) {}
 
-  /** In the caller's transaction. Where no mail server is set nothing is kept: it would come too late. */
+  /**
+   * Part of the caller's transaction. Without a mail server nothing is stored: once one was set up, the mail would be
+   * out of date.
+   */
   async add(client: pg.PoolClient, mails: Mail[]): Promise<void> {
     if (this.config.mail === null || mails.length === 0) return;
     await client.query({
@@ -56,7 +59,7 @@ export class MailOutbox {
     });
   }
 
-  /** The oldest that are due; nobody else gets them for a minute. */
+  /** Claims the oldest mails that are due; nobody else gets them for a minute. */
   async claim(limit: number): Promise<QueuedMail[]> {
     const { rows } = await this.pool.query<MailRow>({ ...CLAIM, values: [limit] });
     return rows.map((row) => ({
@@ -77,7 +80,7 @@ export class MailOutbox {
     });
   }
 
-  /** Sent, or given up. */
+  /** The mail was sent, or is not tried any more. */
   async remove({ id }: QueuedMail): Promise<void> {
     await this.pool.query({
       name: 'mail_remove',

@@ -6,7 +6,7 @@ const CREATED = new Date('2026-03-01T10:00:00Z');
 
 const after = (milliseconds: number) => new Date(CREATED.getTime() + milliseconds);
 
-describe('a mail that could not be handed over', () => {
+describe('a mail that could not be sent', () => {
   it.each([
     [1, 5],
     [2, 30],

@@ -3,7 +3,7 @@ export type Mail = { to: string; subject: string; text: string };
 
 export type MailOutcome =
   | { kind: 'sent' }
-  /** The server does not know the recipient: it would say so again. */
+  /** The server does not know the recipient, and would not at another attempt either. */
   | { kind: 'refused'; error: string }
   | { kind: 'failed'; error: string };
 
@@ -13,9 +13,9 @@ const LAST_WAIT_SECONDS = 60 * MINUTE;
 const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
 
 /**
- * When a mail that could not be handed over is tried again.
- * @param attempts that were made, this one included
- * @returns nothing when it is too old to be of use
+ * When to try again to send a mail that could not be sent.
+ * @param attempts made so far, including this one
+ * @returns nothing when the mail would then be too old to be of use
  */
 export function nextMailAttempt(attempts: number, createdAt: Date, now: Date): Date | undefined {
   const seconds = WAIT_SECONDS[attempts - 1] ?? LAST_WAIT_SECONDS;

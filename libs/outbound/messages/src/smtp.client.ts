@@ -4,24 +4,24 @@ import { Config } from '#kernel/config.js';
 import type { MailServer } from '#kernel/settings.js';
 import type { Mail, MailOutcome } from './mail.js';
 
-/** From the first look-up to the server's last word. */
+/** From looking up the name to the server's last reply. */
 const DEADLINE_MS = 30_000;
-/** A server that says nothing for so long is taken for dead. */
+/** A server that is silent for this long is considered dead. */
 const SILENCE_MS = 10_000;
 
-/** One mail over one connection to the mail server of the settings. */
+/** Sends one mail over one connection to the configured mail server. */
 @Injectable()
 export class SmtpClient {
   constructor(private readonly config: Config) {}
 
   /**
-   * Never throws: whatever goes wrong is the outcome, in words without addresses of persons.
-   * @param id the same whenever this mail is sent, so that mailboxes may drop a second one
-   * @param cut ends it early
+   * Never throws: every failure is an outcome, described without anybody's address.
+   * @param id the same each time this mail is sent, so that mailboxes may drop a second copy
+   * @param cut ends the attempt early
    */
   async send(id: string, mail: Mail, cut: AbortSignal): Promise<MailOutcome> {
     const { mail: settings } = this.config;
-    if (settings === null) return { kind: 'failed', error: 'No mail server is set' };
+    if (settings === null) return { kind: 'failed', error: 'No mail server is configured' };
     const transport = createTransport(serverOf(settings));
     try {
       await transport.sendMail({
@@ -44,7 +44,7 @@ export class SmtpClient {
   }
 }
 
-/** Name and password go out over TLS only; without them TLS is used where the server has it. */
+/** Credentials are only sent over TLS; without credentials TLS is used if the server offers it. */
 function serverOf({ host, port, tls, login }: MailServer) {
   return {
     host,
@@ -63,7 +63,7 @@ function domainOf(from: string): string {
   return /@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'inkpad';
 }
 
-/** What the server says may name the person, so only its codes are passed on. */
+/** The server's reply may contain the person's address, so only its codes are passed on. */
 function outcomeOf(error: unknown): MailOutcome {
   const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
   const said = typeof responseCode === 'number' ? `answered ${responseCode}` : undefined;
