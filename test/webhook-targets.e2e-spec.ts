@@ -164,7 +164,7 @@ describe('certificates', () => {
       ciphers: 'DEFAULT@SECLEVEL=0',
     } as const;
     expect(await attempt({ ...trusted, ...old })).toEqual(
-      failed('The receiver speaks no TLS that is safe'),
+      failed('The receiver offers no safe version of TLS'),
     );
   });
 });

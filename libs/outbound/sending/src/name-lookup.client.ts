@@ -7,7 +7,7 @@ import { messageOf } from '#kernel/errors.js';
 import { isLocalName, LOCAL_ADDRESSES } from './target-address.js';
 
 const HOSTS_FILE = '/etc/hosts';
-/** Before a server is asked again; the second wait is twice as long. */
+/** How long to wait for a server before asking it again; the second wait is twice as long. */
 const TRY_MS = 1_500;
 const TRIES = 2;
 const WITHIN_MS = 5_000;
@@ -20,7 +20,7 @@ export type Address = { address: string; family: number };
 export type Found = {
   /** At least one. */
   addresses: Address[];
-  /** False when only one of IPv4 and IPv6 was answered: there may be more addresses than these. */
+  /** False when only one of the IPv4 and IPv6 queries was answered: the name may have more addresses than these. */
   complete: boolean;
 };
 
@@ -29,9 +29,9 @@ export class UnresolvedNameError extends Error {
 }
 
 /**
- * Names are asked by c-ares and not by the system's own look-up, which has four threads for the whole
- * process: a few names whose servers do not answer would hold up all others. Like the system's, it reads
- * the hosts file first; unlike it, it appends no search domains.
+ * Resolves names through c-ares rather than the system's own lookup. That has four threads for the whole process, so a
+ * few names whose servers do not answer would delay all others. Like the system's lookup, this one reads the hosts file
+ * first; unlike it, it appends no search domains.
  */
 @Injectable()
 export class NameLookup {
@@ -40,7 +40,7 @@ export class NameLookup {
     ttl: FAILED_MS,
     fetchMethod: async (name, _stale, { options }) => {
       const { found, keepMs } = await this.ask(name);
-      // 0 would be forever
+      // 0 would keep it forever.
       options.ttl = Math.max(1, keepMs);
       return found;
     },
@@ -56,7 +56,7 @@ export class NameLookup {
     return found;
   }
 
-  /** Nothing when it is not certain in time where the name leads. */
+  /** Empty when it cannot be determined in time where the name leads. */
   async addressesWithin(name: string, milliseconds: number): Promise<string[]> {
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<undefined>((resolve) => {
@@ -74,7 +74,7 @@ export class NameLookup {
     }
   }
 
-  /** A new one for each name: it follows changes of resolv.conf, and giving up on one leaves others alone. */
+  /** One resolver per name: it picks up changes of resolv.conf, and cancelling one does not affect the others. */
   protected resolver(): Resolver {
     return new Resolver({ timeout: TRY_MS, tries: TRIES });
   }
@@ -110,7 +110,7 @@ export class NameLookup {
   }
 }
 
-/** What a hosts file (hosts(5)) says about a name. */
+/** The addresses that a hosts file (hosts(5)) gives for a name. */
 export function addressesInHosts(file: string, name: string): Address[] {
   return file.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/);
@@ -136,7 +136,7 @@ function saysThereIsNone(error: unknown): boolean {
   return code === 'ENODATA' || code === 'ENOTFOUND';
 }
 
-/** By its shape, and its cause's where it has none; of several, the first one's stands for all. */
+/** The error's own code, or else that of its cause; of several errors, the code of the first. */
 export function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   if ('errors' in error && Array.isArray(error.errors)) return codeOf(error.errors[0]);

@@ -20,7 +20,7 @@ export function isSuccess(outcome: Outcome): boolean {
   return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300;
 }
 
-/** The kinds of results that are counted; failures by the words of `webhook.client.ts`. */
+/** The label under which an attempt is counted; failures are recognised by the words of `webhook.client.ts`. */
 export function attemptResult(outcome: Outcome): string {
   if (outcome.kind === 'answered') {
     const { status } = outcome;
@@ -39,7 +39,7 @@ const FAULTS = [
   [/no valid HTTP|head of the answer/, 'protocol'],
 ] as const;
 
-/** Why an attempt failed, in words that people may read; null when it did not. */
+/** Why an attempt failed, in words meant for people; null when it succeeded. */
 export function errorOf(outcome: Outcome): string | null {
   switch (outcome.kind) {
     case 'failed':

@@ -211,7 +211,7 @@ describe('ranges that the operator allows', () => {
 });
 
 describe('isBlockedAddress', () => {
-  it('blocks whatever is no address', () => {
+  it('blocks whatever is not an address', () => {
     for (const text of ['', 'example.com', 'fe80::1%eth0', '1.2.3.4/8']) {
       expect(isBlockedAddress(text, PUBLIC_ONLY)).toBe(true);
     }

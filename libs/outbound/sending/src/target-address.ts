@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import type { Config } from '#kernel/config.js';
 
-/** What the operator allows beyond the public internet. One set of rules for writes and for deliveries. */
+/** What the operator allows beyond the public internet. The same rules apply to writes and to deliveries. */
 export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
 
 export const PUBLIC_ONLY: TargetRules = {
@@ -10,13 +10,16 @@ export const PUBLIC_ONLY: TargetRules = {
   webhookAllowedCidrs: [],
 };
 
-/** What no setting allows is refused by these as well. */
+/** Whatever these rules refuse, no setting can allow. */
 export const LEAST_STRICT: TargetRules = {
   webhookAllowInsecureTargets: true,
   webhookAllowedCidrs: ['0.0.0.0/0', '::/0'].map((range) => ipaddr.parseCIDR(range)),
 };
 
-/** Nothing but the public unicast space: registries of IANA, and transition forms that hide an IPv4. */
+/**
+ * Everything but public unicast: the IANA special-purpose registries, and the transition forms that embed an IPv4
+ * address.
+ */
 const BLOCKED_V4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -40,7 +43,7 @@ const BLOCKED_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(
   ipaddr.IPv6.parseCIDR(range),
 );
 
-/** What development may reach: this machine and the network around it, still no metadata service. */
+/** What development may reach: this machine and the local network, but no metadata service. */
 const NEAR_V4 = ['10.0.0.0/8', '127.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'].map((range) =>
   ipaddr.IPv4.parseCIDR(range),
 );
@@ -52,11 +55,11 @@ const MAX_URL_LENGTH = 2048;
 
 /**
  * Whether a delivery must not connect to this address.
- * @param address as a resolver or a socket gives it; anything that is no address is blocked
+ * @param address as a resolver or a socket gives it; anything that is not an address is blocked
  */
 export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   if (!ipaddr.isValid(address)) return true;
-  // process() turns ::ffff:a.b.c.d into a.b.c.d, which is what the packet goes to
+  // process() turns ::ffff:a.b.c.d into a.b.c.d, which is where the packets go.
   const parsed = ipaddr.process(address);
   const isAllowed = rules.webhookAllowedCidrs.some(
     (range) => range[0].kind() === parsed.kind() && parsed.match(range),
@@ -74,20 +77,20 @@ export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   return true;
 }
 
-/** The address that a host part is, where it is one and no name. URL has normalised every notation. */
+/** The address if the host is one rather than a name. URL has normalised every notation. */
 export function literalAddress(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) !== 0 || ipaddr.isValid(bare) ? bare : undefined;
 }
 
-/** Names that mean this machine whatever a resolver says (RFC 6761). */
+/** Names that mean this machine, whatever a resolver says (RFC 6761). */
 export function isLocalName(hostname: string): boolean {
   return /(^|\.)localhost\.?$/i.test(hostname);
 }
 
 export const LOCAL_ADDRESSES = ['127.0.0.1', '::1'];
 
-/** Where a host part leads, as far as that is certain without a resolver. */
+/** The addresses of a host, as far as they are known without a resolver. */
 function knownAddresses(hostname: string): string[] | undefined {
   if (isLocalName(hostname)) return LOCAL_ADDRESSES;
   const literal = literalAddress(hostname);
@@ -95,8 +98,8 @@ function knownAddresses(hostname: string): string[] | undefined {
 }
 
 /**
- * Whether nothing may be sent to this URL, as far as it can be told without a resolver. What it does not
- * catch is judged when the name has been resolved, by `isBlockedAddress`.
+ * Whether nothing may be sent to this URL, as far as can be told without a resolver. Once the name has been resolved,
+ * `isBlockedAddress` decides about the rest.
  */
 export function isBlockedHost(protocol: string, hostname: string, rules: TargetRules): boolean {
   if (protocol !== 'https:' && !rules.webhookAllowInsecureTargets) return true;
@@ -105,8 +108,8 @@ export function isBlockedHost(protocol: string, hostname: string, rules: TargetR
 }
 
 /**
- * What is wrong with a target URL, as far as it can be told without a resolver (contract section 9).
- * Never names an address: the answer must not be of use to somebody who maps our network.
+ * What is wrong with a target URL, as far as can be told without a resolver (contract section 9). Never names an
+ * address, so that the answer does not help anybody to map our network.
  */
 export function targetUrlFault(text: string, rules: TargetRules): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;

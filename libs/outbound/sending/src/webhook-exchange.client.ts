@@ -6,7 +6,7 @@ const EXCERPT_LIMIT = 1024;
 
 export type Request = {
   origin: string;
-  /** With the query. */
+  /** Includes the query string. */
   path: string;
   headers: Record<string, string>;
   body: Buffer;
@@ -15,17 +15,17 @@ export type Request = {
 export type Answer = {
   status: number;
   retryAfter: string | null;
-  /** The beginning of what the receiver answered. */
+  /** The beginning of the answer's body. */
   excerpt: string | null;
 };
 
-/** No head of an answer came in time. */
+/** No response headers arrived in time. */
 export class DeadlineError extends Error {}
 
 /**
- * One request and its answer, on the library's lowest level: with a promise, a stream, a signal and a
- * timer for each, requests cost three times as much. The head decides; of the body as much is read as
- * is wanted, and the rest is cut off.
+ * One request and its answer, on the library's lowest level: with a promise, a stream, a signal and a timer for each,
+ * requests cost three times as much. The status decides the outcome; only as much of the body is read as is needed, and
+ * the rest is cut off.
  * @throws DeadlineError, and what the library reports when no answer comes
  */
 export class Exchange implements Dispatcher.DispatchHandler {
@@ -56,7 +56,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.reason !== undefined;
   }
 
-  /** Too late for a head; what has come of a body is enough. */
+  /**
+   * The deadline has passed: without response headers the request has failed; otherwise the body received so far will
+   * do.
+   */
   expire(): void {
     if (this.status > 0) this.finish();
     else this.reject(new DeadlineError());
@@ -73,7 +76,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    // Only announces the answer.
+    // An interim answer (1xx); the real one follows.
     if (status < 200) return;
     this.status = status;
     const { 'retry-after': retryAfter } = headers;
@@ -115,7 +118,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
 const SLOT_MS = 100;
 
-/** All deadlines are equally far away: those of one moment wait in one place, and one timer serves all. */
+/**
+ * Every exchange has the same time allowed, so those that began within the same 100 ms share an entry, and one timer
+ * serves all.
+ */
 export class Deadlines {
   private slots: { at: number; exchanges: Set<Exchange> }[] = [];
   private readonly slotOf = new WeakMap<Exchange, Set<Exchange>>();
@@ -149,15 +155,15 @@ export class Deadlines {
     this.timer = first && this.wakeIn(Math.max(1, first.at - now));
   }
 
-  /** It alone is no reason for a process to stay. */
+  /** Does not keep the process running by itself. */
   private wakeIn(milliseconds: number): NodeJS.Timeout {
     return setTimeout(() => this.expire(), milliseconds).unref();
   }
 }
 
-/** At most 1 KiB, and nothing that the database could not hold. */
+/** At most 1 KiB, and without anything that the database could not store. */
 function asText(bytes: Buffer): string {
-  // Leaves out a character that is not whole.
+  // Drops a character that was cut in half.
   const cut = (buffer: Buffer) => new StringDecoder().write(buffer.subarray(0, EXCERPT_LIMIT));
   const text = cut(bytes).replaceAll('\0', '\uFFFD');
   return Buffer.byteLength(text) > EXCERPT_LIMIT ? cut(Buffer.from(text)) : text;

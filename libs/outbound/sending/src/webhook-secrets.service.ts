@@ -23,7 +23,7 @@ export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = ['secret', 'previous_secre
   }),
 );
 
-/** Signing secrets, which are stored sealed to their subscription. */
+/** Signing secrets. Each is stored sealed to its subscription. */
 @Injectable()
 export class WebhookSecrets {
   private readonly log = new Logger('webhook secrets');

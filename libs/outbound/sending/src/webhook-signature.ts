@@ -11,8 +11,8 @@ export function signingKey(secret: string): Buffer {
 }
 
 /**
- * One `v1` signature of Standard Webhooks over id, time and body, as its library makes it, which takes
- * five times as long.
+ * One `v1` signature of Standard Webhooks over id, time and body. Not made by its library, which takes five times as
+ * long.
  * @param seconds since 1970
  */
 export function signature(key: Buffer, id: string, seconds: string, body: Buffer): string {

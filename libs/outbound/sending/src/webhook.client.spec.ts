@@ -37,7 +37,7 @@ beforeEach(async () => {
     });
   });
   server.on('connection', () => connections++);
-  // Every address of 127.0.0.0/8 leads here, so that names may lead to several.
+  // All of 127.0.0.0/8 leads here, so that a name can have several addresses.
   await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
   ({ port } = server.address() as AddressInfo);
 });
@@ -67,7 +67,7 @@ async function nameServer(zone: Zone): Promise<NameServer> {
   return started;
 }
 
-/** A server that answers whatever bytes it likes. */
+/** A server that answers with arbitrary bytes. */
 async function rawServer(serve: (socket: Socket, nth: number) => void): Promise<number> {
   let nth = 0;
   const sockets = new Set<Socket>();
@@ -100,7 +100,7 @@ function send({
   });
 }
 
-/** The library counts a connection as idle a moment after the answer has ended. */
+/** Waits, because the library counts a connection as idle only a moment after the answer has ended. */
 async function settledSend(options: Parameters<typeof send>[0]): ReturnType<typeof send> {
   const attempted = await send(options);
   await immediate();
@@ -151,7 +151,7 @@ describe('an attempt', () => {
     expect(excerpt).not.toContain('\0');
   });
 
-  it('tells of a connection closed without an answer', async () => {
+  it('reports a connection closed without an answer', async () => {
     respond = (response) => response.socket?.destroy();
     expect((await send()).outcome).toEqual({
       kind: 'failed',
@@ -176,7 +176,7 @@ describe('an attempt', () => {
     expect(requests[1]?.headers).not.toHaveProperty('accept-encoding');
   });
 
-  it('leaves a compressed answer as it is', async () => {
+  it('does not decompress an answer', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000));
     respond = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
     const { outcome, excerpt } = await send();
@@ -185,7 +185,7 @@ describe('an attempt', () => {
     expect(Buffer.byteLength(excerpt ?? '')).toBeLessThanOrEqual(1024);
   });
 
-  it('goes the direct way, whatever proxies the environment names', async () => {
+  it('goes directly, whatever proxies the environment names', async () => {
     const before = process.env;
     process.env = { ...before, HTTP_PROXY: 'http://127.0.0.1:1', http_proxy: 'http://127.0.0.1:1' };
     try {
@@ -195,13 +195,13 @@ describe('an attempt', () => {
     }
   });
 
-  it('cannot be made to send headers of somebody else', async () => {
+  it("cannot be made to send somebody else's headers", async () => {
     const { outcome } = await send({ type: 'stamp.earned\r\nx-admin: 1' });
     expect(outcome).toMatchObject({ kind: 'failed' });
     expect(requests).toHaveLength(0);
   });
 
-  it('tells nothing of the secret where that cannot be used', async () => {
+  it('does not reveal a secret that cannot be used', async () => {
     const { outcome } = await send({ secret: 'whsec_not base64 at all' });
     expect(outcome).toMatchObject({ kind: 'failed' });
     expect(JSON.stringify(outcome)).not.toContain('not base64');
@@ -209,7 +209,11 @@ describe('an attempt', () => {
 
   it.each([
     ['an answer in many small pieces', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok', 200],
-    ['hints before the answer', 'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No\r\n\r\n', 204],
+    [
+      'interim answers before the final one',
+      'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No\r\n\r\n',
+      204,
+    ],
     ['a status of its own', 'HTTP/1.1 299 Odd\r\ncontent-length: 0\r\n\r\n', 299],
     ['a body that ends early', 'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nhalf', 200],
   ])('takes %s', async (_what, answer, status) => {
@@ -221,18 +225,18 @@ describe('an attempt', () => {
   });
 
   it.each([
-    ['no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', 'The answer was no valid HTTP'],
-    ['a broken head', 'HTTP/1.1 2x0 OK\r\n\r\n', 'The answer was no valid HTTP'],
-    ['half a head', 'HTTP/1.1 200 OK\r\ncontent-', CLOSED],
+    ['something that is not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', 'The answer was not valid HTTP'],
+    ['broken headers', 'HTTP/1.1 2x0 OK\r\n\r\n', 'The answer was not valid HTTP'],
+    ['incomplete headers', 'HTTP/1.1 200 OK\r\ncontent-', CLOSED],
     [
       'another protocol',
       'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n',
-      'The answer was no valid HTTP',
+      'The answer was not valid HTTP',
     ],
     [
-      'a head without end',
+      'endless headers',
       `HTTP/1.1 200 OK\r\n${'x-filler: y\r\n'.repeat(10_000)}`,
-      'The head of the answer was too large',
+      'The headers of the answer were too large',
     ],
   ])('refuses %s', async (_what, answer, error) => {
     const at = await rawServer((socket) => socket.end(answer));
@@ -326,7 +330,7 @@ describe('names', () => {
     await eventuallyAskedAgain(lookup, names);
   });
 
-  it('are asked once for many at the same time', async () => {
+  it('are looked up once for many requests at the same time', async () => {
     const names = await nameServer(() => ({ addresses: [LOOPBACK] }));
     const client = newClient(names.lookup());
     const all = Array.from({ length: 20 }, () => send({ client, host: 'busy.example' }));
@@ -353,7 +357,7 @@ describe('names', () => {
     expect(outcome).toMatchObject({ kind: 'failed' });
   });
 
-  it('whose servers are silent hold up no other', async () => {
+  it('whose servers are silent delay no others', async () => {
     const names = await nameServer(({ name }) =>
       name.startsWith('dead') ? 'silence' : { addresses: [LOOPBACK] },
     );
@@ -451,13 +455,13 @@ describe('addresses that must not be reached', () => {
 describe('several addresses', () => {
   it('are tried one after the other', async () => {
     const at = await rawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
-    // Nothing listens at the others.
+    // Nothing listens on the other two.
     const names = await nameServer(() => ({ addresses: ['127.0.0.2', '127.0.0.3', LOOPBACK] }));
     const { outcome } = await send({ at, host: 'many.example', client: newClient(names.lookup()) });
     expect(outcome).toMatchObject({ status: 204 });
   });
 
-  it('of both families are tried by turns', () => {
+  it('of both families are tried alternately', () => {
     const four = (n: number) => ({ address: `10.0.0.${n}`, family: 4 });
     const six = { address: 'fd12::1', family: 6 };
     expect(inTurns([four(1), four(2), four(3), six])).toEqual([four(1), six, four(2), four(3)]);

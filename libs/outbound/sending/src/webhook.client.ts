@@ -20,9 +20,9 @@ import { type Outcome } from './outcome.js';
 const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
 const DEADLINE_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
-/** A warm connection must not outlive a change of the name's addresses for long. */
+/** Bounds how long an open connection keeps using an address that the name no longer has. */
 const CONNECTION_MS = 60_000;
-/** Of the addresses of one name: so many are tried, each for so long but the last, within the deadline. */
+/** Of the addresses of a name this many are tried, each but the last for this long, all within the deadline. */
 const MOST_ADDRESSES = 4;
 const ADDRESS_MS = 2_000;
 const PARSED_KEPT = 5_000;
@@ -31,7 +31,7 @@ const SEND_HEADERS = 'undici:client:sendHeaders';
 export type Attempt = {
   url: string;
   secret: string;
-  /** One that `secret` has replaced: for a while both sign, and a receiver may check either. */
+  /** The secret that `secret` has replaced. For a while both sign, and a receiver may check either signature. */
   previousSecret?: string;
   /** The public event's id; the same at every attempt. */
   eventId: string;
@@ -43,7 +43,7 @@ export type Attempted = {
   outcome: Outcome;
   at: Date;
   durationMs: number;
-  /** The beginning of what the receiver answered. */
+  /** The beginning of the answer's body. */
   excerpt: string | null;
 };
 
@@ -51,13 +51,13 @@ class BlockedAddressError extends Error {
   readonly code = 'BLOCKED_ADDRESS';
 }
 
-/** The connection that a request went out on, and how much it had brought until then. */
+/** The connection that a request was written to, and how many bytes it had received by then. */
 type Sending = { socket: Socket; bytesRead: number; reused: boolean };
 
 /**
- * One signed attempt. The guard against our own network stands in the connector, because that is the
- * only place that sees the address really used: it judges literals, which no resolver ever sees, and
- * every resolved address, and connects to one that it has judged.
+ * Makes signed attempts. The guard against our own network is in the connector, the only place that sees the address
+ * really used. It checks literals, which no resolver ever sees, and every resolved address, and connects only to an
+ * address that it has checked.
  */
 @Injectable()
 export class WebhookClient implements OnApplicationShutdown {
@@ -65,7 +65,7 @@ export class WebhookClient implements OnApplicationShutdown {
   private readonly deadlines = new Deadlines(DEADLINE_MS);
   private readonly sendings = new WeakMap<Buffer, Sending | undefined>();
   private readonly used = new WeakSet<Socket>();
-  /** The same few again and again, thousands of times a second. */
+  /** The same few URLs and secrets come again and again, thousands of times a second. */
   private readonly places = new LRUCache({ max: PARSED_KEPT, memoMethod: placeOf });
   private readonly keys = new LRUCache({ max: PARSED_KEPT, memoMethod: signingKey });
 
@@ -78,13 +78,13 @@ export class WebhookClient implements OnApplicationShutdown {
       lookup: this.lookup,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_MS,
-      // Said here, so that no variable of the environment can turn it off.
+      // Set explicitly, so that no environment variable can turn it off.
       rejectUnauthorized: true,
       minVersion: 'TLSv1.2',
     });
     this.agent = new Agent({
       connect: this.guarded(connect),
-      // Deadlines are our own: the ones of the library count from chunk to chunk.
+      // Our own deadlines apply: the library's start again with every chunk.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -95,7 +95,7 @@ export class WebhookClient implements OnApplicationShutdown {
     subscribe(SEND_HEADERS, this.onSend);
   }
 
-  /** Never throws: whatever goes wrong is the outcome. */
+  /** Never throws: every failure is an outcome. */
   async send(attempt: Attempt): Promise<Attempted> {
     const at = new Date();
     const done = (outcome: Outcome, excerpt: string | null = null): Attempted => ({
@@ -120,7 +120,7 @@ export class WebhookClient implements OnApplicationShutdown {
 
   private async post(attempt: Attempt, at: Date): Promise<Answer> {
     const { url, secret, previousSecret, eventId, type } = attempt;
-    // A view of its own: several subscriptions may be sent the same bytes at once.
+    // A view of its own identifies this request: the same bytes may be going to several subscriptions at once.
     const body = attempt.body.subarray();
     const seconds = String(Math.floor(at.getTime() / 1000));
     const sign = (one: string) => signature(this.keys.memo(one), eventId, seconds, body);
@@ -142,14 +142,14 @@ export class WebhookClient implements OnApplicationShutdown {
     try {
       return await first.send(this.agent, request);
     } catch (error) {
-      // Receivers close idle connections, and one may do so just as it is used again. Nothing was
-      // answered, so it is sent once more; had it been taken in all the same, its id tells.
+      // Receivers close idle connections, possibly just as one is used again. There was no answer, so the request is
+      // sent once more; a receiver that did get the first one recognises the webhook-id.
       if (!this.diedIdle(body) || first.hasExpired) throw error;
       return await new Exchange(this.deadlines).send(this.agent, request);
     }
   }
 
-  /** The library tells on which connection a request goes out nowhere else. */
+  /** This channel is the only place where the library tells which connection a request is written to. */
   private readonly onSend = (message: unknown): void => {
     const { request: sent, socket } = message as DiagnosticsChannel.ClientSendHeadersMessage & {
       request: { body?: unknown };
@@ -161,7 +161,7 @@ export class WebhookClient implements OnApplicationShutdown {
     this.used.add(socket);
   };
 
-  /** Whether a connection that had served before ended without a byte of an answer. */
+  /** Whether a connection that had been used before ended without a byte of an answer. */
   private diedIdle(bytes: Buffer): boolean {
     const sending = this.sendings.get(bytes);
     return (
@@ -177,7 +177,7 @@ export class WebhookClient implements OnApplicationShutdown {
     };
   }
 
-  /** What is handed on is exactly what is connected to, so a second look-up cannot differ. */
+  /** Returns exactly the addresses that are then connected to, so no second lookup can give others. */
   private readonly lookup: LookupFunction = (name, options, callback) => {
     this.names.addressesOf(name).then(
       ({ addresses, complete }) => {
@@ -201,7 +201,7 @@ function placeOf(url: string): Pick<Request, 'origin' | 'path'> {
   return { origin, path: pathname + search };
 }
 
-/** The first few, IPv4 and IPv6 by turns, so that neither being broken here decides. */
+/** The first few, alternating between IPv4 and IPv6, so that neither being broken here is fatal. */
 export function inTurns(addresses: Address[]): Address[] {
   const [four, six] = [4, 6].map((family) => addresses.filter((one) => one.family === family));
   return addresses
@@ -220,12 +220,12 @@ const WORDS: Record<string, string> = {
   ETIMEDOUT: 'The connection timed out',
   UND_ERR_CONNECT_TIMEOUT: 'The connection timed out',
   UND_ERR_SOCKET: 'The connection was closed before an answer came',
-  UND_ERR_HEADERS_OVERFLOW: 'The head of the answer was too large',
+  UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer were too large',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'The TLS certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'The TLS certificate is self-signed',
   CERT_HAS_EXPIRED: 'The TLS certificate has expired',
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'The receiver speaks no TLS that is safe',
-  ERR_SSL_UNSUPPORTED_PROTOCOL: 'The receiver speaks no TLS that is safe',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'The receiver offers no safe version of TLS',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'The receiver offers no safe version of TLS',
   ERR_SSL_WRONG_VERSION_NUMBER: 'The receiver does not speak TLS',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'The receiver does not speak TLS',
   ERR_TLS_CERT_ALTNAME_INVALID: 'The TLS certificate is for another name',
@@ -233,13 +233,13 @@ const WORDS: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'The TLS certificate could not be verified',
 };
 
-/** What the library calls answers that it cannot follow, besides the codes of its parser. */
+/** How the library words answers that it cannot follow, besides the codes of its parser. */
 const NO_HTTP = new Set(['bad response', 'bad upgrade']);
 
-/** Plain words; the library's own messages name addresses. */
+/** Plain words, because the library's own messages name addresses. */
 function wordsFor(error: unknown): string {
   if (error instanceof DeadlineError) return 'No answer within 10 seconds';
-  if (isNoHttp(error)) return 'The answer was no valid HTTP';
+  if (isNoHttp(error)) return 'The answer was not valid HTTP';
   const code = codeOf(error);
   if (code === undefined) return 'The request failed';
   return WORDS[code] ?? `The request failed (${code})`;
