@@ -25,7 +25,7 @@ export type Replay = {
   from: Date;
   /** Exclusive. */
   to: Date;
-  /** Null: all. */
+  /** Null means all. */
   types: PublicEventType[] | null;
   /** The log's, when it was asked for. */
   head: Position;
@@ -80,7 +80,7 @@ const PAUSE = `
   select id, active_from, $2 from webhook_subscriptions
   where id = $1 and active_from < $2 and not exists (select from extended)`;
 
-/** What the API asks of dispatchers. All of it is written down first, and so survives whoever dies. */
+/** The work that the API gives to dispatchers. It is stored first, so it survives a crash of any process. */
 @Injectable()
 export class DeliveryPlans {
   private readonly log = new Logger('webhook deliveries');
@@ -92,15 +92,15 @@ export class DeliveryPlans {
   ) {}
 
   /**
-   * After every change of a subscription and after its end: what is planned goes by the new state. Never
-   * throws, because the change is committed: the sweep finds it, somewhat later.
+   * Called after every change and after the end of a subscription, so that planned deliveries follow the new state.
+   * Never throws, because the change is committed; if this fails, the sweep finds it a little later.
    */
   async changed(subscriptionId: number): Promise<void> {
     try {
       await ask(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
       await this.hints.about(subscriptionId);
     } catch (error) {
-      this.log.warn(`a changed subscription is looked at later: ${messageOf(error)}`, {
+      this.log.warn(`dispatchers will notice a changed subscription later: ${messageOf(error)}`, {
         subscription_id: subscriptionId,
       });
     }
@@ -113,8 +113,8 @@ export class DeliveryPlans {
   }
 
   /**
-   * One attempt at once, of kind manual: it counts for nothing in the schedule, but a success delivers,
-   * and a 410 deletes the subscription. Asked for twice before it was made, it is made once.
+   * Plans one attempt at once, of kind manual. It does not count in the schedule, but its success marks the delivery as
+   * delivered, and a 410 deletes the subscription. Asked for twice before it is made, it is made once.
    */
   async redeliver(
     manager: EntityManager,
@@ -124,7 +124,7 @@ export class DeliveryPlans {
     await manager.query(REDELIVER, [subscriptionId, deliveryId]);
   }
 
-  /** Word to the dispatchers that there is something to do, once it is committed. */
+  /** Tells the dispatchers that there is something to do; call it after the commit. */
   async asked(subscriptionId: number): Promise<void> {
     await this.hints.about(subscriptionId);
   }

@@ -1,8 +1,7 @@
 /**
- * SQL that makes dispatchers look at lanes: one without an owner is due at once, and the owner of any
- * other sees by `planned` that it must look again before it lets go.
- * @param ids an SQL query of subscription ids, in ascending order: two that wait for each other's lanes
- *   would never end
+ * SQL that makes dispatchers look at lanes. A lane without an owner becomes due at once; the owner of any other sees by
+ * `planned` that it must look again before it releases the lane.
+ * @param ids an SQL query of subscription ids in ascending order; in any other order two transactions could deadlock
  */
 export function armLanes(ids: string): string {
   return `insert into webhook_lanes as l (subscription_id, due_at)

@@ -31,10 +31,10 @@ type SealedAttempt = Omit<AttemptRow, 'status'> & {
   response_excerpt: Buffer | null;
 };
 
-/** A delivery beside one of its attempts, or beside none. */
+/** A delivery joined with one of its attempts, or with none. */
 type DetailRow = DeliveryRow & (SealedAttempt | { attempt: null });
 
-/** What was sent to a subscription, and sending it again. */
+/** Shows what was sent to a subscription, and sends it again. */
 @Injectable()
 export class WebhookDeliveriesService {
   constructor(
@@ -46,7 +46,7 @@ export class WebhookDeliveriesService {
     private readonly events: EventStore,
   ) {}
 
-  /** Newest first; of a subscription that is known to exist. */
+  /** Newest first. The caller has made sure that the subscription exists. */
   async list(
     subscriptionId: number,
     { status, type, from, to }: DeliveryFilter,
@@ -54,8 +54,8 @@ export class WebhookDeliveriesService {
   ): Promise<DeliveryJson[]> {
     const values: unknown[] = [subscriptionId];
     const value = (given: unknown) => `$${values.push(given)}`;
-    // Conditions stand in the text only when they are asked for, and a status as it is: so that the plan
-    // looks at one half of the view, and ids at as few days as there are.
+    // Only the conditions that are asked for become part of the query, and a status stands in it literally, so that the
+    // planner looks at one half of the view and at as few daily partitions as possible.
     const conditions = ['subscription_id = $1'];
     if (status !== null) conditions.push(`status = '${status}'`);
     if (type !== null) conditions.push(`type = ${value(type)}`);
@@ -168,7 +168,7 @@ export class WebhookDeliveriesService {
   }
 
   private async detail(subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
-    // One statement, hence one moment: no attempt is shown beside what the delivery was before it.
+    // One statement reads one snapshot, so no attempt is shown next to the state that the delivery had before it.
     const rows = await ask<DetailRow>(this.pool, {
       text: `select d.*, a.attempt, a.kind, a.at, a.status as answered, a.duration_ms, a.error,
                a.response_excerpt
@@ -187,7 +187,7 @@ export class WebhookDeliveriesService {
     return deliveryDetailJson(row, await Promise.all(shown));
   }
 
-  /** Null too once the customer was erased: receivers may echo what they were sent. */
+  /** Also null once the customer has been erased, because receivers may echo what they were sent. */
   private async excerptOf(
     { id, customer_id }: DeliveryRow,
     { response_excerpt: sealed }: SealedAttempt,

@@ -15,7 +15,7 @@ const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const KINDS = ['scheduled', 'manual'] as const;
 type Status = (typeof STATUSES)[number];
 
-/** How many deliveries one page shows where nothing is said. */
+/** How many deliveries a page shows without a limit in the query. */
 export const DELIVERIES_SHOWN = 100;
 
 @Dto('WebhookDeliveryListQuery')
@@ -97,7 +97,7 @@ export class DeliveryDetailJson extends DeliveryJson {
   @ObjectsProperty(() => AttemptJson) declare readonly attempts: AttemptJson[];
 }
 
-/** One record of the view `webhook_deliveries`, as a query with these columns returns it. */
+/** One row of the view `webhook_deliveries`, as a query with these columns returns it. */
 export type DeliveryRow = {
   id: number;
   customer_id: number;

@@ -83,7 +83,7 @@ describe('Retry-After', () => {
     ['never shortens', answered(429, '1'), { tries: 1 }, 30],
     ['is read as a date', answered(503, 'Sun, 01 Mar 2026 12:00:50 GMT'), { tries: 1 }, 50],
     ['in the past is ignored', answered(503, 'Sun, 01 Mar 2026 11:00:00 GMT'), {}, 5],
-    ['that cannot be read is ignored', answered(503, 'soon'), {}, 5],
+    ['that cannot be parsed is ignored', answered(503, 'soon'), {}, 5],
     ['negative is ignored', answered(503, '-7'), {}, 5],
     ['of any other status is ignored', answered(500, '40'), { tries: 1 }, 30],
   ] as const)('%s', (_rule, outcome, options, seconds) => {
@@ -91,7 +91,8 @@ describe('Retry-After', () => {
   });
 
   it('never moves the last attempt beyond four hours', () => {
-    // 4 h − 7,600 s gone − 10 s for the last attempt leaves 6,790 s, though twice the plan were 12,000
+    // 4 h less the 7,600 s gone and the 10 s of the last attempt leaves 6,790 s, although twice the planned delay is
+    // 12,000.
     const options = { tries: 8, elapsed: 7600 };
     expect(delayAfter(answered(429, '9000'), options)).toBe(6790);
     let clock = 0;
@@ -207,13 +208,13 @@ it('says why an attempt failed', () => {
   expect(isSuccess(answered(199))).toBe(false);
 });
 
-describe('an attempt that a person asked for', () => {
+describe('a manual attempt', () => {
   const kept = (failingSince: Date | null) => ({ kept: true, failingSince });
   const FAILING = secondsAgo(600);
   it.each([
-    ['a success delivers and ends the failing', answered(204), FAILING, true, kept(null)],
+    ['a success delivers and ends the failing period', answered(204), FAILING, true, kept(null)],
     ['a failure changes nothing', answered(500), FAILING, false, kept(FAILING)],
-    ['a failure begins no failing', TIMED_OUT, null, false, kept(null)],
+    ['a failure does not begin a failing period', TIMED_OUT, null, false, kept(null)],
     ['a 410 deletes', answered(410), null, false, { kept: false }],
     ['an erased person changes nothing', { kind: 'erased' }, FAILING, false, kept(FAILING)],
     [

@@ -1,11 +1,11 @@
 import { isSuccess, wasTried, type Outcome } from '#sending/outcome.js';
 
 /**
- * What follows from one attempt (contract section 10, document section 3.1). Times enter as arguments;
- * `timeScale` divides every wait, so that tests need not wait four hours.
+ * What follows from one attempt (contract section 10, document section 3.1). Times are passed in; `timeScale` divides
+ * every delay, so that tests need not wait for four hours.
  */
 
-/** `tries` counts scheduled attempts; those that people ask for change nothing in the schedule. */
+/** `tries` counts scheduled attempts; manual ones do not change the schedule. */
 export type DeliveryState = { tries: number; firstAttemptAt: Date | null };
 
 export type SubscriptionState = { failingSince: Date | null };
@@ -39,7 +39,7 @@ const DELAY_SECONDS = [
 const JITTER = 0.1;
 const ATTEMPT_SECONDS = 10;
 const WINDOW_SECONDS = 4 * 60 * MINUTE;
-/** Without a success since the first failure: then the subscription is disabled. */
+/** After this long without a success, counted from the first failure, the subscription is disabled. */
 export const FAILING_SECONDS = 3 * 24 * 60 * MINUTE;
 
 export const MAX_ATTEMPTS = DELAY_SECONDS.length + 1;
@@ -85,7 +85,7 @@ export function afterAttempt(
   };
 }
 
-/** What an attempt that a person asked for changes: only a success and an end count. */
+/** What a manual attempt changes: only a success and the end of the subscription count. */
 export function afterManualAttempt(
   outcome: Outcome,
   subscription: SubscriptionState,
@@ -108,14 +108,14 @@ export function afterManualAttempt(
   return { delivered: false, subscription: { kept: true, failingSince } };
 }
 
-/** Nothing more goes to a subscription that is disabled or deleted by this. */
+/** Whether this disables or deletes the subscription, so that nothing more may be sent to it. */
 export function endsSubscription(
   subscription: Next['subscription'],
 ): subscription is EndedSubscription {
   return !subscription.kept || 'disabled' in subscription;
 }
 
-/** At a resume: what was planned earlier than this is failed instead of sent. */
+/** When a subscription resumes, deliveries planned before this moment fail instead of being sent. */
 export function giveUpBefore(now: Date, timeScale: number): Date {
   return new Date(now.getTime() - (WINDOW_SECONDS * 1000) / timeScale);
 }
@@ -157,7 +157,7 @@ function retry(
   };
 }
 
-/** Retry-After of a 429 or 503, in seconds or as a date; 0 where there is none that can be read. */
+/** Retry-After of a 429 or 503, given in seconds or as a date; 0 where there is none or it cannot be parsed. */
 function askedSeconds(outcome: Outcome, now: Date): number {
   if (outcome.kind !== 'answered' || outcome.retryAfter === null) return 0;
   if (outcome.status !== 429 && outcome.status !== 503) return 0;

@@ -13,7 +13,7 @@ import {
 } from './webhook-subscription.entity.js';
 import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
 
-/** The records of subscriptions. Everything that changes one belongs into a PlainWrites transaction. */
+/** The stored subscriptions. Every method that changes one is called inside a PlainWrites transaction. */
 @Injectable()
 export class WebhookSubscriptionTable {
   constructor(
@@ -21,7 +21,7 @@ export class WebhookSubscriptionTable {
     private readonly subscriptions: Repository<WebhookSubscriptionRow>,
   ) {}
 
-  /** Oldest first. @param event null: all */
+  /** Oldest first. @param event null means all */
   async list(
     accountId: number,
     event: string | null,
@@ -43,7 +43,7 @@ export class WebhookSubscriptionTable {
     return row;
   }
 
-  /** Nobody else changes it until the transaction ends. @throws NotFoundError */
+  /** Locks the subscription against changes by others until the transaction ends. @throws NotFoundError */
   async lock(manager: EntityManager, accountId: number, id: number): Promise<WebhookSubscription> {
     const row = await manager.findOne(WebhookSubscriptionRow, {
       where: { id, account_id: accountId },
@@ -98,8 +98,8 @@ export class WebhookSubscriptionTable {
   }
 
   /**
-   * Enabled again: earlier failures are forgotten, and events count from now on.
-   * @param giveUpBefore what was planned before is too old to be sent
+   * Enables a subscription again: earlier failures are forgotten, and only events from `activeFrom` on are sent.
+   * @param giveUpBefore deliveries planned before this moment are too old to be sent
    */
   async resume(
     manager: EntityManager,
@@ -120,7 +120,7 @@ export class WebhookSubscriptionTable {
       .execute();
   }
 
-  /** @param until the old secret signs beside the new one; null: not at all */
+  /** @param until how long the old secret also signs; null: not at all */
   async rotate(
     manager: EntityManager,
     { id, updatedAt }: WebhookSubscription,
@@ -143,7 +143,7 @@ export class WebhookSubscriptionTable {
     return manager.existsBy(WebhookSubscriptionRow, { id, secret: sealedSecret });
   }
 
-  /** @returns whether it was there */
+  /** @returns whether there was one */
   async remove(manager: EntityManager, accountId: number, id: number): Promise<boolean> {
     const { affected } = await manager.delete(WebhookSubscriptionRow, {
       id,
@@ -152,7 +152,7 @@ export class WebhookSubscriptionTable {
     return affected === 1;
   }
 
-  /** How the most recent attempt went; never `updated_at` (contract section 9). */
+  /** Stores the result of the latest attempt; never changes `updated_at` (contract section 9). */
   async attempted(
     id: number,
     { at, status, error }: { at: Date; status: number | null; error: string | null },

@@ -78,7 +78,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     attributes,
   }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
     await refuseTarget(attributes.targetUrl, this.names, this.config);
-    // Taken before the insert, because the sealed secret names the subscription that it belongs to.
+    // The id is taken before the insert, because the secret is sealed to it.
     return withNewId(this.pool, TABLE, (id) => this.create(id, context, attributes));
   }
 
@@ -177,7 +177,7 @@ export class RotateWebhookSecret extends Command<WebhookSubscriptionSecretJson> 
   constructor(
     readonly context: CommandContext,
     readonly id: number,
-    /** For so long the old secret signs beside the new one. */
+    /** How long the old secret signs beside the new one. */
     readonly graceSeconds: number,
   ) {
     super();
@@ -253,11 +253,11 @@ export class TestWebhookSubscription extends Command<WebhookTestJson> {
   }
 }
 
-/** One signed event, sent at once by whoever asks; it counts for nothing (document section 4.7). */
+/** Sends one signed event at once, from the api process; it does not count as a delivery (document section 4.7). */
 @CommandHandler(TestWebhookSubscription)
 export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
   private readonly log = new Logger('webhook tests');
-  /** Receivers may take ten seconds each: those that do must not fill the process. */
+  /** A receiver may take ten seconds to answer; slow ones must not fill the process. */
   private readonly sending = new Batcher<Attempt, Attempted>(TESTS_AT_ONCE, 1, (attempts) =>
     Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
   );
@@ -281,11 +281,13 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     });
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const error = errorOf(outcome);
-    // It was sent: what stands in the row about it is no reason to report a failure.
+    // The test was sent, so failing to store its result is no reason to report an error.
     await this.table
       .attempted(id, { at, status, error })
       .catch((fault: unknown) =>
-        this.log.warn(`a test is not noted: ${messageOf(fault)}`, { subscription_id: id }),
+        this.log.warn(`the result of a test could not be stored: ${messageOf(fault)}`, {
+          subscription_id: id,
+        }),
       );
     return webhookTestJson(eventId, status, error);
   }
@@ -299,7 +301,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     return { secret: opened, ...(previousSecret !== null && { previousSecret }) };
   }
 
-  /** @throws UnavailableError when the store has several tests running: nothing was sent */
+  /** @throws UnavailableError when the store already has several tests running: nothing was sent */
   private async inTurn(accountId: number, attempt: Attempt): Promise<Attempted> {
     const running = this.underWay.get(accountId) ?? 0;
     if (running >= TESTS_OF_A_STORE) {
@@ -339,7 +341,7 @@ async function audit(
 }
 
 /**
- * What the settings forbid, and a name that leads nowhere but into our own network (contract section 9).
+ * Refuses a URL that the settings forbid, and a name that leads only into our own network (contract section 9).
  * @throws InvalidFieldsError, RejectedError
  */
 async function refuseTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {

@@ -36,7 +36,7 @@ const WEEK_SECONDS = 7 * 24 * 60 * 60;
 
 const THE_SAME = { description: 'The same as events with one entry' };
 
-/** Two ways of naming them on the wire; null where one was not used. */
+/** A request may name its events in either way; null where it did not use one. */
 type Chosen = { events: string[] | null; event: string | null };
 
 @Dto('WebhookSubscriptionInput', {
@@ -78,7 +78,10 @@ export class CreateWebhookSubscriptionDto {
   @BooleanField({ default: true }) declare readonly enabled: boolean;
 }
 
-/** What is not named stays. A null `event` names none: it is how several events are shown. */
+/**
+ * Fields that are left out stay as they are. A null `event` changes nothing, because that is how several events are
+ * shown.
+ */
 @Dto('WebhookSubscriptionChanges', { example: { description: 'Till', enabled: true } })
 @FieldsRule<UpdateWebhookSubscriptionDto>(
   ['events', 'event'],
@@ -222,7 +225,7 @@ export function webhookSubscriptionSecretJson(
   return { ...webhookSubscriptionJson(subscription), secret };
 }
 
-/** @param error in words; null when the URL answered 2xx */
+/** @param error described in words; null when the URL answered 2xx */
 export function webhookTestJson(
   eventId: string,
   status: number | null,
@@ -235,7 +238,7 @@ function timeJson(time: Date | null): string | null {
   return time === null ? null : time.toISOString();
 }
 
-/** Where it may lead depends on the settings too: that is a rule of the commands. */
+/** Checks only what no setting can allow; the commands check what depends on the settings. */
 function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
   const schema = { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' };
   const description = 'Publicly reachable https URL';

@@ -12,18 +12,18 @@ export class WebhookSubscriptionRow {
   @Column('text', { nullable: true }) declare description: string | null;
   @Column('text') declare payload_format: PayloadFormat;
   @Column('bytea') declare secret: Buffer;
-  /** Signs beside the present one until then. */
+  /** Also signs, until `previous_secret_until`. */
   @Column('bytea', { nullable: true }) declare previous_secret: Buffer | null;
   @Column('timestamptz', { nullable: true }) declare previous_secret_until: Date | null;
   @Column('boolean') declare enabled: boolean;
   @Column('timestamptz', { nullable: true }) declare disabled_at: Date | null;
   @Column('text', { nullable: true }) declare disabled_reason: DisabledReason | null;
-  /** Log position: only later events are planned; null while never enabled. */
+  /** Log position; only later events are planned. Null while it has never been enabled. */
   @Column('text', { nullable: true }) declare active_from: string | null;
-  /** What was planned before is failed instead of sent. */
+  /** Deliveries planned before this fail instead of being sent. */
   @Column('timestamptz', { nullable: true }) declare give_up_before: Date | null;
   @Column('timestamptz', { nullable: true }) declare failing_since: Date | null;
-  /** The failing_since that people were warned of: another one is another warning. */
+  /** The `failing_since` that people were warned about; when it differs, they are warned again. */
   @Column('timestamptz', { nullable: true }) declare warned_of: Date | null;
   @Column('timestamptz', { nullable: true }) declare last_delivery_at: Date | null;
   @Column('int', { nullable: true }) declare last_delivery_status: number | null;
@@ -51,7 +51,7 @@ export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription
   };
 }
 
-/** What people set; dispatchers write the rest. */
+/** The columns that the API's callers change; dispatchers write the rest. */
 export function settingsRow(subscription: WebhookSubscription) {
   return {
     events: subscription.events,

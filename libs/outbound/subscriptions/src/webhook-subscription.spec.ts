@@ -23,7 +23,7 @@ const URL_OF_OURS = 'https://example.com/hooks';
 function read(body: object) {
   try {
     const input = readBody(CreateWebhookSubscriptionDto, { target_url: URL_OF_OURS, ...body });
-    // The rule that the commands add, since it depends on the settings.
+    // The rule that the commands apply, because it depends on the settings.
     if (targetUrlFault(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
     return subscriptionAttributes(input);
   } catch (error) {
@@ -140,7 +140,7 @@ describe('a change', () => {
   it.each([
     ['nothing', {}],
     ['the same', { events: ['stamp.earned'], targetUrl: URL_OF_OURS, enabled: true }],
-  ])('of %s is none', (_case, changes) => {
+  ])('of %s changes nothing', (_case, changes) => {
     expect(changeSubscription(running, changes, now)).toBeUndefined();
   });
 
@@ -172,7 +172,7 @@ describe('a change', () => {
     expect(changeSubscription(failing, { enabled: false }, now)).toBeUndefined();
   });
 
-  it('is judged by what comes out', () => {
+  it('is checked by its result', () => {
     expect(() => changeSubscription(running, { events: ['*'] }, now)).toThrow(RejectedError);
     expect(
       changeSubscription(running, { events: ['*'], payloadFormat: 'envelope' }, now)?.subscription,

@@ -6,11 +6,11 @@ export const EVERY_EVENT = '*';
 
 export type DisabledReason = 'disabled_by_user' | 'failing' | 'blocked_address';
 
-/** A URL and the events that it is sent. The signing secret is kept apart from it, sealed. */
+/** A URL and the events that are sent to it. The signing secret is kept apart from it, sealed. */
 export type WebhookSubscription = {
   id: number;
   accountId: number;
-  /** Names, or only `*`. */
+  /** Event names, or only `*`. */
   events: string[];
   targetUrl: string;
   description: string | null;
@@ -25,24 +25,24 @@ export type WebhookSubscription = {
   updatedAt: Date;
 };
 
-/** What the callers of a write may say about a subscription. */
+/** What a caller may set. */
 export type SubscriptionAttributes = Pick<
   WebhookSubscription,
   'events' | 'targetUrl' | 'description' | 'payloadFormat' | 'enabled'
 >;
 
-/** Only what was named in the request. */
+/** Only the fields that the request contains. */
 export type SubscriptionChanges = Partial<SubscriptionAttributes>;
 
-/** What a change comes to: the subscription after it, and which way it was switched, if at all. */
+/** The result of a change: the subscription after it, and whether it was switched on or off. */
 export type Changed = {
   subscription: WebhookSubscription;
   switched: 'on' | 'off' | null;
 };
 
 /**
- * Undefined when everything is so already, `updated_at` included (contract section 9).
- * @throws RejectedError when flat would have other than one named event
+ * Undefined when nothing would change; then `updated_at` stays as well (contract section 9).
+ * @throws RejectedError when flat would not have exactly one named event
  */
 export function changeSubscription(
   current: WebhookSubscription,
@@ -70,7 +70,7 @@ function stateAfter(switched: Changed['switched'], now: Date): Partial<WebhookSu
   return {};
 }
 
-/** The one event of a subscription that has exactly one (document section 2.3). */
+/** The one event of a subscription that names exactly one (document section 2.3). */
 export function onlyEvent(events: readonly string[]): string | null {
   const [first, ...others] = events;
   return first === undefined || first === EVERY_EVENT || others.length > 0 ? null : first;

@@ -19,7 +19,7 @@ export class WebhookSubscriptionsService {
     private readonly secrets: WebhookSecrets,
   ) {}
 
-  /** Oldest first. An event that there is not has no subscriptions, not even those of every event. */
+  /** Oldest first. An unknown event has no subscriptions, not even those to every event. */
   async list(
     accountId: number,
     event: string | null,

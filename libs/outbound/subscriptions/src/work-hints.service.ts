@@ -2,12 +2,12 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 
-/** Whoever adds work or changes a subscription says so here; dispatchers listen. */
+/** Whoever adds work or changes a subscription notifies this channel; dispatchers listen to it. */
 export const WORK_CHANNEL = 'inkpad_webhooks';
 
 const AT_MOST_EVERY_MS = 20;
 
-/** Tells dispatchers to look now. Only ever a hint: they look by themselves too, somewhat later. */
+/** Tells dispatchers to look now. This is only a hint: they also look by themselves a little later. */
 @Injectable()
 export class WorkHints {
   private readonly log = new Logger('webhook deliveries');
@@ -16,7 +16,9 @@ export class WorkHints {
 
   constructor(private readonly pool: Pool) {}
 
-  /** There is new work: at once, then at most every 20 ms, since NOTIFY locks the database at commit. */
+  /**
+   * There is new work. Notifies at once, then at most every 20 ms, because NOTIFY takes a database-wide lock at commit.
+   */
   wake(): void {
     if (this.timer) {
       this.wanted = true;
@@ -33,7 +35,7 @@ export class WorkHints {
     this.timer.unref();
   }
 
-  /** One subscription has changed, or has got something to do. */
+  /** One subscription has changed or has new work. */
   async about(subscriptionId: number): Promise<void> {
     await this.notify(String(subscriptionId));
   }
@@ -46,7 +48,7 @@ export class WorkHints {
         values: [payload],
       });
     } catch (error) {
-      this.log.warn(`dispatchers will poll: ${messageOf(error)}`);
+      this.log.warn(`dispatchers could not be notified and will poll: ${messageOf(error)}`);
     }
   }
 }
