@@ -27,15 +27,15 @@ const RECORDING = { groups: 4, ofGroup: 512 };
 export type Result = {
   delivery: Delivery;
   attempted: Attempted;
-  /** Of a manual attempt only `delivered` and what becomes of the subscription count. */
+  /** Of a manual attempt, only `delivered` and what happens to the subscription count. */
   next: Next;
 };
 
 type Sealed = Result & { excerpt: Buffer | null };
 
 /**
- * Scheduled attempts. A success always counts, even one of a lane that was lost meanwhile; anything else
- * only when nobody has recorded that attempt before. Never updated_at (contract section 9).
+ * Records scheduled attempts. A success always counts, even if the lane has been lost meanwhile; any other result
+ * counts only if nobody has recorded that attempt before. Never changes updated_at (contract section 9).
  */
 const FINISH = {
   name: 'webhook_finish',
@@ -83,7 +83,7 @@ const FINISH = {
     where r.sent`,
 };
 
-/** One that a person asked for, of a delivery that is still pending or long over. */
+/** Records a manual attempt of a delivery that is still pending or already finished. */
 const FINISH_MANUAL = {
   name: 'webhook_finish_manual',
   text: `
@@ -136,7 +136,10 @@ const AUDIT = auditBySystem('ended', {
 /** Records attempts and what follows from them. */
 @Injectable()
 export class AttemptResults {
-  /** Each subscription's in one of these: two groups at a time never change the same one. */
+  /**
+   * All results of a subscription go through the same one of these, so two concurrent groups never update the same
+   * subscription.
+   */
   private readonly recordings = Array.from(
     { length: RECORDING.groups },
     () =>
@@ -157,7 +160,7 @@ export class AttemptResults {
     private readonly config: Config,
   ) {}
 
-  /** Rejects only when the database refuses it or is unavailable; then nothing was recorded. */
+  /** Rejects only when the database refuses the result or is unavailable; then nothing has been recorded. */
   async record(result: Result): Promise<void> {
     await this.recordings[result.delivery.subscriptionId % RECORDING.groups]?.add(result);
   }
@@ -197,7 +200,10 @@ export class AttemptResults {
     return group.map((result, i) => ({ ...result, excerpt: excerpts[i] ?? null }));
   }
 
-  /** Gone by 410, or disabled; either way what is pending is over (contract section 9). */
+  /**
+   * Ends the subscription, deleted by a 410 or disabled; either way nothing pending is sent any more (contract section
+   * 9).
+   */
   private async endSubscription(
     client: PoolClient,
     { delivery, attempted, next: { subscription } }: Result,
@@ -218,7 +224,7 @@ export class AttemptResults {
       const { disabled: reason } = subscription;
       const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
       const at = doneAt(attempted);
-      // Enabled anew meanwhile, it is not failing any more.
+      // If it has been enabled again meanwhile, it is not failing any more.
       const { rowCount } = await client.query(
         `with ended as (
            update webhook_subscriptions set enabled = false, disabled_at = $5, disabled_reason = $6,
@@ -292,7 +298,10 @@ function finishArguments(results: Sealed[]): unknown[] {
   ];
 }
 
-/** As PostgreSQL writes it: what the driver does for each value is too much for thousands a second. */
+/**
+ * An array literal in PostgreSQL's own notation: the driver's conversion of each value is too slow for thousands a
+ * second.
+ */
 function plainArray<T>(
   items: T[],
   value: (item: T) => number | boolean | Next['delivery']['status'] | null,
@@ -302,13 +311,13 @@ function plainArray<T>(
 
 type SubscriptionChange = {
   id: number;
-  /** Whether any succeeded; `failingSince` is then since the last success, otherwise since the first failure. */
+  /** If any attempt succeeded, `failingSince` is counted from the last success, otherwise from the first failure. */
   succeeded: boolean;
   failingSince: Date | null;
   newest: Result;
 };
 
-/** One change a subscription, however many of its attempts are in the group. */
+/** One change per subscription, however many of its attempts are in the group. */
 function subscriptionStates(results: Sealed[]): SubscriptionChange[] {
   const states = new Map<number, SubscriptionChange>();
   for (const result of results) {

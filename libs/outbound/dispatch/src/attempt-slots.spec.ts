@@ -16,7 +16,7 @@ describe('slots', () => {
     expect([slots.isFree('probe'), slots.inFlight, slots.unrecorded]).toEqual([true, 63, 1]);
   });
 
-  it('of the fast that take long become slow ones, and end as such', () => {
+  it('of fast lanes that take long become slow ones, and end as such', () => {
     const slots = new AttemptSlots();
     const slow = slots.begin('fast', 0);
     slots.begin('fast', 1);
@@ -30,7 +30,7 @@ describe('slots', () => {
 });
 
 describe('attempts that are not recorded', () => {
-  it('keep others from beginning at their bound, until one is recorded', () => {
+  it('stop others from beginning at the bound, until one is recorded', () => {
     const slots = new AttemptSlots();
     for (let i = 0; i < MOST_UNRECORDED; i++) slots.end(slots.begin('fast', 0), true);
     expect(slots.mayBegin).toBe(false);
@@ -45,7 +45,7 @@ describe('attempts that are not recorded', () => {
   });
 });
 
-it('more at once help while the process has time left, and fewer when many are in flight', () => {
+it('more at once are allowed while the process has time left, with less when many are in flight', () => {
   const slots = new AttemptSlots();
   expect([slots.mayGrow(0.8), slots.mayGrow(0.9)]).toEqual([true, false]);
   for (let i = 0; i < 256; i++) slots.begin('fast', 0);

@@ -1,18 +1,21 @@
 import type { Pace } from './delivery-lane.js';
 
 /**
- * How many attempts a process makes at once, by pace, so that receivers that are slow or unavailable cannot take
- * the place of the others. Times enter as milliseconds of one clock.
+ * How many attempts a process makes at once, by pace, so that slow or unavailable receivers cannot use up the slots of
+ * the others. Times are milliseconds on one clock.
  */
 
 const SLOTS: Record<Pace, number> = { fast: 768, slow: 192, probe: 64 };
-/** From then on an attempt of a fast lane counts as a slow one. */
+/** After this long an attempt of a fast lane counts as a slow one. */
 export const SLOW_MS = 2_000;
-/** With so many attempts made and not recorded none is begun: a process that is killed repeats them. */
+/**
+ * No attempt begins while this many results are not recorded yet, because a process that is killed repeats those
+ * attempts.
+ */
 export const MOST_UNRECORDED = 2_048;
-/** So many attempts at once keep a process busy with quick receivers; more are for slow ones. */
+/** With quick receivers this many attempts at once already keep a process busy; only slow receivers need more. */
 const MANY = 256;
-/** Above these shares of its time more at once would not be faster: with few, and with many in flight. */
+/** Above these shares of busy time more attempts at once would not be faster: with few in flight, and with many. */
 const BUSY = { few: 0.85, many: 0.5 };
 
 export type Slot = { pace: Pace; readonly since: number };
@@ -31,7 +34,7 @@ export class AttemptSlots {
     return this.slots.size;
   }
 
-  /** Attempts made and not recorded. */
+  /** Attempts that were made but are not recorded yet. */
   get unrecorded(): number {
     return this.made;
   }
@@ -51,19 +54,19 @@ export class AttemptSlots {
     return slot;
   }
 
-  /** @param made an attempt was made, which is to be recorded */
+  /** @param made whether an attempt was made that has to be recorded */
   end(slot: Slot, made: boolean): void {
     this.slots.delete(slot);
     this.used[slot.pace]--;
     if (made) this.made++;
   }
 
-  /** @returns whether attempts may begin again that could not before */
+  /** @returns whether attempts may begin again that had to wait before */
   recorded(): boolean {
     return this.made-- === MOST_UNRECORDED;
   }
 
-  /** Attempts of fast lanes that have taken long make room for others. */
+  /** Moves long-running attempts of fast lanes to the slow slots, which frees fast ones. */
   slowDown(now: number): void {
     for (const slot of this.slots) {
       if (now - slot.since < SLOW_MS) break;
@@ -74,7 +77,7 @@ export class AttemptSlots {
     }
   }
 
-  /** @param busyShare of its time that the process was busy, from 0 to 1 */
+  /** @param busyShare how much of its time the process was busy, from 0 to 1 */
   mayGrow(busyShare: number): boolean {
     return busyShare < (this.slots.size < MANY ? BUSY.few : BUSY.many);
   }

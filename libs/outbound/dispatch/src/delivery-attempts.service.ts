@@ -31,8 +31,8 @@ const DATABASE_UNAVAILABLE_MS = 1_000;
 const RECORD_TRIES = 3;
 
 /**
- * Sends what is known of the owned lanes: round and round, one delivery of each at a turn, so that whoever has many
- * waits behind their own.
+ * Sends the known deliveries of the owned lanes in rotation, one of each lane at a time, so that a long queue delays
+ * only itself.
  */
 @Injectable()
 export class DeliveryAttempts {
@@ -49,7 +49,7 @@ export class DeliveryAttempts {
     private readonly config: Config,
   ) {}
 
-  /** One delivery of each lane in turn, while there are slots. */
+  /** Sends one delivery of each lane in turn while there are free slots. */
   pump(): void {
     const { slots, stopping, isLeaseTrusted } = this.lanes;
     if (stopping || !slots.mayBegin || !isLeaseTrusted) return;
@@ -58,7 +58,7 @@ export class DeliveryAttempts {
     this.pumpRing('probe');
   }
 
-  /** Now and then: how busy the process is, and which attempts have become slow. */
+  /** Called at intervals: measures how busy the process is, and finds the attempts that have become slow. */
   tick(now: number): void {
     const { utilization } = performance.eventLoopUtilization(this.utilisation);
     this.utilisation = performance.eventLoopUtilization();
@@ -74,7 +74,7 @@ export class DeliveryAttempts {
       if (!owned.maySend) continue;
       const delivery = owned.lane.next();
       if (!delivery) continue;
-      // A set is walked in the order of insertion: it comes again after the others.
+      // A set is iterated in insertion order, so this lane comes again after the others.
       ring.add(owned);
       this.lanes.begun();
       this.start(owned, delivery, pace);
@@ -94,7 +94,7 @@ export class DeliveryAttempts {
     try {
       attempted = await this.attempt(owned, delivery);
     } catch (error) {
-      this.log.warn(`a delivery cannot be made: ${messageOf(error)}`, aboutOf(delivery));
+      this.log.warn(`a delivery failed before it was sent: ${messageOf(error)}`, aboutOf(delivery));
     }
     const milliseconds = performance.now() - slot.since;
     this.lanes.slots.end(slot, attempted !== undefined);
@@ -137,7 +137,7 @@ export class DeliveryAttempts {
     };
     return traced('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {
       kind: SpanKind.CLIENT,
-      // Whatever woke this lane has nothing to do with it.
+      // Starts a trace of its own: whatever woke this lane has nothing to do with this attempt.
       within: ROOT_CONTEXT,
     });
   }
@@ -151,7 +151,7 @@ export class DeliveryAttempts {
       'inkpad.webhook_delivery_id': delivery.id,
       'inkpad.webhook_subscription_id': delivery.subscriptionId,
       'inkpad.attempt': delivery.tries + 1,
-      // Of the URL no more than this: paths and queries may hold secrets.
+      // Only the host of the URL, because paths and queries may hold secrets.
       'server.address': new URL(attempt.url).hostname,
       ...(outcome.kind === 'answered' && { 'http.response.status_code': outcome.status }),
       'inkpad.result': attemptResult(outcome),
@@ -181,7 +181,7 @@ export class DeliveryAttempts {
       );
     }
     if (endsSubscription(next.subscription)) {
-      // Nothing more goes there; what is pending is cleared away once this is recorded.
+      // Nothing more is sent; what is pending is removed once this result is recorded.
       this.lanes.close(owned);
     } else if (target) target.failingSince = next.subscription.failingSince;
     return next;
@@ -200,8 +200,11 @@ export class DeliveryAttempts {
         break;
       } catch (error) {
         if (!isDatabaseUnavailable(error) && ++refusals === RECORD_TRIES) {
-          // It is sent again later, under the same id.
-          this.log.error(`an attempt cannot be recorded: ${messageOf(error)}`, aboutOf(delivery));
+          // It will be sent again later, under the same id.
+          this.log.error(
+            `the result of an attempt could not be recorded: ${messageOf(error)}`,
+            aboutOf(delivery),
+          );
           owned.hold = 'trouble';
           break;
         }
@@ -236,7 +239,7 @@ export function eventOf({
   return { seq, eventId, accountId, customerId };
 }
 
-/** For the log. */
+/** The fields of a log line. */
 function aboutOf({ id, subscriptionId, accountId, eventId }: Delivery): Record<string, unknown> {
   return {
     event_id: eventId,

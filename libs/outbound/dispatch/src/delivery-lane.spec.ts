@@ -12,7 +12,7 @@ const again = (id: number, customerId: number): Queued => ({
   tries: 1,
 });
 
-/** Grown to its limit, so that only order keeps anything back. */
+/** Grown to its limit, so that only the order holds anything back. */
 function wideLane(): DeliveryLane<Queued> {
   const lane = new DeliveryLane();
   for (let id = 1; id <= 20; id++) answer(lane, first(id, id), 'success');
@@ -47,21 +47,21 @@ describe('the order of a lane', () => {
     expect(lane.inFlight).toBe(1);
   });
 
-  it('holds back nothing that is repeated or asked for by a person', () => {
+  it('holds back neither retries nor redeliveries', () => {
     const lane = wideLane();
     const asked = { ...first(105, 1), manual: true };
     lane.add([first(101, 1), first(102, 1), again(50, 1), asked]);
     expect(started(lane).sort((a, b) => a - b)).toEqual([50, 101, 105]);
   });
 
-  it('takes first attempts and repeated ones in turn, so that neither starves the other', () => {
+  it('alternates between first attempts and retries, so that neither starves the other', () => {
     const lane = wideLane();
     lane.add([again(1, 1), again(2, 2), again(3, 3), first(11, 11), first(12, 12), first(13, 13)]);
     const order = started(lane).map((id) => (id > 10 ? 'first' : 'again'));
     expect(order.slice(0, 4).sort()).toEqual(['again', 'again', 'first', 'first']);
   });
 
-  it('forgets what has not begun, whoever it waited for', () => {
+  it('drops what has not begun, whatever it waited for', () => {
     const lane = wideLane();
     const a1 = first(101, 1);
     lane.add([a1, first(102, 1), first(103, 2), again(9, 3)]);
@@ -72,7 +72,7 @@ describe('the order of a lane', () => {
     expect(lane.next()).toBeUndefined();
   });
 
-  it('gives the next of a customer way when one is over without an attempt', () => {
+  it("lets the customer's next delivery go when one is over without an attempt", () => {
     const lane = wideLane();
     const a1 = first(101, 1);
     lane.add([a1, first(102, 1)]);
@@ -92,7 +92,7 @@ describe('how many at once', () => {
     expect(lane.atOnce).toBe(16);
   });
 
-  it('stays where it is when nothing waits, or the process has no strength left', () => {
+  it('stays as it is when nothing waits, or the process has no capacity left', () => {
     const lane = new DeliveryLane();
     lane.more = false;
     answer(lane, first(1, 1), 'success');

@@ -1,9 +1,9 @@
 /**
- * One subscription's part of the queue while a process owns it: what goes next, and how many at once.
- * Knows nothing of time; how long attempts took enters as arguments.
+ * One subscription's part of the queue while a process owns it: what is sent next, and how many at once. Reads no
+ * clock; the duration of attempts is passed in.
  */
 
-/** Which share of a process's attempts a lane draws on, so that bad receivers hold up only each other. */
+/** Which group of slots a lane uses, so that bad receivers delay only each other. */
 export type Pace = 'fast' | 'slow' | 'probe';
 
 export type Queued = {
@@ -11,23 +11,23 @@ export type Queued = {
   customerId: number;
   /** Scheduled attempts so far. */
   tries: number;
-  /** Asked for by a person: no order applies to it. */
+  /** A redelivery that somebody asked for; no order applies to it. */
   manual: boolean;
 };
 
-/** How an attempt went, as far as the pace depends on it. */
+/** How an attempt went, as far as it affects the pace. */
 export type Signal = 'success' | 'refusal' | 'overload' | 'silence';
 
 const MOST_AT_ONCE = 16;
 const SLOW_MS = 2_000;
-/** So long may a backlog take before one more attempt at once is allowed. */
+/** If the backlog would take longer than this, one more attempt at once is allowed. */
 const PATIENCE_MS = 1_000;
 const SILENCES_TO_PROBE = 5;
 const WEIGHT = 0.2;
 
 export class DeliveryLane<D extends Queued> {
   pace: Pace;
-  /** There is more in the queue than is known here. */
+  /** The queue holds more than is known here. */
   more = true;
   inFlight = 0;
   private cap = 1;
@@ -35,9 +35,9 @@ export class DeliveryLane<D extends Queued> {
   private silences = 0;
   private again: D[] = [];
   private firsts: D[] = [];
-  /** Waited, and may go now. */
+  /** First attempts that had to wait for another one of their customer and may go now. */
   private released: D[] = [];
-  /** Customers whose first attempt is under way, and what waits for its end. */
+  /** By customer with a first attempt under way: the deliveries that wait for its end. */
   private readonly busy = new Map<number, D[]>();
   private waiting = 0;
   private turn = 0;
@@ -50,12 +50,12 @@ export class DeliveryLane<D extends Queued> {
     return this.pace === 'probe' ? 1 : this.cap;
   }
 
-  /** Known and not begun. */
+  /** Deliveries that are known here and not begun. */
   get known(): number {
     return this.again.length + this.released.length + this.firsts.length + this.waiting;
   }
 
-  /** First attempts in the order of their ids, which is that of the events. */
+  /** First attempts must come in the order of their ids, which is that of the events. */
   add(deliveries: D[]): void {
     for (const delivery of deliveries) {
       if (isFirst(delivery)) this.firsts.push(delivery);
@@ -63,7 +63,7 @@ export class DeliveryLane<D extends Queued> {
     }
   }
 
-  /** The next to send, or nothing while there is none that may go now. */
+  /** The next delivery to send; undefined while none may go. */
   next(): D | undefined {
     if (this.inFlight >= this.atOnce) return undefined;
     const delivery =
@@ -75,9 +75,9 @@ export class DeliveryLane<D extends Queued> {
   }
 
   /**
-   * The attempt is over. Its customer's next first attempt may go then: contract section 10 wants the
-   * one before answered or failed, not recorded.
-   * @param mayGrow whether the process has strength left for more at once
+   * The attempt is over. The next first attempt of its customer may go now: contract section 10 requires that the one
+   * before is answered or has failed, not that this is recorded.
+   * @param mayGrow whether the process has capacity for more attempts at once
    */
   done(delivery: D, signal: Signal, milliseconds: number, mayGrow: boolean): void {
     this.letGo(delivery);
@@ -94,7 +94,7 @@ export class DeliveryLane<D extends Queued> {
     else this.pace = signal === 'silence' || this.latencyMs > SLOW_MS ? 'slow' : 'fast';
   }
 
-  /** Over without an attempt. */
+  /** The delivery is over without an attempt. */
   letGo(delivery: D): void {
     this.inFlight--;
     if (!isFirst(delivery)) return;
@@ -106,7 +106,7 @@ export class DeliveryLane<D extends Queued> {
     }
   }
 
-  /** Forgets what has not begun. @returns it */
+  /** Drops what has not begun. @returns the dropped deliveries */
   clear(): D[] {
     const behind = [...this.busy.values()].flat();
     const dropped = [...this.again, ...this.released, ...this.firsts, ...behind];

@@ -14,7 +14,7 @@ export type Statement = 'claim' | 'take' | 'record' | 'plan';
 
 type Attempt = { manual: boolean; tries: number; createdAt: Date; dueAt: Date };
 
-/** What becomes of webhooks. By kinds alone: subscriptions and stores have no end. */
+/** Metrics of deliveries. Labelled by kind only, because the number of subscriptions and stores is unbounded. */
 @Injectable()
 export class DeliveryMetrics implements OnApplicationShutdown {
   private readonly lag: Histogram<'pace'>;
@@ -34,39 +34,39 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     const registers = [registry];
     this.lag = new Histogram({
       name: 'inkpad_webhook_schedule_lag_seconds',
-      help: 'How much later than planned an attempt begins',
+      help: 'How much later than planned attempts begin',
       labelNames: ['pace'],
       buckets: LATE,
       registers,
     });
     this.attempts = new Histogram({
       name: 'inkpad_webhook_attempt_seconds',
-      help: 'Time of attempts by result: the class of the status, or what went wrong',
+      help: 'Duration of attempts by result: the class of the status, or what went wrong',
       labelNames: ['result', 'kind'],
       buckets: QUICK,
       registers,
     });
     this.latency = new Histogram({
       name: 'inkpad_webhook_delivery_seconds',
-      help: 'From the planning of a delivery to its 2xx',
+      help: 'Time from the planning of a delivery to its 2xx',
       buckets: LATE,
       registers,
     });
     this.planning = new Histogram({
       name: 'inkpad_webhook_planning_seconds',
-      help: 'From the recording of an event to the planning of its deliveries',
+      help: 'Time from the recording of an event to the planning of its deliveries',
       buckets: LATE,
       registers,
     });
     this.retries = new Counter({
       name: 'inkpad_webhook_retries_total',
-      help: 'Scheduled attempts after the first, by their number',
+      help: 'Scheduled attempts after the first, by number',
       labelNames: ['attempt'],
       registers,
     });
     this.finished = new Counter({
       name: 'inkpad_webhook_deliveries_total',
-      help: 'Deliveries that are over, by how and why',
+      help: 'Finished deliveries, by result and reason',
       labelNames: ['status', 'reason'],
       registers,
     });
@@ -78,18 +78,18 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     });
     this.lanes = new Counter({
       name: 'inkpad_webhook_lanes_total',
-      help: 'Lanes claimed, of these taken over from a dispatcher that died, and lost to another one',
+      help: 'Lanes claimed, taken over from a dispatcher that has died, and lost to another dispatcher',
       labelNames: ['change'],
       registers,
     });
     this.connections = new Counter({
       name: 'inkpad_webhook_connections_opened_total',
-      help: 'Connections to receivers; attempts beyond these went out on one that was open',
+      help: 'New connections to receivers; all other attempts used an open one',
       registers,
     });
     this.seconds = new Histogram({
       name: 'inkpad_webhook_statement_seconds',
-      help: 'Time of what dispatchers ask of the database again and again',
+      help: 'Duration of the frequent database statements of dispatchers',
       labelNames: ['statement'],
       buckets: QUICK,
       registers,
@@ -108,7 +108,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     unsubscribe(CONNECTED, this.onConnected);
   }
 
-  /** What the worker holds, looked at when somebody asks. */
+  /** Gauges of what the worker holds, read when metrics are scraped. */
   watch(held: {
     lanes: () => Record<Pace, number>;
     inFlight: () => Record<Pace, number>;
@@ -128,7 +128,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
         }),
       );
     byPace('inkpad_webhook_lanes_owned', 'Subscriptions that this process sends for', held.lanes);
-    byPace('inkpad_webhook_attempts_in_flight', 'Attempts under way', held.inFlight);
+    byPace('inkpad_webhook_attempts_in_flight', 'Attempts in flight', held.inFlight);
     const inAll = (name: string, help: string, value: () => number) =>
       this.registry.registerMetric(
         new Gauge({
@@ -142,12 +142,12 @@ export class DeliveryMetrics implements OnApplicationShutdown {
       );
     inAll(
       'inkpad_webhook_deliveries_known',
-      'Deliveries in memory that wait for their turn',
+      'Deliveries in memory that wait for a slot',
       held.known,
     );
     inAll(
       'inkpad_webhook_attempts_unrecorded',
-      'Attempts made and not yet recorded',
+      'Attempts made but not yet recorded',
       held.unrecorded,
     );
   }
@@ -189,7 +189,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     if (isSuccess(outcome) && !manual) this.latency.observe(secondsSince(createdAt));
   }
 
-  /** Once what follows from an attempt is recorded. */
+  /** Counts what followed from an attempt, once that is recorded. */
   followed({ manual }: Attempt, outcome: Outcome, { delivery, subscription }: Next): void {
     if (!subscription.kept) this.subscriptionEnded('gone');
     else if ('disabled' in subscription) this.subscriptionEnded(subscription.disabled);
@@ -197,7 +197,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     this.over(delivery.status, reasonOf(outcome, delivery.status, subscription));
   }
 
-  /** Without an attempt: too old, or their subscription was disabled or deleted. */
+  /** Deliveries that failed without an attempt: too old, or their subscription was disabled or deleted. */
   gaveUp(deliveries: number): void {
     this.over('failed', 'given_up', deliveries);
   }
@@ -218,7 +218,7 @@ function reasonOf(outcome: Outcome, status: string, subscription: Next['subscrip
   return 'disabled' in subscription ? subscription.disabled : 'attempts_used_up';
 }
 
-/** Clocks may disagree by a little. */
+/** Never negative: clocks may differ slightly. */
 function secondsSince(at: Date): number {
   return Math.max(0, (Date.now() - at.getTime()) / 1000);
 }

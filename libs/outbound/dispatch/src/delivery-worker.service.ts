@@ -13,7 +13,7 @@ import { LaneLeases } from './lane-leases.service.js';
 import { OwnedLanes, type Lane } from './owned-lanes.service.js';
 
 const CLAIM = 32;
-/** So many lanes at once; when more want to be owned, the oldest make room. */
+/** The most lanes that one process owns; when more wait, the oldest are released to make room. */
 const OWNED = { most: 2_000, makeRoom: 64 };
 const POLL_MS = 500;
 const TICK_MS = 100;
@@ -39,12 +39,12 @@ export class DeliveryWorker {
     private readonly config: Config,
   ) {}
 
-  /** Whether dispatchers elsewhere would like to hear of new work. */
+  /** Whether no other dispatcher needs to be told about new work. */
   get isAlone(): boolean {
     return this.othersThere === 0;
   }
 
-  /** There may be something to do, perhaps in lanes that are ours already. */
+  /** These subscriptions may have work, some of them in lanes that this process already owns. */
   wake(subscriptionIds: Iterable<number>): void {
     for (const id of subscriptionIds) {
       const lane = this.lanes.get(id);
@@ -53,7 +53,7 @@ export class DeliveryWorker {
     }
   }
 
-  /** Until the signal aborts; what is in flight then is `finish`'s. */
+  /** Runs until the signal aborts; call `finish` for what is in flight then. */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener(
       'abort',
@@ -77,8 +77,8 @@ export class DeliveryWorker {
   }
 
   /**
-   * Waits for what is in flight, and hands lanes back as they become free.
-   * @returns how many attempts were left behind, to be made again later
+   * Waits for what is in flight, and releases lanes as they become idle.
+   * @returns how many attempts were left unfinished; they will be made again
    */
   async finish(milliseconds: number): Promise<number> {
     this.lanes.stopping = true;
@@ -91,7 +91,7 @@ export class DeliveryWorker {
       try {
         await this.release(late ? [...this.lanes.all] : idle);
       } catch (error) {
-        this.log.warn(`lanes cannot be handed back: ${messageOf(error)}`);
+        this.log.warn(`lanes could not be released at the stop: ${messageOf(error)}`);
         await wait(Math.min(DATABASE_UNAVAILABLE_MS, milliseconds));
       }
       if (this.lanes.size === 0 || late) break;
@@ -101,7 +101,7 @@ export class DeliveryWorker {
     return this.lanes.slots.inFlight;
   }
 
-  /** Names one subscription, or none in particular. */
+  /** The payload names one subscription, or is empty for any. */
   private onHint(payload: string): void {
     if (payload !== '') this.wake([Number(payload)]);
     else {
@@ -123,7 +123,7 @@ export class DeliveryWorker {
         unavailable = false;
         if (!claimed) await this.idle();
       } catch (error) {
-        if (!unavailable) this.log.warn(`lanes cannot be claimed: ${messageOf(error)}`);
+        if (!unavailable) this.log.warn(`lanes could not be claimed: ${messageOf(error)}`);
         unavailable = true;
         await wait(DATABASE_UNAVAILABLE_MS);
       }
@@ -163,7 +163,7 @@ export class DeliveryWorker {
     this.attempts.pump();
     if (released.length > 0) {
       this.release(released).catch((error: unknown) =>
-        this.log.warn(`lanes cannot be let go of: ${messageOf(error)}`),
+        this.log.warn(`lanes could not be released: ${messageOf(error)}`),
       );
     }
   }
@@ -220,14 +220,14 @@ export class DeliveryWorker {
         await this.share();
         unavailable = false;
       } catch (error) {
-        if (!unavailable) this.log.warn(`leases cannot be renewed: ${messageOf(error)}`);
+        if (!unavailable) this.log.warn(`leases could not be renewed: ${messageOf(error)}`);
         unavailable = true;
       }
       await pause(unavailable ? DATABASE_UNAVAILABLE_MS : RENEW_EVERY_MS, signal);
     }
   }
 
-  /** With other dispatchers there, nobody keeps much more than their share of the lanes. */
+  /** With other dispatchers running, nobody keeps much more than their share of the lanes. */
   private async share(): Promise<void> {
     const { others, owned } = await this.leases.present();
     this.othersThere = others;

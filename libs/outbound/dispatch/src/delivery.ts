@@ -1,7 +1,7 @@
 import type { PayloadFormat } from '#public-events/public-event.js';
 import type { Queued } from './delivery-lane.js';
 
-/** One event for one subscription, as it is taken from the queue. */
+/** One event for one subscription, as taken from the queue. */
 export type Delivery = Queued & {
   subscriptionId: number;
   accountId: number;
@@ -11,8 +11,8 @@ export type Delivery = Queued & {
   payloadFormat: PayloadFormat;
   firstAttemptAt: Date | null;
   createdAt: Date;
-  /** When it was to be sent. */
+  /** When it was due. */
   dueAt: Date;
-  /** Of one that a person asked for; 0 of all others. */
+  /** The id of the redelivery that somebody asked for; 0 for all others. */
   redeliveryId: number;
 };

@@ -7,7 +7,7 @@ import { messageOf } from '#kernel/errors.js';
 const LOOK_EVERY_MS = 5_000;
 const LONG_SECONDS = 30;
 
-/** One row, each value from the end of an index: what it costs does not grow with what lies there. */
+/** One row, each value read from the end of an index, so that the cost does not grow with the size of the tables. */
 const LOOK = `
   select
     (select extract(epoch from now() - min(due_at)) from webhook_lanes
@@ -20,7 +20,7 @@ const LOOK = `
      where i.inhparent = 'webhook_events'::regclass
        and right(c.relname, 8) <= to_char(now() at time zone 'UTC', 'YYYYMMDD')) as days_kept`;
 
-/** How long the first event waits that the subscription has not seen, whether or not it may see it yet. */
+/** The age of the first event that the subscription has not read, whether or not it may read it yet. */
 const BEHIND = `
   select c.subscription, coalesce(extract(epoch from now() - e.recorded_at), 0)::float8 as seconds
   from es.checkpoints c
@@ -31,7 +31,7 @@ const BEHIND = `
     order by e.tx, e.pos limit 1
   ) e on true`;
 
-/** All readers of the log wait for it: a transaction anywhere on the server, prepared ones included. */
+/** All readers of the log wait for the oldest writing transaction anywhere on the server, prepared ones included. */
 const OLDEST_WRITER = `
   select * from (
     select pid, coalesce(application_name, '') as name, extract(epoch from now() - xact_start)::float8 as seconds
@@ -48,7 +48,7 @@ type Seen = {
 };
 type Writer = { pid: number; name: string; seconds: number };
 
-/** What all dispatchers see alike, asked of the database at most every five seconds. */
+/** Gauges of what all dispatchers share, read from the database at most every five seconds. */
 @Injectable()
 export class DispatchGauges {
   private readonly log = new Logger('metrics');
@@ -56,7 +56,7 @@ export class DispatchGauges {
   private looking: Promise<void> | undefined;
   private readonly due = gauge(
     'inkpad_webhook_oldest_due_seconds',
-    'How long the first lane has been due that nobody has claimed',
+    'How long the longest-waiting lane has been due without being claimed',
   );
   private readonly intent = gauge(
     'inkpad_intents_oldest_seconds',
@@ -64,24 +64,24 @@ export class DispatchGauges {
   );
   private readonly ahead = gauge(
     'inkpad_webhook_partitions_ahead_days',
-    'Days for which tables of deliveries are ready',
+    'Days ahead for which the delivery tables exist',
   );
   private readonly kept = gauge(
     'inkpad_webhook_partitions_kept_days',
-    'Days whose tables are still there; old ones are dropped',
+    'Days whose tables are kept; older ones are dropped',
   );
   private readonly behind = gauge(
     'inkpad_subscription_lag_seconds',
-    'Age of the first event that a subscription has not seen (events in PostgreSQL)',
+    'Age of the first event that a subscription has not read (events in PostgreSQL)',
     'subscription',
   );
   private readonly writer = gauge(
     'inkpad_oldest_writer_seconds',
-    'Age of the oldest writing transaction on the server of PostgreSQL: readers of the log wait for it',
+    'Age of the oldest writing transaction on the PostgreSQL server: readers of the log wait for it',
   );
   private readonly writerInfo = gauge(
     'inkpad_oldest_writer_info',
-    'Which one that is, from one second on',
+    'Which transaction that is, once it is a second old',
     'pid',
     'application_name',
   );
@@ -98,12 +98,12 @@ export class DispatchGauges {
     }
   }
 
-  /** Scrapes of one moment are served together. What cannot be asked is left as it was. */
+  /** Concurrent scrapes share one query. When it fails the values stay as they were. */
   private look(): Promise<void> {
     if (performance.now() - this.lookedAt < LOOK_EVERY_MS) return this.looking ?? Promise.resolve();
     this.lookedAt = performance.now();
     this.looking = this.ask().catch((error: unknown) =>
-      this.log.warn(`the database cannot be asked: ${messageOf(error)}`),
+      this.log.warn(`the gauges could not be read: ${messageOf(error)}`),
     );
     return this.looking;
   }
@@ -130,7 +130,7 @@ export class DispatchGauges {
     const { pid, name, seconds } = writer;
     this.writerInfo.set({ pid: String(pid), application_name: name }, 1);
     if (seconds > LONG_SECONDS) {
-      this.log.warn('an old writing transaction holds up all readers of the log', {
+      this.log.warn('an old writing transaction blocks all readers of the log', {
         pid,
         application_name: name,
         seconds: Math.round(seconds),

@@ -19,7 +19,7 @@ import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { Replays } from './replays.service.js';
 import { WebhookDispatch } from './webhook-dispatch.service.js';
 
-/** The dispatcher's part of webhooks. */
+/** The part of webhooks that runs in the dispatcher. */
 @Module({
   imports: [DeliveryPlansModule, MessagesModule, PublicEventsModule, SendingModule],
   providers: [

@@ -22,7 +22,9 @@ const SWEEP_MS = 60_000;
 const PARTITIONS_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** Without a success for three days since the first failure, whether or not any event comes. */
+/**
+ * Disables subscriptions without a success for three days since their first failure, whether or not any event comes.
+ */
 const DISABLE_FAILING = {
   name: 'webhook_disable_failing',
   text: `
@@ -48,7 +50,7 @@ const DISABLE_FAILING = {
     select id from ended`,
 };
 
-/** A day before that, once for each time that it began to fail. */
+/** Warns a day before that, once per failing period. */
 const WARN_FAILING = {
   name: 'webhook_warn_failing',
   text: `
@@ -63,7 +65,7 @@ const WARN_FAILING = {
     returning s.id`,
 };
 
-/** A change that nobody was told of: parked lanes whose subscription is enabled again, or gone. */
+/** Finds changes that no dispatcher was told of: parked lanes whose subscription is enabled again or deleted. */
 const REARM = {
   name: 'webhook_lanes_rearm',
   text: `
@@ -106,7 +108,7 @@ const FORGET_SPANS = {
          where active_until <= (select position from es.checkpoints where subscription = $1)`,
 };
 
-/** What one dispatcher at a time does now and then, beside following the log. */
+/** What one dispatcher does at intervals, besides following the log. */
 @Injectable()
 export class DispatcherMaintenance {
   private readonly log = new Logger('webhook maintenance');
@@ -121,7 +123,7 @@ export class DispatcherMaintenance {
     private readonly config: Config,
   ) {}
 
-  /** Until the signal aborts, whatever happens to the database. */
+  /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
     const sweepMs = Math.max(ROUND_MS, SWEEP_MS / this.config.webhookTimeScale);
     let partitionsAt = 0;
@@ -146,12 +148,15 @@ export class DispatcherMaintenance {
       return true;
     } catch (error) {
       const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
-      this.log[level](`${what}: ${messageOf(error)}; tried again later`);
+      this.log[level](`${what}: ${messageOf(error)}; will be tried again`);
       return false;
     }
   }
 
-  /** Days are dropped whole; what is still to be sent keeps its event. */
+  /**
+   * Creates the partitions of the coming days and drops whole days that are past retention, except events that are
+   * still to be sent.
+   */
   private async turnPartitions(now: Date): Promise<void> {
     await makePartitionsAhead(this.pool, now);
     const before = new Date(now.getTime() - this.config.webhookRetentionDays * DAY_MS);

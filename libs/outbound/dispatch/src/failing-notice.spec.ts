@@ -5,7 +5,7 @@ const NOW = new Date('2026-03-10T12:00:00Z');
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** What is due of a subscription that has failed for so long. */
+/** What is due for a subscription that has failed for this long. */
 function dueAfter(milliseconds: number, timeScale = 1): string {
   const since = NOW.getTime() - milliseconds;
   const { warn, disable } = failingBounds(NOW, timeScale);

@@ -1,8 +1,8 @@
 import { FAILING_SECONDS } from '#subscriptions/webhook-delivery.js';
 
 /**
- * What people are told of a subscription to which nothing gets through: a day before it is disabled, and
- * when it was. Never the whole URL, which may hold a key.
+ * What people are told about a subscription that cannot be delivered to: a day before it is disabled, and when it has
+ * been. Never contains the whole URL, which may hold a key.
  */
 export type FailingNotice = {
   kind: 'warning' | 'disabled';
@@ -11,10 +11,10 @@ export type FailingNotice = {
   store: string;
   description: string | null;
   targetUrl: string;
-  /** Blocked addresses disable at once; everything else by failing for three days. */
+  /** A blocked address disables the subscription at once; anything else after three days of failing. */
   blocked: boolean;
   failingSince: Date | null;
-  /** Of a warning: when it will be. */
+  /** In a warning: when it will be disabled. */
   disabledAt: Date;
   lastStatus: number | null;
   lastError: string | null;
@@ -23,20 +23,20 @@ export type FailingNotice = {
 const WARNED_BEFORE_SECONDS = 24 * 3600;
 
 /**
- * Who has failed since `disable` or longer is disabled; who has since `warn` or longer is warned, once for
- * each time that it began.
+ * A subscription failing since `disable` or longer is disabled; one failing since `warn` or longer is warned about,
+ * once per failing period.
  */
 export function failingBounds(now: Date, timeScale: number): { warn: Date; disable: Date } {
   const ago = (seconds: number) => new Date(now.getTime() - (seconds * 1000) / timeScale);
   return { warn: ago(FAILING_SECONDS - WARNED_BEFORE_SECONDS), disable: ago(FAILING_SECONDS) };
 }
 
-/** When a subscription that goes on failing will be disabled. */
+/** When a subscription that keeps failing will be disabled. */
 export function disabledAfter(failingSince: Date, timeScale: number): Date {
   return new Date(failingSince.getTime() + (FAILING_SECONDS * 1000) / timeScale);
 }
 
-/** @param locale a BCP 47 tag; languages that are not spoken here get English */
+/** @param locale a BCP 47 tag; languages without a text here get English */
 export function failingMail(
   notice: FailingNotice,
   { locale, timeZone }: { locale: string; timeZone: string },

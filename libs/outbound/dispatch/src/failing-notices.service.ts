@@ -32,7 +32,7 @@ const NOTICES = {
     where s.id = any ($1) order by s.id`,
 };
 
-/** Tells people of subscriptions to which nothing gets through: in the log, and the store's users by mail. */
+/** Tells people about subscriptions that cannot be delivered to: in the log, and the store's users by mail. */
 @Injectable()
 export class FailingNotices {
   private readonly log = new Logger('webhook subscriptions');
@@ -43,9 +43,8 @@ export class FailingNotices {
   ) {}
 
   /**
-   * Puts mails into the outbox, in the transaction that notes what they are about: so each is written
-   * exactly once.
-   * @returns what is to be logged once that is committed
+   * Adds mails to the outbox in the transaction that records what they are about, so that each is written exactly once.
+   * @returns what to log once that is committed
    */
   async write(
     client: pg.PoolClient,

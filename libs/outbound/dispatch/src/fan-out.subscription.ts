@@ -31,12 +31,12 @@ import { WorkHints } from '#subscriptions/work-hints.service.js';
 import { type PayloadFormat, type PublicEventType } from '#public-events/public-event.js';
 
 const BATCH = 500;
-/** Bodies of so few deliveries are made before somebody asks for them. */
+/** With no more deliveries than this in a batch, their bodies are rendered before they are asked for. */
 const PREPARED = 8;
 const LEADER_LOCK = 727_001;
 const LEADER_POLL_MS = 1_000;
 const BACK_OFF_MS = { first: 500, longest: 30_000 };
-/** A leader whose machine vanished is noticed by the server after about ten seconds. */
+/** Makes the server notice after about ten seconds that the leader's machine has gone. */
 const NOTICE_LOSS =
   '-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
 
@@ -52,12 +52,12 @@ type Listener = {
 
 type PlannedEvent = { eventId: string; type: PublicEventType; stored: StoredEvent };
 
-/** `event` is its place among the events of the batch. */
+/** `event` is an index into the events of the batch. */
 type PlannedDelivery = { subscriptionId: number; event: number; payloadFormat: PayloadFormat };
 
 type Planned = { events: PlannedEvent[]; deliveries: PlannedDelivery[] };
 
-/** Of the events first. */
+/** The ids of the events come first, then those of the deliveries. */
 type Saved = Planned & { ids: number[] };
 
 const IDS = {
@@ -66,7 +66,7 @@ const IDS = {
 };
 
 /**
- * One statement is one transaction. Everything hangs on `moved`: whoever loses waits there for the
+ * One statement is one transaction. Everything depends on `moved`: a process that loses the race waits there for the
  * winner's commit, and then writes nothing.
  */
 const PLAN = {
@@ -97,13 +97,13 @@ const PLAN = {
     select from moved`,
 };
 
-/** Another process has moved the checkpoint: what was prepared here is already done there. */
+/** Another process has moved the checkpoint: it has already done what was prepared here. */
 class OvertakenError extends Error {}
 
 /**
- * Turns the log into deliveries, each exactly once: events and checkpoint move in one transaction that
- * compares the checkpoint first. One process does it at a time; the lock only spares the others work,
- * the comparison is what makes it safe.
+ * Turns the log into deliveries, each exactly once: events and checkpoint are written in one transaction that compares
+ * the checkpoint first. One process does this at a time. Its lock only saves the others the work; the comparison is
+ * what makes it safe.
  */
 @Injectable()
 export class FanOut {
@@ -122,28 +122,29 @@ export class FanOut {
     private readonly config: Config,
   ) {}
 
-  /** Until the signal aborts, whatever happens to the database. */
+  /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
     for (let unavailable = false; !signal.aborted;) {
       try {
         await this.campaignForLeadership(signal);
         unavailable = false;
       } catch (error) {
-        if (!unavailable) this.log.warn(`leadership cannot be asked for: ${messageOf(error)}`);
+        if (!unavailable)
+          this.log.warn(`the leader's lock could not be requested: ${messageOf(error)}`);
         unavailable = true;
       }
       await pause(LEADER_POLL_MS, signal);
     }
   }
 
-  /** Asks for the lock until it is given, and leads until the connection that holds it is lost. */
+  /** Asks for the lock until it is granted, and leads until the connection that holds it is lost. */
   private async campaignForLeadership(signal: AbortSignal): Promise<void> {
     const client = databaseClient(this.config.databaseUrl, 'webhook fan-out', {
       options: NOTICE_LOSS,
     });
     const lost = new AbortController();
     client.on('error', (error) => {
-      this.log.warn(`leadership is lost: ${error.message}`);
+      this.log.warn(`leadership was lost: ${error.message}`);
       lost.abort();
     });
     client.on('end', () => lost.abort());
@@ -186,7 +187,7 @@ export class FanOut {
         });
       } catch (error) {
         if (error instanceof OvertakenError) continue;
-        const message = `${messageOf(error)}; tried again in ${backOff} ms`;
+        const message = `${messageOf(error)}; next try in ${backOff} ms`;
         if (isDatabaseUnavailable(error)) this.log.warn(message);
         else this.log.error(message, stackOf(error));
         await pause(backOff, signal);
@@ -195,13 +196,15 @@ export class FanOut {
     }
   }
 
-  /** One event that fails must hold up only what comes after it, and its id must be known. */
+  /** One failing event must delay only what comes after it, and the log must name it. */
   private async advance(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
     try {
       return await this.planBatch(from, events, to);
     } catch (error) {
       if (error instanceof OvertakenError || isDatabaseUnavailable(error)) throw error;
-      this.log.warn(`a batch of ${events.length} events goes one by one: ${messageOf(error)}`);
+      this.log.warn(
+        `a batch of ${events.length} events failed and is repeated one by one: ${messageOf(error)}`,
+      );
     }
     let position = from;
     for (const event of events) {
@@ -209,7 +212,7 @@ export class FanOut {
         position = await this.planBatch(position, [event], event.position);
       } catch (cause) {
         if (cause instanceof OvertakenError || isDatabaseUnavailable(cause)) throw cause;
-        throw new Error(`event ${event.id} holds up all webhooks: ${messageOf(cause)}`, { cause });
+        throw new Error(`event ${event.id} blocks all webhooks: ${messageOf(cause)}`, { cause });
       }
     }
     return position;
@@ -223,7 +226,7 @@ export class FanOut {
     return to;
   }
 
-  /** A single event is waited for by somebody: its body is made while its lane is being claimed. */
+  /** Somebody may be waiting for a single event, so its body is rendered while its lane is being claimed. */
   private prepare({ events, deliveries, ids }: Saved): void {
     const wanted = new Set(deliveries.map(({ event }) => event));
     const refs = events.flatMap(({ eventId, stored }, index) => {
@@ -246,7 +249,7 @@ export class FanOut {
       for (const { stored } of planned.events) this.metrics.planned(stored.meta.recordedAt);
       return { ...planned, ids };
     };
-    // The position alone moves often, past what is not for us.
+    // The position alone moves often, past events that are not published.
     if (events.length === 0) return work();
     const about = { 'inkpad.events': events.length };
     return traced('webhook fan-out', about, work, { within: ROOT_CONTEXT });
@@ -259,7 +262,7 @@ export class FanOut {
     if (!this.worker.isAlone) this.hints.wake();
   }
 
-  /** Bodies are not rendered here: one store's flood would hold up the planning of all others. */
+  /** Renders no bodies, because a flood in one store would then delay planning for all others. */
   private async plan(events: StoredEvent[]): Promise<Planned> {
     const listeners = await this.listeners(events);
     const planned: Planned = { events: [], deliveries: [] };
@@ -279,7 +282,7 @@ export class FanOut {
     return planned;
   }
 
-  /** Read after the events: a subscription that was answered before an event was recorded is among them. */
+  /** Read after the events, so that it finds every subscription that was created before one of them was recorded. */
   private async listeners(events: StoredEvent[]): Promise<Map<number, Listener[]>> {
     const accountIds = new Set<number>();
     for (const { type, meta } of events) {
@@ -306,7 +309,7 @@ export class FanOut {
     return byAccount;
   }
 
-  /** @returns the ids of the events, and after them those of the deliveries */
+  /** @returns the ids of the events, followed by those of the deliveries */
   private async save(from: Position, to: Position, planned: Planned): Promise<number[]> {
     const ids = await this.ids(planned.events.length + planned.deliveries.length);
     const moved = await withPartitions(this.pool, () =>
@@ -317,8 +320,8 @@ export class FanOut {
   }
 
   /**
-   * Taken after the checkpoint was read and before it is moved, so ids rise in the order of the log from
-   * batch to batch, whoever leads: that is the order which first attempts and the feed keep to.
+   * Taken after the checkpoint was read and before it is moved, so ids rise in the order of the log from batch to
+   * batch, whichever process leads. First attempts and the feed follow that order.
    */
   private async ids(count: number): Promise<number[]> {
     if (count === 0) return [];
@@ -336,7 +339,7 @@ function planArguments(
   const each = <T>(value: (event: PlannedEvent) => T) => events.map(value);
   const eventOf = ({ event }: PlannedDelivery) => {
     const found = events[event];
-    if (!found) throw new Error('a delivery is planned of an event of its batch');
+    if (!found) throw new Error('a planned delivery names no event of its batch');
     return found;
   };
   const every = <T>(value: (delivery: PlannedDelivery) => T) => deliveries.map(value);
@@ -363,12 +366,12 @@ function planArguments(
     every((delivery) => customerOf(eventOf(delivery).stored)),
     every((delivery) => eventOf(delivery).type),
     every(({ payloadFormat }) => payloadFormat),
-    // In one order everywhere: two that wait for each other's lanes would never end.
+    // The same order everywhere; otherwise two transactions could deadlock on each other's lanes.
     lanes.sort((a, b) => a - b),
   ];
 }
 
-/** Whom the event is about: with their key its body is sealed, and their events keep their order. */
+/** The customer whom the event is about: the body is sealed with their key, and their events stay in order. */
 function customerOf({ data: { customerId } }: StoredEvent): number {
   return typeof customerId === 'number' ? customerId : NOBODY;
 }

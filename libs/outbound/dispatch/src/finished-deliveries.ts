@@ -1,4 +1,4 @@
-/** Deliveries that are over, from those taken out of `webhook_pending`. @param from an SQL relation of these */
+/** SQL that stores deliveries taken out of `webhook_pending` as finished. @param from an SQL relation of them */
 export const finishedFrom = (
   from: string,
   { status, attempts, deliveredAt }: Record<'status' | 'attempts' | 'deliveredAt', string>,

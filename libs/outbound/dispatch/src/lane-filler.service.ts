@@ -12,13 +12,13 @@ import { LaneLeases } from './lane-leases.service.js';
 import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 
-/** Few enough that the first of them need not wait for the bodies of all. */
+/** Few enough that the first ones need not wait for the bodies of all. */
 const VIEWED_AT_ONCE = 32;
 const DATABASE_UNAVAILABLE_MS = 1_000;
 
 type Counted = { firsts: number; repeated: number; outdated: Date | undefined };
 
-/** Brings what is due, with its bodies, into the lanes that ask for it. */
+/** Loads due deliveries with their bodies into the lanes that ask for them. */
 @Injectable()
 export class LaneFiller {
   private readonly log = new Logger('webhook deliveries');
@@ -40,12 +40,12 @@ export class LaneFiller {
     });
   }
 
-  /** Until what is being filled now is done. */
+  /** Resolves when the current fill is done. */
   async finish(): Promise<void> {
     await this.filling;
   }
 
-  /** @returns those of the lanes that are still ours */
+  /** @returns those of the lanes that this process still owns */
   async view(some: Lane[]): Promise<Lane[]> {
     const awaiting = some.filter(({ awaitsView }) => awaitsView);
     const views = new Map(
@@ -56,7 +56,7 @@ export class LaneFiller {
     );
     for (const lane of awaiting) {
       if (!lane.awaitsView) continue;
-      // Taken while the end was being recorded.
+      // These were loaded while the end was being recorded.
       this.lanes.drop(lane);
       lane.reopen();
     }
@@ -74,7 +74,7 @@ export class LaneFiller {
 
   private async fill(): Promise<void> {
     const { hungry } = this.lanes;
-    // Those who ask in the same turn of the event loop are served together.
+    // Lanes that ask in the same turn of the event loop are filled together.
     await new Promise((resolve) => setImmediate(resolve));
     while (hungry.size > 0 && !this.lanes.stopping) {
       const some = [...hungry].slice(0, VIEWED_AT_ONCE);
@@ -87,7 +87,7 @@ export class LaneFiller {
         await this.stalls.during(() => this.fillSome(some));
       } catch (error) {
         this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
-          `lanes cannot be filled: ${messageOf(error)}`,
+          `lanes could not be filled: ${messageOf(error)}`,
         );
         for (const lane of some) hungry.add(lane);
         await wait(DATABASE_UNAVAILABLE_MS);
@@ -111,7 +111,7 @@ export class LaneFiller {
     await this.place(wanting, taken, room);
   }
 
-  /** Whether anything of it may be sent. What may not be is put away: failed, or left for a resume. */
+  /** Whether anything of the lane may be sent. What may not be sent is failed, or left for a resume. */
   private async isOpen(owned: Lane): Promise<boolean> {
     const { id, target, lane } = owned;
     if (owned.isClosing) return false;
@@ -123,7 +123,7 @@ export class LaneFiller {
       owned.hold = 'parked';
       return false;
     }
-    // Gone, or disabled by what went wrong: what is pending is over.
+    // Deleted, or disabled because of failures: what is pending will not be sent.
     await this.giveUp(id, 'infinity');
     if (target) owned.hold = 'parked';
     else if (owned.isIdle) {

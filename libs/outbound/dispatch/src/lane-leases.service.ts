@@ -8,9 +8,9 @@ import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { Hold, LaneView } from './owned-lane.js';
 
 const LEASE_SECONDS = 30;
-/** A lane in which something could not be worked on comes back after this long. */
+/** A lane with a delivery that could not be processed comes back after this long. */
 const AFTER_TROUBLE_SECONDS = 30;
-/** A dispatcher that has not been seen for this long does not count when work is shared. */
+/** A dispatcher that has not been seen for this long no longer counts when lanes are shared out. */
 const GONE_SECONDS = 12;
 
 export type Release = {
@@ -20,7 +20,7 @@ export type Release = {
   hold: Hold;
 };
 
-/** Of a lane whose lease had ended, `taken_over`: its owner has died, or could not renew it. */
+/** `taken_over`: the lease had run out, because the owner has died or could not renew it. */
 type ClaimedRow = { subscription_id: number; pace: Pace; taken_over: boolean };
 
 type ViewRow = {
@@ -36,7 +36,7 @@ type ViewRow = {
   failing_since: Date | null;
 };
 
-/** Endpoints, not rows: what is claimed costs one write a lane, however much lies in it. */
+/** Claims lanes, not deliveries: it costs one write per lane, however long its queue is. */
 const CLAIM = {
   name: 'webhook_lanes_claim',
   text: `
@@ -56,7 +56,7 @@ const NEXT_DUE = {
          from webhook_lanes where due_at > now() and due_at < 'infinity'`,
 };
 
-/** Whoever is named here still owns it. */
+/** Returns only the lanes that this process still owns. */
 const VIEWS = {
   name: 'webhook_lanes_view',
   text: `
@@ -69,7 +69,10 @@ const VIEWS = {
     where l.subscription_id = any ($2) and l.owner = $1`,
 };
 
-/** When each is next due is seen in the same moment in which it is let go of. */
+/**
+ * Computes when each lane is next due in the same statement that releases it, so that nothing added meanwhile is
+ * missed.
+ */
 const RELEASE = {
   name: 'webhook_lanes_release',
   text: `
@@ -129,10 +132,10 @@ const FORGET_LANE = {
     delete from webhook_lanes l where l.subscription_id = $2 and l.owner = $1 and l.planned = $3`,
 };
 
-/** Who sends for which subscription: a lane whose owner died is due again when its lease ends. */
+/** Which process sends for which subscription. When a process dies, its lanes become due again as their leases end. */
 @Injectable()
 export class LaneLeases {
-  /** This process among all dispatchers. */
+  /** Identifies this process among all dispatchers. */
   private readonly me = newId();
 
   constructor(
@@ -151,13 +154,16 @@ export class LaneLeases {
     return rows.map((row) => ({ subscriptionId: row.subscription_id, pace: row.pace }));
   }
 
-  /** How long until a lane becomes due that is not so yet, or a lease ends. */
+  /** How long until the next lane becomes due or the next lease ends. */
   async millisecondsToNext(): Promise<number | undefined> {
     const { rows } = await this.pool.query<{ ms: number | null }>(NEXT_DUE);
     return rows[0]?.ms ?? undefined;
   }
 
-  /** Only of lanes that are still ours. To be asked before `take`: what is added later raises `planned`. */
+  /**
+   * Only of lanes that this process still owns. Call it before `take`: work added later then raises `planned` above
+   * what is known.
+   */
   async views(subscriptionIds: number[]): Promise<LaneView[]> {
     const { rows } = await this.pool.query<ViewRow>({
       ...VIEWS,
@@ -166,7 +172,7 @@ export class LaneLeases {
     return rows.map((row) => this.viewOf(row));
   }
 
-  /** @returns those let go of; the others have got new work, or belong to somebody else */
+  /** @returns the lanes that were released; the others have new work or another owner */
   async release(lanes: Release[]): Promise<Set<number>> {
     const { rows } = await this.pool.query<{ subscription_id: number }>({
       ...RELEASE,
@@ -181,7 +187,7 @@ export class LaneLeases {
     return new Set(rows.map((row) => row.subscription_id));
   }
 
-  /** Prolongs every lease of ours. @returns the lanes that are still ours */
+  /** Renews every lease of this process. @returns the lanes that it still owns */
   async renew(): Promise<Set<number>> {
     const { rows } = await this.pool.query<{ subscription_id: number }>({
       ...RENEW,
@@ -190,7 +196,7 @@ export class LaneLeases {
     return new Set(rows.map((row) => row.subscription_id));
   }
 
-  /** @returns how many other dispatchers there are, and how many lanes all of them own together */
+  /** @returns the number of other dispatchers, and of lanes that all of them own together */
   async present(): Promise<{ others: number; owned: number }> {
     const { rows } = await this.pool.query<{ others: number; owned: number }>({
       ...PRESENT,
@@ -204,8 +210,8 @@ export class LaneLeases {
   }
 
   /**
-   * Of a deleted subscription with nothing left in it.
-   * @returns false when something was added since it was viewed: it is to be looked at again
+   * Removes the lane of a deleted subscription that is empty.
+   * @returns false when something was added since it was viewed, so that it must be looked at again
    */
   async forget(subscriptionId: number, planned: number): Promise<boolean> {
     const { rowCount } = await this.pool.query({

@@ -37,7 +37,7 @@ const view = (more: Partial<LaneView> = {}): LaneView => ({
   ...more,
 });
 
-/** A lane that knows these, as of time 0. */
+/** A lane that knows these deliveries, as of time 0. */
 function given(...deliveries: Item[]): OwnedLane<Item> {
   const lane = new OwnedLane<Item>(7, 'fast', 0);
   lane.show(view(), 0);
@@ -46,7 +46,7 @@ function given(...deliveries: Item[]): OwnedLane<Item> {
   return lane;
 }
 
-/** Takes the next one, as an attempt does. */
+/** Begins the next one, as an attempt does. */
 function begin(lane: OwnedLane<Item>): Item {
   const delivery = lane.lane.next();
   if (!delivery) throw new Error('nothing may be sent');
@@ -84,7 +84,7 @@ describe('what the queue shows', () => {
     expect(lane.isNew(again(1))).toBe(true);
   });
 
-  it('is known by its request where it was asked for, whatever became of the delivery', () => {
+  it('is identified by its request if it was asked for, whatever became of the delivery', () => {
     const lane = given(redelivery(1, 5));
     expect(lane.isNew(redelivery(1, 5))).toBe(false);
     expect(lane.isNew(redelivery(1, 6))).toBe(true);
@@ -103,7 +103,7 @@ describe('what the queue shows', () => {
 });
 
 describe('asking for more', () => {
-  it('goes on behind the last first attempt, and from the beginning when the lane is idle', () => {
+  it('continues after the last first attempt, and from the beginning when the lane is idle', () => {
     const lane = given();
     lane.isNew(first(9));
     lane.isNew(again(12));
@@ -113,7 +113,7 @@ describe('asking for more', () => {
     expect(lane.ask(64, 128)).toEqual({ subscriptionId: 7, after: 0, room: 64, skip: 0 });
   });
 
-  it('passes over a bounded number of those that are held', () => {
+  it('skips a bounded number of those that are held', () => {
     expect(given(first(1), first(2), first(3)).ask(64, 2).skip).toBe(2);
   });
 
@@ -184,7 +184,7 @@ describe('sending', () => {
     expect(lane.maySend).toBe(false);
   });
 
-  it('goes on with what is known when one delivery was in trouble', () => {
+  it('continues with what is known when one delivery could not be processed', () => {
     const lane = given(first(1));
     lane.hold = 'trouble';
     expect(lane.maySend).toBe(true);
@@ -192,7 +192,7 @@ describe('sending', () => {
 });
 
 describe('releasing', () => {
-  it('waits until nothing is known, in flight or unrecorded, and a while more', () => {
+  it('waits until nothing is known, in flight or unrecorded, and a little longer', () => {
     const lane = given(first(1));
     expect(lane.mayBeReleased(9_000, 1_000)).toBe(false);
     const delivery = begin(lane);
@@ -212,7 +212,7 @@ describe('releasing', () => {
     expect([leaving, held].map((lane) => lane.mayBeReleased(1, 1_000))).toEqual([true, true]);
   });
 
-  it('does not come while the queue is asked or told, nor while there is more', () => {
+  it('does not come while a statement about it runs, nor while there is more', () => {
     const asked = given();
     asked.busy = 'filling';
     const hungry = given();

@@ -2,11 +2,11 @@ import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
 import { DeliveryLane, type Pace, type Queued } from './delivery-lane.js';
 
 /**
- * A subscription's lane while this process owns it: what of it is known, under way or not recorded, and what
- * keeps it from being sent or released. Times enter as milliseconds of one clock.
+ * A subscription's lane while this process owns it: which deliveries are known, in flight or not recorded, and what
+ * keeps it from being sent or released. Times are milliseconds on one clock.
  */
 
-/** Where a lane's deliveries go, as of a moment ago. */
+/** Where a lane's deliveries go, as read a moment ago. */
 export type Target = {
   url: string;
   /** Null: it cannot be decrypted. */
@@ -18,19 +18,19 @@ export type Target = {
   failingSince: Date | null;
 };
 
-/** What a lane is about now. `target` is missing when the subscription was deleted. */
+/** The state of a lane in the database. `target` is missing when the subscription was deleted. */
 export type LaneView = {
   subscriptionId: number;
-  /** Raised by whoever adds work; a release refuses to let go of what is not known yet. */
+  /** Raised by whoever adds work; a lane is not released while this shows work that is not known here. */
   planned: number;
   redelivery: boolean;
   target: Target | undefined;
 };
 
-/** @property after the last first attempt that is known already */
+/** @property after the last first attempt that is already known */
 export type Wanted = { subscriptionId: number; after: number; room: number; skip: number };
 
-/** Nothing of it may be sent until somebody says so, or not before a while. */
+/** `parked`: nothing may be sent until the subscription changes. `trouble`: not before a while. */
 export type Hold = 'none' | 'parked' | 'trouble';
 
 type Taken = Queued & { redeliveryId: number; createdAt: Date };
@@ -38,33 +38,33 @@ type Taken = Queued & { redeliveryId: number; createdAt: Date };
 export class OwnedLane<D extends Taken> {
   readonly lane: DeliveryLane<D>;
   planned = -1;
-  /** A redelivery has been asked for. */
+  /** Somebody has asked for a redelivery. */
   redelivery = false;
   target: Target | undefined;
   hold: Hold = 'none';
   /** To be released as soon as nothing of it is in flight. */
   leaving = false;
   lost = false;
-  /** It is to be filled. */
+  /** Waits to be filled. */
   hungry = false;
-  /** The queue is being asked, or told: what it answers must not meet a lane that has changed hands. */
+  /** A statement about this lane is running; its result must not be applied to a lane that has changed hands. */
   busy: 'filling' | 'releasing' | undefined;
   /** When the earliest retry that this process has planned is due. */
   nextDue = Infinity;
   private viewedAt = 0;
   /** The last first attempt that is known. */
   private after = 0;
-  /** Attempts made, or given up, and not recorded. */
+  /** Attempts made, or given up, but not recorded yet. */
   private unrecorded = 0;
   private emptySince: number;
-  /** Known, under way or not recorded: the queue still shows them as due. */
+  /** Known, in flight or not recorded: the queue still shows these as due. */
   private readonly held: Set<number>;
   private readonly heldManual: Set<number>;
-  /** Recorded since the queue was asked last: its answer may still show them as due. */
+  /** Recorded since the queue was last read: its answer may still show these as due. */
   private settled: Set<number> | undefined;
   private closing: 'no' | 'unrecorded' | 'unseen' = 'no';
 
-  /** @param before the same lane, lost earlier with attempts under way: they must not be made twice */
+  /** @param before the same lane, lost earlier with attempts in flight, which must not be made twice */
   constructor(
     readonly id: number,
     pace: Pace,
@@ -82,7 +82,7 @@ export class OwnedLane<D extends Taken> {
     return this.lane.known === 0 && this.lane.inFlight === 0 && this.unrecorded === 0;
   }
 
-  /** An attempt has ended the subscription: nothing is sent until that is recorded, and then seen. */
+  /** An attempt has ended the subscription: nothing is sent until that is recorded and has been read back. */
   get isClosing(): boolean {
     return this.closing !== 'no';
   }
@@ -98,7 +98,7 @@ export class OwnedLane<D extends Taken> {
     this.viewedAt = now;
   }
 
-  /** The end is recorded, and what is shown next was asked after that. */
+  /** The end is recorded, and any view read from now on shows it. */
   get awaitsView(): boolean {
     return this.closing === 'unseen';
   }
@@ -111,9 +111,9 @@ export class OwnedLane<D extends Taken> {
     return this.lane.known < room && !this.leaving;
   }
 
-  /** What to ask the queue for. From then on what is recorded is remembered until `filled`. */
+  /** What to read from the queue. From now on, recorded results are remembered until `filled`. */
   ask(room: number, mostHeld: number): Wanted {
-    // Whatever came late, behind the last that is known, is seen when there is nothing else.
+    // A delivery that was added late, with an id below `after`, is only found by reading from the beginning.
     if (this.isIdle) this.after = 0;
     this.settled = new Set();
     const skip = Math.min(this.held.size, mostHeld);
@@ -125,14 +125,14 @@ export class OwnedLane<D extends Taken> {
     this.settled = undefined;
   }
 
-  /** Whether a delivery that the queue shows is new here, and not under way or just recorded. */
+  /** Whether a delivery that the queue shows is new here: neither in flight nor just recorded. */
   isNew(delivery: D): boolean {
     if (delivery.manual) return !this.heldManual.has(delivery.redeliveryId);
     if (delivery.tries === 0) this.after = Math.max(this.after, delivery.id);
     return !this.held.has(delivery.id) && !this.settled?.has(delivery.id);
   }
 
-  /** Until when what was planned is too old for this delivery to be sent; undefined: it may be. */
+  /** The moment before which deliveries are too old to be sent, if this one is; otherwise undefined. */
   outdatedBefore({ manual, createdAt }: D): Date | undefined {
     const before = this.target?.giveUpBefore;
     return !manual && before && createdAt < before ? before : undefined;
@@ -146,7 +146,7 @@ export class OwnedLane<D extends Taken> {
     this.lane.add(deliveries);
   }
 
-  /** @param counted what the queue showed: first attempts, and those due again */
+  /** @param counted how many first attempts and how many due retries the queue showed */
   sawAll(counted: { firsts: number; repeated: number }, room: number, outdated: boolean): void {
     this.lane.more =
       outdated || counted.firsts >= room || counted.repeated >= room + this.held.size;
@@ -157,12 +157,12 @@ export class OwnedLane<D extends Taken> {
     this.unrecorded++;
   }
 
-  /** There is more in the queue, and little of it is known. */
+  /** The queue holds more, and only a little of it is known. */
   isHalfEmpty(room: number): boolean {
     return this.lane.more && this.lane.known < room / 2 && !this.hungry;
   }
 
-  /** The subscription ends with this attempt. @returns how many deliveries are dropped */
+  /** This attempt ends the subscription. @returns how many deliveries are dropped */
   close(): number {
     this.closing = 'unrecorded';
     return this.drop();
@@ -173,19 +173,19 @@ export class OwnedLane<D extends Taken> {
     this.closing = 'unseen';
   }
 
-  /** Nothing of this delivery is under way any more. */
+  /** Nothing of this delivery is in flight any more. */
   settle(delivery: D, now: number): void {
     this.unrecorded--;
     this.unhold(delivery);
     if (this.isIdle) this.emptySince = now;
   }
 
-  /** It was recorded while the lane may have been owned anew, and the queue asked. */
+  /** The lane may have been claimed again, and its queue read, while this result was being recorded. */
   remember(delivery: D): void {
     this.settled?.add(delivery.id);
   }
 
-  /** Taken, and not sent after all. @returns how many */
+  /** Drops what was loaded but not begun. @returns how many */
   drop(): number {
     const dropped = this.lane.clear();
     for (const delivery of dropped) this.unhold(delivery);
@@ -197,7 +197,7 @@ export class OwnedLane<D extends Taken> {
     return now - this.viewedAt > keptMs;
   }
 
-  /** Nothing is in it and nothing is being done with it. */
+  /** Nothing is in it, and nothing is being done with it. */
   mayBeReleased(now: number, lingerMs: number): boolean {
     if (this.busy !== undefined || !this.isIdle) return false;
     if (this.leaving) return true;

@@ -7,9 +7,9 @@ import type { Pace } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { OwnedLane } from './owned-lane.js';
 
-/** Deliveries kept in memory: in all, as far as each lane has a few, and of one lane. */
+/** Deliveries kept in memory: in all, of one lane at most, and of each lane at least, even beyond the total. */
 const KNOWN = { most: 8_192, ofLane: 64, leastOfLane: 4 };
-/** A lease lasts 30 s from its last renewal; nothing new is sent in the last of them. */
+/** A lease lasts 30 s from its last renewal; in the last seconds nothing new is sent. */
 const LEASE_TRUSTED_MS = 25_000;
 
 /** A delivery in memory, with its body as of `readAt`. */
@@ -17,17 +17,17 @@ export type Known = Delivery & { body: Body; readAt: number };
 
 export type Lane = OwnedLane<Known>;
 
-/** The lanes of this process and what is known of them; the services that own, fill and attempt share it. */
+/** The lanes that this process owns and what is known of them, shared by the services that own, fill and send. */
 @Injectable()
 export class OwnedLanes {
   readonly slots = new AttemptSlots();
-  /** Lanes that may have something to send, in turn. */
+  /** Lanes that may have something to send, in rotation. */
   readonly rings: Record<Pace, Set<Lane>> = { fast: new Set(), slow: new Set(), probe: new Set() };
-  /** To be filled. */
+  /** Lanes that wait to be filled. */
   readonly hungry = new Set<Lane>();
   stopping = false;
   private readonly lanes = new Map<number, Lane>();
-  /** Lost with attempts under way: should one come back, they must not be made twice. */
+  /** Lanes lost with attempts in flight: if one is claimed again, those must not be made twice. */
   private readonly left = new Map<number, Lane>();
   private known = 0;
   private renewedAt = performance.now();
@@ -65,13 +65,13 @@ export class OwnedLanes {
     this.askToFill(lane);
   }
 
-  /** @param fill called in the same turn in which a lane asks */
+  /** @param fill called in the same turn of the event loop in which a lane asks */
   whenHungry(fill: () => void): void {
     this.onHungry = fill;
   }
 
   askToFill(lane: Lane): void {
-    // Whoever lets go of it looks again when that fails.
+    // A release in progress asks again itself if it fails.
     if (lane.lost || this.stopping || lane.busy === 'releasing') return;
     lane.hungry = true;
     this.hungry.add(lane);
@@ -84,7 +84,7 @@ export class OwnedLanes {
     return Math.max(KNOWN.leastOfLane, Math.min(KNOWN.ofLane, share));
   }
 
-  /** How many held deliveries a question may have to pass over. */
+  /** How many held deliveries one query may have to skip. */
   readonly mostHeld = 2 * KNOWN.ofLane;
 
   add(lane: Lane, deliveries: Known[]): void {
@@ -92,7 +92,7 @@ export class OwnedLanes {
     lane.add(deliveries);
   }
 
-  /** A delivery of it has begun. */
+  /** A delivery in memory has begun. */
   begun(): void {
     this.known--;
   }
@@ -105,14 +105,14 @@ export class OwnedLanes {
     this.known -= lane.drop();
   }
 
-  /** An attempt ends its subscription. */
+  /** An attempt has ended the subscription of this lane. */
   close(lane: Lane): void {
     this.known -= lane.close();
   }
 
   settle(lane: Lane, delivery: Known): void {
     lane.settle(delivery, performance.now());
-    // It may be owned anew by now.
+    // The lane may have been claimed again by now.
     this.lanes.get(lane.id)?.remember(delivery);
     if (lane.isIdle && this.left.get(lane.id) === lane) this.left.delete(lane.id);
   }
@@ -126,7 +126,7 @@ export class OwnedLanes {
     if (!lane.isIdle) this.left.set(lane.id, lane);
   }
 
-  /** @param asked when the renewal was asked for */
+  /** @param asked when the renewal was requested */
   renewed(asked: number): void {
     this.renewedAt = asked;
   }

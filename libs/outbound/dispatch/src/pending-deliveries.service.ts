@@ -31,7 +31,7 @@ const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, 
   p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
   0 as redelivery_id`;
 
-/** Each lane's first attempts in order, and after them what is due again. */
+/** The first attempts of each lane in order, followed by its due retries. */
 const TAKE = {
   name: 'webhook_take',
   text: `
@@ -71,7 +71,7 @@ const FORGET_REDELIVERIES = {
       where d.subscription_id = r.subscription_id and d.id = r.delivery_id)`,
 };
 
-/** What was planned too long ago, or before the end of its subscription, without an attempt. */
+/** Fails, without an attempt, what was planned too long ago or before the end of its subscription. */
 const GIVE_UP = {
   name: 'webhook_give_up',
   text: `
@@ -92,7 +92,7 @@ const GIVE_UP = {
     select count(*) as n from gone`,
 };
 
-/** What is still to be sent. Asked only by the owner of a lane. */
+/** The deliveries still to be sent. Only the owner of a lane reads them. */
 @Injectable()
 export class PendingDeliveries {
   constructor(

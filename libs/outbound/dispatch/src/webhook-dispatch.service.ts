@@ -17,12 +17,12 @@ export class WebhookDispatch {
     private readonly stalls: StallDetector,
   ) {}
 
-  /** False before the start, from the stop on, and should a loop ever end by itself or hang. */
+  /** False before the start, after the stop, and whenever a loop has ended by itself or hangs. */
   get runs(): boolean {
     return this.looping && !this.stopping.signal.aborted && !this.stalls.isStuck;
   }
 
-  /** False when only a new process can help. */
+  /** False when only a restart of the process can help. */
   get isAlive(): boolean {
     return !this.ended && !this.stalls.isStuck;
   }
