@@ -27,7 +27,7 @@ export class CustomerRenderer implements EventRenderer {
       events.map((event) => {
         const { before, after } = found(states.get(event.id), event.stream);
         const publicEvent = publicCustomerEvent(recorded<ToldCustomerEvent>(event), {
-          // A customer's cards begin after it: as its creation left it there are none.
+          // A customer's cards come later than the customer: right after its creation there are none.
           customer: customerJson(after, event.revision > 0 ? (cards.get(after.id) ?? []) : []),
           before: before && customerJson(before, []),
         });

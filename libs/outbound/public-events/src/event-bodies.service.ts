@@ -9,7 +9,7 @@ import { publicEventId } from '#kernel/public-id.js';
 import { PublicEventsService } from './public-events.service.js';
 import { withPartitions } from './webhook-partitions.service.js';
 
-/** An event of `webhook_events`. */
+/** A row of `webhook_events`. */
 export type PublicEventRef = {
   seq: number;
   eventId: string;
@@ -28,9 +28,9 @@ type Sealed = { ref: PublicEventRef; body: Buffer };
 type Rendering = Sealed & { text: Buffer };
 
 const TEXTS_KEPT = 4_000;
-/** The same as for keys: a text must not outlive the key that it is sealed with for longer. */
+/** As long as keys are cached: a text must not be used for longer than the key that it is sealed with. */
 export const TEXT_KEPT_MS = 5_000;
-/** More would keep the process from everything else for too long. */
+/** Rendering more at once would block the process for too long. */
 const RENDERED_AT_ONCE = 250;
 const FRESH_KEPT = 10_000;
 
@@ -56,8 +56,8 @@ const PLACES = {
 };
 
 /**
- * The envelopes of public events. Each is rendered once, when it is first needed, and kept before it
- * is used: so its bytes are the same at every attempt, whoever makes it.
+ * The envelopes of public events. Each is rendered once, when it is first needed, and stored before it is used, so that
+ * its bytes are the same at every attempt in any process.
  */
 @Injectable()
 export class EventBodies {
@@ -74,17 +74,17 @@ export class EventBodies {
     private readonly publicEvents: PublicEventsService,
   ) {}
 
-  /** Events as stored, which will be asked for soon. */
+  /** A stored event that will be asked for soon. */
   remember(eventId: string, event: StoredEvent): void {
     this.fresh.set(eventId, event);
   }
 
-  /** Begins with what is asked for in a moment, when its lane has been claimed and read. */
+  /** Starts rendering what will be asked for in a moment, once its lane has been claimed and read. */
   prepare(refs: PublicEventRef[]): void {
     const prepared = this.textsOf(refs)
       .then(
         () => undefined,
-        // Whoever asks for them meets it again.
+        // Whoever asks for them runs into the same error.
         (error: unknown) => this.log.debug(messageOf(error)),
       )
       .finally(() => {
@@ -93,7 +93,7 @@ export class EventBodies {
     for (const { seq } of refs) this.preparing.set(seq, prepared);
   }
 
-  /** Envelopes by `seq`, as UTF-8 JSON; one for each that is asked for. */
+  /** Envelopes by `seq`, as UTF-8 JSON, one for each ref. */
   async textsOf(refs: PublicEventRef[]): Promise<Map<number, Body>> {
     const prepared = new Set(refs.flatMap(({ seq }) => this.preparing.get(seq) ?? []));
     if (prepared.size > 0) await Promise.all(prepared);
@@ -109,9 +109,9 @@ export class EventBodies {
       }
     }
     if (unread.size === 0) return found;
-    // What this process has just planned nobody has rendered yet, or `keep` tells.
+    // Nobody else has rendered what this process has just planned; if somebody did after all, `keep` finds out.
     if (planned < unread.size) await this.read(unread, found);
-    // In the order of the log, so that each stream is folded once from end to end.
+    // In the order of the log, so that each stream is folded once from beginning to end.
     const inOrder = [...unread.values()].sort((a, b) => a.seq - b.seq);
     for (let i = 0; i < inOrder.length; i += RENDERED_AT_ONCE) {
       await this.render(inOrder.slice(i, i + RENDERED_AT_ONCE), found);
@@ -119,7 +119,7 @@ export class EventBodies {
     return found;
   }
 
-  /** Moves what is kept already from the one to the other. */
+  /** Reads the bodies that are already stored, and moves them from `unread` to `found`. */
   private async read(unread: Map<number, PublicEventRef>, found: Map<number, Body>): Promise<void> {
     const { rows } = await this.pool.query<{ seq: number; body: Buffer }>({
       ...BODIES,
@@ -160,7 +160,7 @@ export class EventBodies {
     found.set(ref.seq, 'unrendered');
   }
 
-  /** One that cannot be rendered must not keep the others from being so. */
+  /** An event that cannot be rendered must not keep the others from being rendered. */
   private async render(refs: PublicEventRef[], found: Map<number, Body>): Promise<void> {
     try {
       await this.renderAll(refs, found);
@@ -206,7 +206,7 @@ export class EventBodies {
         this.texts.set(ref.seq, text);
       }
     }
-    // Another process was faster: its bytes are the ones.
+    // Another process has stored these first, so its bytes are used.
     if (overtaken.size > 0) await this.read(overtaken, found);
   }
 

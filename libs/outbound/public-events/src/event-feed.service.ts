@@ -7,13 +7,13 @@ import { type PublicEventType } from './public-event.js';
 export type FeedPage = {
   /** JSON texts, the same bytes as in webhooks. Events of erased persons, and of a day just dropped, are left out. */
   envelopes: string[];
-  /** What to go on after; null: this is all. */
+  /** The id to continue after; null when there is nothing more. */
   next: string | null;
 };
 
 const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_id = $2`;
 
-/** A store's public events in the order in which they happened, with or without any subscription. */
+/** A store's public events in the order in which they happened, whether or not there is a subscription. */
 @Injectable()
 export class EventFeed {
   constructor(
@@ -22,9 +22,9 @@ export class EventFeed {
   ) {}
 
   /**
-   * @param after the id of the last envelope seen; null: from the oldest that is kept
-   * @param types null: all
-   * @returns nothing when `after` is no event of the store that is still kept
+   * @param after the id of the last envelope seen; null starts at the oldest that is kept
+   * @param types null means all
+   * @returns undefined when `after` is not an event of the store that is still kept
    */
   async catchUp(
     accountId: number,

@@ -180,13 +180,13 @@ describe('the documented payloads', () => {
     const documented = publicEvents.find((one) => one.type === type);
     const rendered = render();
     expect(rendered.type).toBe(type);
-    // Everything is required and nothing else may be there: nothing is missing and nothing too much.
+    // Every field is required and no other is allowed, so nothing is missing and nothing superfluous.
     expect(faultsBy(nameOf(documented?.envelope), rendered)).toBe('');
     expect(faultsBy(nameOf(documented?.data), rendered.data)).toBe('');
   });
 });
 
-/** Schemas by name from the document, which a test holds against the code; all objects closed. */
+/** Schemas by name from the document, which a test compares with the code; all objects closed. */
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 formats.default(ajv);
 ajv.addSchema(closed(JSON.parse(readFileSync('openapi.json', 'utf8'))) as object, 'document');

@@ -18,7 +18,7 @@ import {
 import { CustomerJson } from '#customers/customer.dto.js';
 import type { PublicEventType } from './public-event.js';
 
-/** What public-events.ts renders (contract section 10), for the OpenAPI document and for tests. */
+/** The shapes that public-events.ts renders (contract section 10), for the OpenAPI document and for tests. */
 
 @Dto('EventCustomer')
 class CustomerName {

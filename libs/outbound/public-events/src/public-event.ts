@@ -1,4 +1,4 @@
-/** Published: values may be added, never removed. */
+/** Published names: values may be added, never removed. */
 export const PUBLIC_EVENTS = [
   'customer.created',
   'customer.updated',
@@ -11,5 +11,5 @@ export const PUBLIC_EVENTS = [
 
 export type PublicEventType = (typeof PUBLIC_EVENTS)[number];
 
-/** Whole, or only `data`. */
+/** The whole envelope, or only its `data`. */
 export type PayloadFormat = 'envelope' | 'flat';

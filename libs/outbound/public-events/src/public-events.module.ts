@@ -8,7 +8,7 @@ import { CustomerRenderer } from './customer-renderer.service.js';
 import { PublicEventsService, RENDERERS } from './public-events.service.js';
 import { StreamFolds } from './stream-folds.service.js';
 
-/** One for each aggregate whose events the world sees. */
+/** One for each aggregate with public events. */
 const renderers = [CustomerRenderer, CustomerCardRenderer];
 
 /** How public events are shown, in webhooks and in the feed. */

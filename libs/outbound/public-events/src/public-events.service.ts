@@ -3,10 +3,10 @@ import type { StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { found, type EventRenderer, type Rendered } from './event-renderer.js';
 
-/** Injection token: the renderers of all aggregates whose events the world sees. */
+/** Injection token: the renderers of all aggregates with public events. */
 export const RENDERERS = Symbol('event renderers');
 
-/** Public events as receivers see them: a batch takes a handful of queries, however large it is. */
+/** Renders public events as receivers see them, with a handful of queries per batch, however large it is. */
 @Injectable()
 export class PublicEventsService {
   constructor(
@@ -14,7 +14,7 @@ export class PublicEventsService {
     @Inject(RENDERERS) private readonly renderers: EventRenderer[],
   ) {}
 
-  /** @param events all of them with a public type, in the order of the log */
+  /** @param events all with a public type, in the order of the log */
   async render(events: StoredEvent[]): Promise<Rendered[]> {
     const opened = await this.keys.opened(events);
     const rendered = new Map<string, Rendered>();

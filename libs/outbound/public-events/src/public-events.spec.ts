@@ -78,7 +78,7 @@ describe('public events', () => {
     expect(publicTypeOf('constructor')).toBeUndefined();
   });
 
-  it('stands in an envelope with the id that is always the same', () => {
+  it('is wrapped in an envelope whose id is always the same', () => {
     const event = rendered({
       type: 'CustomerCardIssued',
       data: { id: 12, accountId: 7, customerId: 31, cardId: 3, uuid: 'b1c2', code: 'ABCD2345' },
@@ -131,7 +131,7 @@ describe('public events', () => {
     expect(publicTypeOf('CustomerReferencesUpdated')).toBeUndefined();
   });
 
-  it('stamp.earned tells what was added, what it came to, and no note', () => {
+  it('stamp.earned shows what was added and the new balance, but no note', () => {
     const event = rendered({
       type: 'StampsEarned',
       data: { customerId: 31, stamps: 2, source: 'pos', ...ACTION_DETAILS },
@@ -197,7 +197,7 @@ describe('public events', () => {
     });
   });
 
-  it('flat is the bytes of data alone, whatever keys they hold', () => {
+  it('flat is exactly the bytes of data, whatever keys it has', () => {
     const data = '{"b":1,"metadata":{"__proto__":"x","2":"y","é":"\\u2028"},"n":0.1}';
     const text = `{"id":"evt_1","type":"stamp.earned","data":${JSON.stringify(JSON.parse(data))}}`;
     const envelope = Buffer.from(text);

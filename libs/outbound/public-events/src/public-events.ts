@@ -6,23 +6,23 @@ import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { type PublicEventType } from './public-event.js';
 
-/** What receivers get, whole as `envelope`, only `data` as `flat` (contract section 10). */
+/** What receivers get: all of it as `envelope`, only `data` as `flat` (contract section 10). */
 export type PublicEvent = {
   id: string;
   type: PublicEventType;
   timestamp: string;
   account_id: number;
   data: object;
-  /** Of customer.updated: the whole old value of each that changed. */
+  /** In customer.updated: the whole old value of each field that changed. */
   previous_attributes?: object;
 };
 
 type Recorded<E> = E & { id: string; meta: EventMeta };
 
-/** A customer as the event left it, and as it found it, in the wire's shape. */
+/** A customer before and after the event, in the shape of the API. */
 export type CustomerSubject = { customer: CustomerShape; before: CustomerShape | undefined };
 
-/** What receivers are told the old values of (contract section 10). */
+/** The fields whose old values are published (contract section 10). */
 const TOLD_CHANGES = [
   'first_name',
   'last_name',
@@ -36,11 +36,11 @@ const TOLD_CHANGES = [
 
 type CustomerShape = { [name in (typeof TOLD_CHANGES)[number]]: unknown };
 
-/** A customer card as the event left it; names of others are as of rendering. */
+/** A customer card as the event left it; the names of other records are those at the time of rendering. */
 export type CustomerCardSubject = {
   state: CustomerCard;
   cardName: string;
-  /** The wire's list and detail shapes. */
+  /** The shapes that lists and single reads use in the API. */
   list: { stamps_remaining: number };
   detail: object;
   customer: CustomerName;
@@ -54,7 +54,7 @@ export type CustomerName = {
   phone: string | null;
 };
 
-/** What receivers are told of; a change of external references alone they are not. */
+/** The published events; a change of external references alone is not published. */
 export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
 
 const PUBLIC_TYPES: Record<(ToldCustomerEvent | CustomerCardEvent)['type'], PublicEventType> = {
@@ -66,7 +66,7 @@ const PUBLIC_TYPES: Record<(ToldCustomerEvent | CustomerCardEvent)['type'], Publ
   RewardRedeemed: 'reward.redeemed',
 };
 
-/** Nothing where the event stays inside. */
+/** Undefined when the event is not published. */
 export function publicTypeOf(storedType: string): PublicEventType | undefined {
   return Object.hasOwn(PUBLIC_TYPES, storedType)
     ? PUBLIC_TYPES[storedType as keyof typeof PUBLIC_TYPES]
@@ -81,7 +81,7 @@ export function publicCustomerEvent(
     case 'CustomerCreated':
       return envelope(event, { ...customer, source: event.data.source });
     case 'CustomerUpdated': {
-      if (!before) throw new Error(`event ${event.id} changes a customer that was not there`);
+      if (!before) throw new Error(`event ${event.id} changes a customer that did not exist`);
       const changed = TOLD_CHANGES.filter(
         (name) => !isDeepStrictEqual(before[name], customer[name]),
       );
@@ -130,7 +130,7 @@ export function publicCustomerCardEvent(
         reward_id: rewardId,
         reward_name: rewardName,
         stamps_spent: stampsSpent,
-        // Of a redemption this is the balance left, as in the answer to redeem.
+        // In a redemption this is the balance left, as in the answer to redeem.
         stamps_remaining: subject.state.stampsCount,
         redeemed_at: event.meta.occurredAt,
         ...whose(subject),
@@ -142,7 +142,7 @@ export function publicCustomerCardEvent(
 
 export const TEST_EVENT = 'webhook.test';
 
-/** What a test sends: no event of the store, but in the shape of one. */
+/** What a test sends: not an event of the store, but in the shape of one. */
 export function testEnvelope(
   id: string,
   subscription: { id: number; account_id: number },
@@ -161,7 +161,7 @@ export function testEnvelope(
   });
 }
 
-/** The bytes of every attempt. They are kept once, as the envelope; `flat` always follows from it. */
+/** The bytes of every attempt. Only the envelope is stored; `flat` is cut out of it. */
 export function bodyOf(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
   if (format === 'envelope') return envelope;
   const { data } = JSON.parse(envelope.toString()) as { data: unknown };

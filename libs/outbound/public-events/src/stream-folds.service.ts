@@ -8,14 +8,14 @@ import { recorded, type RowTable } from '#event-store/rows.js';
 
 const FOLDS_KEPT = 20_000;
 const PAGE = 200;
-/** Events read ahead of a batch: of all streams, and in one query. */
+/** How many earlier events are read ahead for a batch: over all streams, and in one query. */
 const AHEAD = { most: 10_000, atOnce: 1_000 };
 
 type Fold<S> = { state: S; revision: number };
 
 type SnapshotRow<S> = { id: number; revision: number; state: S };
 
-/** Where an aggregate stood right after each of its events, without reading long streams again. */
+/** The state of an aggregate right after each of its events, without reading long streams again. */
 @Injectable()
 export class StreamFolds {
   private readonly known = new LRUCache<string, Fold<object>>({ max: FOLDS_KEPT });
@@ -27,7 +27,7 @@ export class StreamFolds {
   ) {}
 
   /**
-   * @param events of aggregates of this kind, in the order of the log, personal data opened
+   * @param events of aggregates of this kind, in the order of the log, with personal data decrypted
    * @returns by event id
    */
   async statesAfter<S extends { accountId: number }, E extends DomainEvent>(
@@ -46,7 +46,7 @@ export class StreamFolds {
   }
 
   /**
-   * The same, and where it stood right before each event: nowhere before the first.
+   * The state before and after each event; undefined before the first one.
    * @returns by event id
    */
   async statesAround<S extends { accountId: number }, E extends DomainEvent>(
@@ -81,7 +81,7 @@ export class StreamFolds {
     snapshots: Map<string, Fold<S>>,
     earlier: StoredEvent[],
   ): Promise<Fold<S>> {
-    // A stream's name says its kind, so what is known of it is the state of that kind.
+    // A stream's name contains its aggregate, so a cached state is of the right type.
     const last = this.known.get(event.stream) as Fold<S> | undefined;
     if (event.revision === 0 || last?.revision === event.revision - 1) {
       return evolved(rows, event.revision === 0 ? undefined : last, [event]);
@@ -97,8 +97,8 @@ export class StreamFolds {
   }
 
   /**
-   * What lies between the folds that are known and the first event of each stream: after a pause that is
-   * a few events of each of thousands of streams, which are not to be read one stream after the other.
+   * The events between the cached folds and the first event of each stream. After a pause these are a few events of
+   * each of thousands of streams, too many to read stream by stream.
    */
   private async earlier(
     events: StoredEvent[],
@@ -147,7 +147,7 @@ export class StreamFolds {
     return fold;
   }
 
-  /** Rows are folds too: one query spares reading all streams that stand just where they are needed. */
+  /** Rows are folds as well: one query saves reading every stream whose row is at the right revision. */
   private async snapshots<S extends { accountId: number }, E extends DomainEvent>(
     { table, aggregate }: RowTable<S, E>,
     events: StoredEvent[],

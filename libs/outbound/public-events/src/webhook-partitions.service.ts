@@ -4,8 +4,8 @@ import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 const DAYS_AHEAD = 7;
 
 /**
- * Partitions are made days ahead. Where one is missing all the same it is made on the spot: that must
- * never keep a webhook from being sent. What belongs to days long gone is dropped again with them.
+ * Partitions are created days ahead. Where one is missing nevertheless it is created on the spot, because that must
+ * never keep a webhook from being sent. Partitions of days long past are dropped again with them.
  */
 export async function withPartitions<R>(pool: pg.Pool, work: () => Promise<R>): Promise<R> {
   for (let tries = 0; ; tries++) {
