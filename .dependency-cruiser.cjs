@@ -85,7 +85,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^(libs|apps|scripts)/',
-        // these work on the repository, and run nowhere else
+        // These work on the repository itself, and run nowhere else.
         pathNot: ['[.](spec|contract)[.]ts$', '^scripts/(check-|api-documents)'],
       },
       to: {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 describe('the OpenAPI document', () => {
-  it('is committed as the code says it, and so is what follows from it: npm run openapi writes it anew', async () => {
+  it('matches the code, and so does what is generated from it (if not: npm run openapi)', async () => {
     const texts = Object.entries(await apiDocuments(document));
     const stale = texts.filter(
       ([path, text]) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
@@ -28,7 +28,7 @@ describe('the OpenAPI document', () => {
     expect(valid).toBe(true);
   });
 
-  it('shows examples that are as their schemas say, of every body', () => {
+  it('has an example for every body that is valid by its schema', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     formats.default(ajv);
     ajv.addSchema(document, 'document');
@@ -45,7 +45,7 @@ describe('the OpenAPI document', () => {
     expect(faults).toEqual([]);
   });
 
-  it('points nowhere but into itself', () => {
+  it('refers only to itself', () => {
     const text = JSON.stringify(document);
     const targets = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref = '']) => ref));
     const lost = [...targets].filter((ref) => {

@@ -91,10 +91,10 @@ function hashOfSources(root) {
 
 /**
  * @typedef {{ root: string, dataDir: string, say: (line: string) => void, signal: AbortSignal,
- *   onStep: (step: { pid?: number, birth?: string | null } | null) => void }} Surroundings
+ *   onStep: (step: { pid?: number, birth?: string | null } | null) => void }} Context
  */
 
-/** @param {Surroundings} around */
+/** @param {Context} around */
 export async function install(around) {
   const locked = fs.existsSync(path.join(around.root, 'package-lock.json'));
   // The compiler is a development dependency, which npm omits when NODE_ENV is production.
@@ -103,7 +103,7 @@ export async function install(around) {
   await runNpm(around, args, 'install.log');
 }
 
-/** @param {Surroundings} around */
+/** @param {Context} around */
 export async function build(around) {
   around.say('building …');
   // Computed first: edits made during the build are not in it.

@@ -41,19 +41,19 @@ const defaultSettings = {
 };
 
 /**
- * Starts the PostgreSQL that npm brought along, with its data kept under `dataDir`; makes the
- * database on the first call. As root the server runs as another user, and whatever that user could
- * not reach inside `dataDir` is kept outside of it; `dataDir`/postgres.json says where.
+ * Starts the PostgreSQL that npm installed, with its data under `dataDir`, and creates the database on the first call.
+ * As root the server runs as another user, and anything that this user could not reach inside `dataDir` is kept outside
+ * of it; `dataDir`/postgres.json says where.
  *
  * Only the owner of `dataDir` may call this: it refuses when a server already runs on the data.
  *
  * @param {object} options
  * @param {string} options.dataDir
- * @param {(line: string) => void} [options.log] gets the few lines worth showing to a person
- * @param {number} [options.port] this port and no other; without it the one used last, when free
- * @param {Record<string, string | number>} [options.settings] server settings over the defaults
+ * @param {(line: string) => void} [options.log] gets the few lines that a person should see
+ * @param {number} [options.port] this port and no other; without it the one used last, if it is free
+ * @param {Record<string, string | number>} [options.settings] server settings that override the defaults
  * @param {boolean} [options.tie] stops the server when this process ends, however it ends
- * @param {AbortSignal} [options.signal] gives up the start
+ * @param {AbortSignal} [options.signal] cancels the start
  */
 export async function startPostgres({
   dataDir,
@@ -75,7 +75,7 @@ export async function startPostgres({
     throw new Refusal(`PostgreSQL is already running on ${server.data} (process ${running}).`);
   }
   await endOrphans(server);
-  // After a reboot its number may belong to a stranger, which PostgreSQL would take for a server.
+  // After a reboot its pid may belong to another process, which PostgreSQL would take for a server.
   fs.rmSync(path.join(server.data, 'postmaster.pid'), { force: true });
 
   const port = await choosePort(server, wantedPort, log);
@@ -113,7 +113,7 @@ export async function startPostgres({
 }
 
 /**
- * Stops the server that an earlier, killed owner of `dataDir` left running.
+ * Stops the server that an earlier owner of `dataDir` left running when it was killed.
  * @param {string} dataDir
  * @returns {Promise<boolean>} whether there was one
  */
@@ -122,10 +122,10 @@ export async function stopLeftoverPostgres(dataDir) {
   const record = readJson(path.join(home, 'postgres.json'));
   if (!record) return false;
   const data = path.resolve(home, record.data);
-  // A copied data folder still names the database of the original: not ours to stop.
+  // A copied data folder still names the original's database, which is not ours to stop.
   if (path.isAbsolute(record.data) && !data.includes(hashOf(home))) return false;
   const owner = fs.statSync(data, { throwIfNoEntry: false })?.uid;
-  // Missing or another user's: the start itself says so.
+  // Missing, or another user's; the start itself reports that.
   if (owner === undefined || (!isRoot() && owner !== process.getuid())) return false;
   const server = { data, postgres: recordedProgram(data), cluster: clusterOf(data) };
   const pid = postmasterOf(server);
@@ -139,7 +139,7 @@ export async function stopLeftoverPostgres(dataDir) {
   return true;
 }
 
-/** @returns the server as it starts, and where its part of the log begins */
+/** @returns the server while it starts, and where its part of the log begins */
 function launchServer(server, logFile, settings) {
   boundLog(logFile);
   const logHandle = fs.openSync(logFile, 'a', 0o600);
@@ -163,12 +163,12 @@ function removeFiles({ home, data, outside, recordFile }, logFile) {
   if (fs.readdirSync(home).length === 0) fs.rmdirSync(home);
 }
 
-/** The program that the last server on this data was started with, which an update may have moved. */
+/** The program that the last server on this data was started with; an update may have moved it. */
 function recordedProgram(data) {
   return readIfThere(path.join(data, 'postmaster.opts'))?.split(' "')[0] ?? null;
 }
 
-/** @returns {number | null} the process of the server that runs on the data */
+/** @returns {number | null} the pid of the server that runs on the data */
 function postmasterOf({ data, postgres }) {
   const pid = Number(readIfThere(path.join(data, 'postmaster.pid'))?.split('\n')[0]);
   if (!pid) return null;
@@ -180,8 +180,8 @@ function postmasterOf({ data, postgres }) {
 }
 
 /**
- * A killed server leaves its backends behind. They notice and end, but one in the middle of a long
- * computation notices late, and no new server can start before the last one is gone.
+ * When a server is killed, its backends notice and exit. One in the middle of a long computation notices late, and no
+ * new server can start before the last backend is gone.
  */
 async function endOrphans({ cluster }) {
   const orphans = () =>
@@ -194,13 +194,14 @@ async function endOrphans({ cluster }) {
 async function choosePort(server, wanted, log) {
   const { record } = server;
   if (wanted && !(await isFree(wanted))) {
-    throw new Refusal(`Port ${wanted}, on which PostgreSQL shall listen, is taken.`);
+    throw new Refusal(`Port ${wanted}, on which PostgreSQL should listen, is already in use.`);
   }
   let port = wanted ?? record.port;
   if (!port || !(await isFree(port))) {
-    if (port) log(`Port ${port}, which PostgreSQL had until now, is taken; it gets another one.`);
+    if (port)
+      log(`Port ${port}, which PostgreSQL has used so far, is in use; it gets another one.`);
     do {
-      // Below the range from which systems take the near end of outgoing connections.
+      // Below the range from which operating systems take the local ports of outgoing connections.
       port = crypto.randomInt(20_000, 30_000);
     } while (!(await isFree(port)));
   }
@@ -250,13 +251,13 @@ async function untilReady({ child, server, logFile, logStart, log, signal }) {
     if (Number(pid) === child.pid && status?.trim() === 'ready') return;
     if (!told && Date.now() > patient) {
       told = true;
-      log(`PostgreSQL takes its time to recover; ${logFile} tells more.`);
+      log(`PostgreSQL is still recovering; see ${logFile}.`);
     }
     await pause(20, signal);
   }
   if (end === null) {
     await child.stop({ signal: 'SIGINT', harder: 'SIGQUIT' });
-    throw new Refusal('The start of PostgreSQL was given up.');
+    throw new Refusal('The start of PostgreSQL was cancelled.');
   }
   const output = end.error ? '' : fs.readFileSync(logFile).subarray(logStart).toString();
   const reason = output
@@ -268,7 +269,7 @@ async function untilReady({ child, server, logFile, logStart, log, signal }) {
   );
 }
 
-/** The server appends to this file by itself, also when its starter was killed: emptied in place. */
+/** The server itself appends to this file, even after its starter was killed, so it is emptied in place. */
 function boundLog(logFile) {
   const found = fs.statSync(logFile, { throwIfNoEntry: false });
   if (!found || found.size < logLimit) return;
@@ -276,10 +277,7 @@ function boundLog(logFile) {
   fs.truncateSync(logFile);
 }
 
-/**
- * The end of this process closes the pipe to a small shell, which then stops the server; that holds
- * for kill -9 as well.
- */
+/** When this process ends, even by kill -9, the pipe to a small shell closes, and the shell stops the server. */
 function tieTo(child) {
   if (child.pid === undefined) return;
   const guard = spawn('/bin/sh', ['-c', 'cat >/dev/null; kill -INT "$1"', 'sh', `${child.pid}`], {

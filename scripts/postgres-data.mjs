@@ -30,7 +30,7 @@ export const serviceName = 'inkpad_app';
 /** @param {string} dataDir @returns {string} its real path */
 export function makeDataDir(dataDir) {
   try {
-    // As root, PostgreSQL's own user has to pass through; every file in it is closed by itself.
+    // As root, PostgreSQL's own user must be able to pass through it; each file inside is protected by itself.
     fs.mkdirSync(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 });
     const home = fs.realpathSync(dataDir);
     fs.accessSync(home, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
@@ -42,7 +42,7 @@ export function makeDataDir(dataDir) {
   }
 }
 
-/** Finds out where the data is or shall be, which programs to use, and as whom. */
+/** Finds out where the data is or will be, which programs to use, and which user to run them as. */
 export function locate(home, log) {
   const recordFile = path.join(home, 'postgres.json');
   const found = readJson(recordFile);
@@ -62,12 +62,12 @@ export function locate(home, log) {
   const owner = fs.existsSync(data) ? fs.statSync(data).uid : null;
   if (!isRoot() && owner !== null && owner !== process.getuid()) {
     throw new Refusal(
-      `The database in ${data} belongs to another user (number ${owner}); start Inkpad as that user or as root.`,
+      `The database in ${data} belongs to another user (uid ${owner}); start Inkpad as that user or as root.`,
     );
   }
   if (found?.completed && owner === null) {
     throw new Refusal(
-      `The database should be in ${data}, which does not exist any more; bring it back, or put ${recordFile} away to begin with an empty one.`,
+      `The database should be in ${data}, which no longer exists; restore it, or remove ${recordFile} to begin with an empty one.`,
     );
   }
   const around = path.dirname(data);
@@ -75,7 +75,7 @@ export function locate(home, log) {
   if (outside) fs.mkdirSync(around, { recursive: true, mode: 0o711 });
   if (!canEnter(account, around)) {
     throw new Refusal(
-      `The database in ${data} cannot be reached by the user it has to run as (number ${account.uid}); move the data folder to where it was or open the folders above it.`,
+      `The database in ${data} cannot be reached by the user that it must run as (uid ${account.uid}); move the data folder back to where it was, or let that user pass through the folders above it.`,
     );
   }
   if (!found) clearTheWay(data, outside, recordFile, log);
@@ -94,7 +94,7 @@ export function locate(home, log) {
   };
 }
 
-/** Made beside its place and renamed when whole: what is in the place was completed. */
+/** Created next to its final place and renamed when complete, so that whatever is in that place is complete. */
 export async function makeDatabase(server, settings, log, signal) {
   const { data, account, record } = server;
   const fresh = `${data}.new`;
@@ -104,11 +104,9 @@ export async function makeDatabase(server, settings, log, signal) {
     if (fs.existsSync(fresh)) {
       await endMaking(server, fresh);
       await removeInUse(fresh);
-      log(
-        'The database was only half made, since its first start was cut short; it is made again.',
-      );
+      log('The first start was interrupted while it created the database; creating it again.');
     }
-    log('making the database …');
+    log('creating the database …');
     const quick = settings.fsync === 'off';
     try {
       fs.mkdirSync(fresh, { mode: 0o700 });
@@ -143,8 +141,8 @@ export function checkCompleted({ data, major }) {
   if (version === major && fs.existsSync(path.join(data, 'global', 'pg_control'))) return;
   throw new Refusal(
     version && version !== major
-      ? `The database in ${data} was made by PostgreSQL ${version}, but this Inkpad brings PostgreSQL ${major}; move the data over with pg_dump, or go back to the Inkpad that made it.`
-      : `The database in ${data} is damaged (${version ? 'global/pg_control' : 'PG_VERSION'} is missing); nothing was changed, bring it back from a backup.`,
+      ? `The database in ${data} was created by PostgreSQL ${version}, but this version of Inkpad comes with PostgreSQL ${major}; migrate the data with pg_dump, or go back to the version of Inkpad that created it.`
+      : `The database in ${data} is damaged (${version ? 'global/pg_control' : 'PG_VERSION'} is missing); nothing was changed; restore it from a backup.`,
   );
 }
 
@@ -160,7 +158,7 @@ export function hashOf(text) {
   return crypto.createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** Without a record nothing in the place of the data can be used, and nothing may be lost. */
+/** Without a record, data found in this place cannot be used, but must not be lost either. */
 function clearTheWay(data, outside, recordFile, log) {
   if (!fs.existsSync(data) || fs.readdirSync(data).length === 0) return;
   const whole = ['PG_VERSION', 'global/pg_control'].every((file) =>
@@ -168,19 +166,19 @@ function clearTheWay(data, outside, recordFile, log) {
   );
   if (whole && !outside) {
     throw new Refusal(
-      `${data} holds a database, but ${recordFile} with its password is missing; bring that file back or move the database away.`,
+      `${data} holds a database, but ${recordFile} with its password is missing; restore that file, or move the database elsewhere.`,
     );
   }
   const aside = `${data}-aside-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
   fs.renameSync(data, aside);
   log(
     whole
-      ? `The database of an earlier data folder was moved to ${aside}; a new one is made.`
-      : `A database that was never completed was moved to ${aside}; a new one is made.`,
+      ? `The database of an earlier data folder was moved to ${aside}; a new one is created.`
+      : `A database that was never completed was moved to ${aside}; a new one is created.`,
   );
 }
 
-/** A making that outlived its killed starter would write into the folder while it is removed. */
+/** An initdb that outlived its killed starter would write into the folder while it is being removed. */
 async function endMaking(server, fresh) {
   const making = () =>
     listProcesses().filter(
@@ -192,7 +190,7 @@ async function endMaking(server, fresh) {
   await until(() => making().length === 0, { patience: 5_000 });
 }
 
-/** What a killed initdb had started may go on for a moment, inside of the folder it stands in. */
+/** What a killed initdb had started may keep running for a moment, with the folder as its working directory. */
 async function removeInUse(folder) {
   const doomed = `${folder}.${crypto.randomBytes(4).toString('hex')}`;
   fs.renameSync(folder, doomed);
@@ -226,7 +224,7 @@ async function runTool(server, signal, program, args, input) {
   const trouble = lines.filter((line) => /\b(error|FATAL|PANIC|ERROR):/.test(line)).at(-1);
   if (end.code === 0 && !trouble) return;
   throw new Refusal(
-    `The database could not be made in ${server.data}: ${trouble ?? lines.at(-1) ?? inWords(end)}`,
+    `The database could not be created in ${server.data}: ${trouble ?? lines.at(-1) ?? inWords(end)}`,
   );
 }
 

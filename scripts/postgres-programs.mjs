@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { Refusal, birthOf, readJson } from './processes.mjs';
 
-/** The programs of the PostgreSQL that npm brought along, and the user that they run as. */
+/** The programs of the PostgreSQL that npm installed, in a place where the user that they run as can reach them. */
 
 export function placePrograms(account) {
   const { native, version } = findPackage();
@@ -20,11 +20,11 @@ export function placePrograms(account) {
   const elsewhere = trial(account, copy);
   if (elsewhere.status === 0) return { native: copy, version };
   throw new Refusal(
-    `The PostgreSQL in ${copy} cannot run as the user number ${account.uid} (${lastLine(elsewhere.stderr) || elsewhere.error}); set DATABASE_URL to use another server.`,
+    `The PostgreSQL in ${copy} cannot run as the user with uid ${account.uid} (${lastLine(elsewhere.stderr) || elsewhere.error}); set DATABASE_URL to use another server.`,
   );
 }
 
-/** PostgreSQL refuses to run as root; a database that exists already has its user. */
+/** PostgreSQL refuses to run as root; an existing database must be run as its owner. */
 export function accountFor(data) {
   if (fs.existsSync(data)) {
     const { uid, gid } = fs.statSync(data);
@@ -42,7 +42,7 @@ export function accountFor(data) {
   );
 }
 
-/** A folder of root's that every user can pass through, for what cannot stay in root's own. */
+/** A folder that belongs to root and that every user can pass through, for what cannot be under root's own. */
 export function rootPlace() {
   for (const place of ['/var/lib/inkpad', '/var/tmp/inkpad']) {
     try {
@@ -52,11 +52,11 @@ export function rootPlace() {
       if (!['EEXIST', 'ENOENT', 'EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error;
     }
     const found = fs.lstatSync(place, { throwIfNoEntry: false });
-    // Anyone can make folders in /var/tmp: one that is not root's alone is not to be trusted.
+    // Anyone can create folders in /var/tmp, so one that others can write to is not trusted.
     if (found?.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0) return place;
   }
   throw new Refusal(
-    'PostgreSQL cannot run as root, and neither /var/lib/inkpad nor /var/tmp/inkpad can be made for it; start Inkpad as an ordinary user or set DATABASE_URL.',
+    'PostgreSQL cannot run as root, and neither /var/lib/inkpad nor /var/tmp/inkpad can be created for it; start Inkpad as an ordinary user or set DATABASE_URL.',
   );
 }
 
@@ -68,7 +68,7 @@ export function isRoot() {
   return process.getuid() === 0;
 }
 
-/** Nothing of the caller's PG… variables may reach the server. */
+/** None of the caller's PG… variables may reach the server. */
 export function environment() {
   return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 }
@@ -88,7 +88,7 @@ function findPackage() {
   }
 }
 
-/** npm packages hold no symbolic links, and npm may have been told not to run install scripts. */
+/** npm packages contain no symbolic links, and npm may be configured not to run install scripts. */
 function linkLibraries(native) {
   const links = readJson(path.join(native, 'pg-symlinks.json')) ?? [];
   for (const { source, target } of links) {
@@ -98,7 +98,7 @@ function linkLibraries(native) {
   }
 }
 
-/** Copied beside and renamed when whole, so that a copy that is there is complete. */
+/** Copied to a temporary name and renamed when complete, so that an existing copy is always complete. */
 function copyPrograms(native, copy) {
   if (fs.existsSync(path.join(copy, 'complete'))) return copy;
   fs.rmSync(copy, { recursive: true, force: true });
@@ -116,7 +116,7 @@ function copyPrograms(native, copy) {
   try {
     fs.renameSync(fresh, copy);
   } catch (error) {
-    // Another start was quicker with the same copy.
+    // Another start has made the same copy first.
     if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     fs.rmSync(fresh, { recursive: true, force: true });
   }
@@ -141,7 +141,7 @@ function trial(account, native) {
   );
 }
 
-/** Tried in a shell as that user, because modes, lists and mounts all have a say in it. */
+/** Tested in a shell as that user, because permission bits, access lists and mount options all matter. */
 function shellAs(account, script, argument) {
   return spawnSync('/bin/sh', ['-c', script, 'sh', argument], {
     ...account,

@@ -31,7 +31,7 @@ const REPLACED = (table: string, column: string) => `
   left join es.events e on e.event_id = p.event_id
   where t.${column} = p.position`;
 
-/** Statements that give the new table, under the old name, everything that the old one had. */
+/** Statements that give the new table, once it has the old name, everything that the old one had. */
 const REMADE = `
   select statement from (
     select 1 as turn, format('alter table es.events add constraint %I %s', conname,
@@ -67,7 +67,7 @@ runScript(async () => {
   }
   const { databaseMigrationUrl } = config;
   const events = await withServicesStopped(databaseMigrationUrl, 'rebase-positions', rebase);
-  console.log(`${events} events stand in their old order, at positions of this server`);
+  console.log(`${events} events are in their original order, at positions of this server`);
 });
 
 async function rebase(client: pg.Client): Promise<number> {

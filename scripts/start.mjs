@@ -34,7 +34,7 @@ const stopped = new Promise((resolve) => {
   stopAsked.signal.addEventListener('abort', resolve, { once: true });
 });
 
-/** Everything that runs, for the shutdown and for run.json. */
+/** Everything that is running, for the shutdown and for run.json. */
 const running = { step: null, compiler: null, postgres: null, api: null, dispatcher: null };
 
 async function main() {
@@ -49,7 +49,7 @@ async function main() {
     await checkPort(settings.port);
     await run({ ...settings, dataDir, runFile });
   } catch (error) {
-    // What was cut short by the stop complains about just that.
+    // Steps interrupted by the stop fail because of it, which is no error.
     if (!stopAsked.signal.aborted) throw error;
   } finally {
     await stopAll();
@@ -85,7 +85,7 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
     DATABASE_MIGRATION_URL_FILE: '',
     DATA_DIR: dataDir,
     PORT: String(port),
-    // Any free one: a second Inkpad on this machine must not find the port taken.
+    // Any free port, because a second Inkpad on this machine could have taken a fixed one.
     HEALTH_PORT: process.env.HEALTH_PORT || '0',
     PUBLIC_URL: publicUrl,
     ...localTargets(publicUrl),
@@ -150,14 +150,15 @@ function describeHolder(dataDir, { pid }) {
   return `Inkpad is already running${address ? ` at ${address}` : ''} (process ${pid}); stop that one first, or give this one another DATA_DIR and PORT.`;
 }
 
-/** After a kill -9 of the starter, what it had started lives on. */
+/** After a kill -9 of the starter, its child processes keep running. */
 async function clearLeftovers(dataDir, runFile) {
   const left = readJson(runFile);
   const stopped = await Promise.all(
     ['step', 'compiler', 'api', 'dispatcher'].map((name) => stopLeftover(left?.[name], 'SIGTERM')),
   );
   const database = await stopLeftoverPostgres(dataDir);
-  if (database || stopped.includes(true)) say('stopped what an earlier start had left running');
+  if (database || stopped.includes(true))
+    say('stopped processes that an earlier start had left running');
 }
 
 async function checkPort(port) {
@@ -169,12 +170,12 @@ async function checkPort(port) {
   }
   if (fault === 'EACCES') {
     throw new Refusal(
-      `Port ${port} may not be used by this user; choose one above 1023, for example with PORT=3000 npm start.`,
+      `This user is not allowed to listen on port ${port}; choose one above 1023, for example with PORT=3000 npm start.`,
     );
   }
 }
 
-/** @returns {Promise<string | undefined>} why nobody could listen there */
+/** @returns {Promise<string | undefined>} why this port cannot be listened on */
 async function portFault(port) {
   for (const host of ['127.0.0.1', '::']) {
     const code = await new Promise((resolve) => {
@@ -187,7 +188,7 @@ async function portFault(port) {
   return undefined;
 }
 
-/** The usual one, unless another Inkpad on this machine has it; one that is set is the api's. */
+/** The usual port, unless another Inkpad on this machine has taken it; a port that is configured is the api's. */
 async function metricsPort(name) {
   const given = process.env.METRICS_PORT;
   if (given) return name === 'dispatcher' && Number(given) > 0 ? String(Number(given) + 1) : given;
@@ -215,7 +216,7 @@ async function prepare({ record, ...around }) {
 }
 
 function restartPrograms() {
-  say('built again; restarting api and dispatcher …');
+  say('rebuilt; restarting api and dispatcher …');
   for (const name of Object.keys(programs)) {
     running[name]?.restart({ signal: 'SIGTERM' });
   }
@@ -226,7 +227,7 @@ async function keepPostgres(dataDir, record) {
   say('starting PostgreSQL …');
   const begin = (options) => startPostgres({ dataDir, log: say, ...options });
   const first = await begin({ signal: stopAsked.signal });
-  // The programs know the port by now, and find the server again when it comes back on it.
+  // By now the programs have been told the port; they find the server again when it comes back on it.
   running.postgres = keepRunning('PostgreSQL', (signal) => begin({ port: first.port, signal }), {
     say,
     onChange: record,
@@ -269,7 +270,7 @@ async function runScript(name, env, dataDir, onStep) {
   fs.writeFileSync(logFile, [...lines, ...complaints, ''].join('\n'), { mode: 0o600 });
   const reason =
     complaints.find((line) => /^\s*\w*error\b/i.test(line)) ?? complaints[0] ?? inWords(end);
-  throw new Refusal(`The script "${name}" failed: ${reason.trim()} (all of it is in ${logFile}).`);
+  throw new Refusal(`The script "${name}" failed: ${reason.trim()} (full output in ${logFile}).`);
 }
 
 async function startProgram(name, env) {
@@ -286,11 +287,11 @@ async function untilAnswering(port) {
     if (await answers(`http://127.0.0.1:${port}/api/v1/status`)) return;
     if (running.api.ends >= endsBeforeGivingUp) {
       throw new Refusal(
-        `The api ended ${running.api.ends} times at its start; see its lines above.`,
+        `The api exited ${running.api.ends} times while starting; see its output above.`,
       );
     }
     if (Date.now() > deadline) {
-      throw new Refusal(`The api does not answer on port ${port}; see its lines above.`);
+      throw new Refusal(`The api does not answer on port ${port}; see its output above.`);
     }
     await pause(30, stopAsked.signal);
   }
@@ -304,7 +305,7 @@ function answers(url) {
       resolve(response.statusCode === 200);
     });
     request.once('timeout', () => request.destroy());
-    // Not listening yet is what is being waited for.
+    // Refused while nothing listens yet, which is what this waits for.
     request.once('error', () => resolve(false));
     request.once('close', () => resolve(false));
   });
@@ -312,11 +313,11 @@ function answers(url) {
 
 function lastJson(lines) {
   const line = lines.filter((text) => text.startsWith('{')).at(-1);
-  if (!line) throw new Refusal('The script "setup" did not say what it has set up.');
+  if (!line) throw new Refusal('The script "setup" did not print what it has set up.');
   return JSON.parse(line);
 }
 
-/** The token exists in plain text only here: the database keeps nothing but its hash. */
+/** The token exists in plain text only here: the database stores only its hash. */
 function keepLocalFile(file, publicUrl, { created, ...credentials }) {
   const kept = created ? credentials : readJson(file);
   if (!kept) return null;
@@ -332,11 +333,11 @@ function welcome(publicUrl, local) {
     `Inkpad is running at ${publicUrl}`,
     token
       ? `API token: ${token}`
-      : 'API token: the one made at the first start, which this data folder does not hold',
+      : 'API token: the one created at the first start, which is not in this data folder',
     'Try:',
     `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
     `Docs: ${publicUrl}/docs`,
-    'See it play its main story: npm run demo (in another terminal). Ctrl-C stops it.',
+    'Watch it in action: npm run demo (in another terminal). Ctrl-C stops Inkpad.',
     '',
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
@@ -363,7 +364,7 @@ function describeRunning(databaseUrl) {
   };
 }
 
-/** In this order, so that no request or delivery loses its database under way. */
+/** In this order, so that no request or delivery in flight loses its database. */
 async function stopAll() {
   const hurry = hurryAsked.signal;
   if (running.postgres ?? running.api ?? running.step) say('stopping …');
@@ -387,13 +388,13 @@ function listenForSignals() {
   let asked = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // One Ctrl-C arrives twice under npm: from the terminal, and passed on by npm.
+      // Under npm one Ctrl-C arrives twice: from the terminal, and passed on by npm.
       if (asked > 0 && Date.now() - asked > 500) hurryAsked.abort();
       if (asked === 0) asked = Date.now();
       stopAsked.abort();
     });
   }
-  // A closed terminal or pipe takes no more lines, which is no reason to leave anything running.
+  // A closed terminal or pipe accepts no more lines, but that must not leave anything running.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 

@@ -20,7 +20,7 @@ export function verificationIn(app: INestApplicationContext): Verification {
   );
 }
 
-/** One slice after the other, as the script asks for them. An error ends the thread, and the script hears of it. */
+/** One slice after the other, as the script asks for them. An error ends the thread and is reported to the script. */
 const port = parentPort;
 if (port) {
   await withServices(async (app) => {

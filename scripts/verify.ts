@@ -13,10 +13,10 @@ import { verificationIn, type Task } from './verify-worker.js';
 const ROWS_AT_ONCE = 1_000;
 const SHOWN = 50;
 const MOST_THREADS = 8;
-/** Most of what a slice makes is garbage soon: with the usual 16 MB it is copied over and over. */
+/** Nearly everything that a slice allocates is soon garbage; with the usual 16 MB it would be copied over and over. */
 const YOUNG_MB = 64;
 
-// As in the dispatcher: the threads keep the processors busy without helpers that collect garbage.
+// As in the dispatcher: the threads keep all processors busy, so extra threads for garbage collection do not help.
 setFlagsFromString('--no-parallel-scavenge');
 
 type Sum = Omit<Verified, 'faults'> & { faults: number };
@@ -42,7 +42,7 @@ runScript(async () => {
   });
   if (sum.older > 0) {
     console.log(
-      `${sum.older} rows are of an older fold: each is folded anew when it is next loaded`,
+      `${sum.older} rows were made by an older fold: each is folded again when it is next loaded`,
     );
   }
   if (sum.repaired > 0)
@@ -61,7 +61,7 @@ function repairIn(args: string[]): boolean {
   }
 }
 
-/** Ids are dense: a range of them is about as many rows. */
+/** Ids are dense, so a range of ids holds about as many rows. */
 async function* slicesIn(source: DataSource): AsyncGenerator<Slice> {
   for (const { table } of rowTables) {
     for (let from = 0; ;) {
@@ -77,7 +77,7 @@ async function* slicesIn(source: DataSource): AsyncGenerator<Slice> {
   }
 }
 
-/** Hashing and folding keep a processor busy each. */
+/** Hashing and folding are CPU-bound. */
 async function inThreads(
   slices: AsyncGenerator<Slice>,
   repair: boolean,

@@ -144,7 +144,7 @@ describe('a database restored from a logical dump', () => {
 
   it('keeps its order when it is rebased, once and again, and stays as protected as it was', async () => {
     const was = await shape();
-    const rebased = `${before.length} events stand in their old order, at positions of this server\n`;
+    const rebased = `${before.length} events are in their original order, at positions of this server\n`;
     expect(run(REBASE)).toEqual({ status: 0, output: rebased });
     const history = await historyIn(environment);
     expect(history.map(withoutPosition)).toEqual(before.map(withoutPosition));

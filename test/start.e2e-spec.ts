@@ -203,7 +203,7 @@ describe('npm start', () => {
   async function isUp({ process: child, output }: Start): Promise<void> {
     await eventually(
       output,
-      (text) => child.exitCode !== null || text.includes('Ctrl-C stops it.'),
+      (text) => child.exitCode !== null || text.includes('Ctrl-C stops Inkpad.'),
     );
     if (child.exitCode !== null) throw new Error(`The start failed:\n${output()}`);
   }

@@ -188,7 +188,7 @@ describe('a difference', () => {
       await keep('customer_cards', row());
       await query(`update customer_cards set fold_version = 0 where ${row()}`);
       const { code, output } = await verify();
-      expect(output).toContain('1 rows are of an older fold');
+      expect(output).toContain('1 rows were made by an older fold');
       expect(code).toBe(0);
     },
     SLOW,
