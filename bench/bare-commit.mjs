@@ -8,8 +8,8 @@ import { inRandomOrder, round } from './rounds.mjs';
 import { stampBody } from './stamp-body.mjs';
 
 /**
- * The event store's commit alone: events, row and hash chain as a stamping writes them, with the card's
- * state and head kept in memory. No HTTP, no load, no sealing (the note is a constant of its size).
+ * Only the commit of the event store: events, row and hash chain as a stamping writes them, with the card's state and
+ * head kept in memory. No HTTP, no load, no sealing (the note is a constant of the same size).
  */
 const config = readConfig(process.env);
 const source = await dataSource(config, 'bench').initialize();
@@ -107,10 +107,11 @@ const order = inRandomOrder(cards);
 const underWay = new Set();
 
 process.on('message', (wanted) => {
-  // A rejection ends the process, which the bench reports as the failure that it is.
+  // A rejection ends the process, which the bench reports as a failure.
   void round(wanted, async () => {
     let card;
-    // A card that ended one pass may begin the next: on one with a request under way a race is lost.
+    // The last card of one pass may be the first of the next; with a request for it in flight, the revision check would
+    // fail.
     do card = order.next().value;
     while (underWay.has(card));
     underWay.add(card);

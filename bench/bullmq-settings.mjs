@@ -1,6 +1,6 @@
 export const QUEUE = 'webhooks';
 
-/** Ten attempts as Inkpad has them, and few finished jobs kept, as BullMQ's documents advise. */
+/** Ten attempts, as in Inkpad, and few finished jobs kept, as BullMQ's documentation recommends. */
 export const JOB_OPTIONS = {
   attempts: 10,
   backoff: { type: 'exponential', delay: 5_000 },

@@ -4,7 +4,7 @@ const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const SILENCE_MS = 30_000;
 
 /**
- * One keep-alive connection with one request under way at a time. Raw, because a full HTTP client
+ * One keep-alive connection with one request in flight at a time. Written on a raw socket, because a full HTTP client
  * would take as much of the processor as the service under test.
  */
 export class Connection {
@@ -27,7 +27,7 @@ export class Connection {
     socket.on('close', () => this.fail(new Error('the connection was closed')));
   }
 
-  /** @param {Buffer} request a whole one */
+  /** @param {Buffer} request a complete one */
   send(request) {
     return new Promise((resolve, reject) => {
       if (this.socket.destroyed) return reject(new Error('the connection was closed'));
@@ -47,7 +47,7 @@ export class Connection {
     const head = this.received.latin1Slice(0, end);
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     if (length === undefined) {
-      this.socket.destroy(new Error('an answer without a length'));
+      this.socket.destroy(new Error('an answer without a Content-Length'));
       return;
     }
     const whole = end + END_OF_HEAD.length + Number(length);

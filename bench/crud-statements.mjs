@@ -1,4 +1,4 @@
-/** Both answer undefined when there is no such customer card. */
+/** Both return undefined when there is no such customer card. */
 
 const STAMP = {
   name: 'stamp',
@@ -27,7 +27,7 @@ const UNLOCK = {
          on conflict do nothing`,
 };
 
-/** The way most services do it: a transaction of small statements. */
+/** The way most services do it: one transaction of small statements. */
 export async function inTransaction(pool, request) {
   const client = await pool.connect();
   let open = false;
@@ -116,7 +116,7 @@ const WHY = {
          where r.id = $1 and r.customer_id = $2 and r.account_id = $3`,
 };
 
-/** The quickest that one can do on the same tables: everything in one round trip. */
+/** The fastest way on the same tables: everything in one round trip. */
 export async function inOneStatement(pool, request) {
   const path = [request.id, request.customer_id, request.account_id];
   const { rows } = await pool.query({
@@ -133,5 +133,5 @@ export async function inOneStatement(pool, request) {
   const [row] = rows;
   if (row) return { customerCard: row, card: row, rewards: row.rewards };
   const [found] = (await pool.query({ ...WHY, values: path })).rows;
-  return found && { refused: refusal(found, request) ?? 'The card has changed just now' };
+  return found && { refused: refusal(found, request) ?? 'The card has just changed' };
 }

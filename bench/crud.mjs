@@ -74,7 +74,7 @@ create table unlocks (
 );
 `;
 
-/** One of the two CRUD rivals, in a database and a process of its own. */
+/** One of the two CRUD services, in a database and a process of its own. */
 export async function startCrud(stage, style, cards) {
   const url = await stage.database(`bench_${style.replace('-', '_')}`);
   const accountId = 1;
@@ -122,7 +122,7 @@ export async function startCrud(stage, style, cards) {
   };
 }
 
-/** What stands in the row and what stands in the ledger: both have to be what was acknowledged. */
+/** The sums of the rows and of the ledger; both must equal what was acknowledged. */
 export async function crudStamps(stage, { url }) {
   const [row] = await stage.query(
     url,

@@ -23,8 +23,8 @@ const LAST_NAMES = [
 const MAIL_HOSTS = ['example.com', 'example.com', 'example.com', 'mail.example', 'post.example'];
 
 /**
- * Writes the rows of many customers of one store, each with one card, as the folds make them but
- * without their events: reading is all that is measured.
+ * Writes the rows of many customers of one store, each with one card, as the folds make them but without their events,
+ * because only reading is measured.
  * @param {{ url: string, accountId: number, cardId: number, count: number }} what
  */
 export async function fillCustomers({ url, accountId, cardId, count }) {
@@ -59,7 +59,7 @@ export async function fillCustomers({ url, accountId, cardId, count }) {
     for (const sequence of ['customers_id', 'customer_cards_id']) {
       await client.query(`select setval('${sequence}', $1)`, [first + count]);
     }
-    // What autovacuum does within a minute or so of a quiet database.
+    // Autovacuum would do this within a minute or so of a quiet database.
     await client.query('vacuum (analyze) customers, customer_cards');
     return first;
   } finally {
@@ -110,7 +110,7 @@ function latin(name) {
   return plain === '' ? 'guest' : plain.toLowerCase();
 }
 
-/** The same customers at every run. */
+/** A seeded generator, so that every run has the same customers. */
 function mulberry32(seed) {
   let state = seed;
   return () => {

@@ -21,10 +21,10 @@ export function run(args) {
   });
   const [customers, rounds] = [Number(values.customers), Number(values.rounds)];
   if (!Number.isInteger(customers) || customers < 1000) {
-    throw new Refusal(`--customers ${values.customers}: a whole number from 1000 on is needed`);
+    throw new Refusal(`--customers ${values.customers}: must be a whole number of at least 1000`);
   }
   if (!Number.isInteger(rounds) || rounds < 1) {
-    throw new Refusal(`--rounds ${values.rounds}: a whole number from 1 on is needed`);
+    throw new Refusal(`--rounds ${values.rounds}: must be a whole number of at least 1`);
   }
   return onStage((stage) => measure(stage, { customers, rounds, plans: values.plans }));
 }
@@ -56,13 +56,13 @@ async function measure(stage, { customers, rounds, plans }) {
   }
   console.log(
     table([
-      ['customers that match', 'found', 'ms, median (lowest-highest)'],
+      ['matching customers', 'found', 'ms, median (lowest-highest)'],
       ...questions.map(({ name, found, times }) => [name, whole(found), spread(times, ms)]),
     ]),
   );
   if (plans) await explain(url, accountId, questions);
 
-  // The lowest, because a neighbour on the machine can only make a query slower.
+  // The fastest time counts, because other programs on the machine can only make a query slower.
   const slow = questions.filter(({ short, times }) => !short && Math.min(...times) > FLOOR_MS);
   for (const { name, times } of slow) {
     console.log(`FAIL: ${name}: ${ms(Math.min(...times))} ms (at most ${FLOOR_MS})`);
@@ -71,7 +71,7 @@ async function measure(stage, { customers, rounds, plans }) {
   return slow.length === 0 ? 0 : 1;
 }
 
-/** Whoever has everything that can be looked for. */
+/** A customer who has every field that can be searched for. */
 async function somebody(stage, url, customers) {
   const [person] = await stage.query(
     url,
@@ -114,7 +114,7 @@ function questionsAbout({ code, uuid, email, phone, external_id }, customers) {
   ];
 }
 
-/** Prints how PostgreSQL carries out the very statements that the service sends. */
+/** Prints the query plans of the very statements that the service sends. */
 async function explain(url, accountId, questions) {
   const client = new pg.Client(url);
   await client.connect();

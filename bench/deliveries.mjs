@@ -23,7 +23,7 @@ const MILLION = 1_000_000;
 const IDLE_STAMPS = 300;
 const IDLE_PAUSE_MS = 25;
 const POLL_MS = 10;
-/** Nobody who is alive takes so long for the next delivery. */
+/** A dispatcher that works never takes this long for its next delivery. */
 const SILENCE_MS = 60_000;
 const FLAT = 1.3;
 
@@ -61,7 +61,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number;
-  throw new Refusal(`--${name} ${text}: a number above 0 is needed`);
+  throw new Refusal(`--${name} ${text}: must be a number above 0`);
 }
 
 async function measure(stage, plan) {
@@ -79,7 +79,7 @@ async function measure(stage, plan) {
   if (!plan.million && !plan.idle) {
     const measured = new Map(sides.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round++) {
-      // Whoever comes first would otherwise always meet the machine in the same mood.
+      // Alternates the order, so that neither side always runs first.
       const order = round % 2 === 0 ? sides : [...sides].reverse();
       for (const side of order) {
         const count = Math.round(side.perSecond * (seconds + 1));
@@ -93,12 +93,14 @@ async function measure(stage, plan) {
   console.log('');
   for (const fault of faults) console.log(`VOID: ${fault}`);
   if (faults.length === 0) {
-    console.log('checked: everything arrived exactly once, recorded as done, its signature right');
+    console.log(
+      'checked: everything arrived exactly once, is recorded as done, and has a valid signature',
+    );
   }
   return faults.length === 0 ? 0 : 1;
 }
 
-/** Everybody set up, held, and warmed up once, which also tells how much a round needs. */
+/** Sets up every side, holds it, and runs it once to warm up, which also shows how many deliveries a round needs. */
 async function prepare(stage, sink, { peers, concurrency, million: isMillion, render }) {
   const faults = [];
   const inkpad = await startInkpadDispatcher(stage, {
@@ -131,7 +133,7 @@ async function warmUp(stage, sink, side, faults) {
   side.perSecond = again.perSecond;
 }
 
-/** Lays out a backlog while the dispatcher is held and measures how fast it is worked off. */
+/** Builds up a backlog while the dispatcher is held, and measures how fast it is worked off. */
 async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
   const count = Math.ceil(wanted);
   hold(side);
@@ -174,16 +176,19 @@ async function arrived(stage, sink, side, count, onPoll) {
 function faultsOf({ name }, count, { received, distinct, checked, badSignatures }, failed) {
   const faults = [];
   if (received !== count || distinct !== count) {
-    faults.push(`${name}: of ${count} deliveries ${distinct} arrived, ${received} times in all`);
+    faults.push(`${name}: ${distinct} of ${count} deliveries arrived, ${received} times in all`);
   }
   if (failed > 0) faults.push(`${name}: ${failed} deliveries are recorded as failed`);
   if (checked === 0 || badSignatures > 0) {
-    faults.push(`${name}: ${badSignatures} of ${checked} signatures are wrong`);
+    faults.push(`${name}: ${badSignatures} of ${checked} signatures are invalid`);
   }
   return faults;
 }
 
-/** One at a time on an idle system: from asking, and from the commit's answer, to the receipt. */
+/**
+ * One delivery at a time on an idle system: the time from the request, and from the answer after the commit, to the
+ * receipt.
+ */
 async function idle(stage, sink, news, sides, faults) {
   await sink.ask({ ask: 'behave', slow: [], watched: true });
   const rows = [['', 'from asking: p50 ms', 'p99 ms', 'from the answer: p50 ms', 'p99 ms']];
@@ -225,7 +230,7 @@ async function inTime(stage, { name }, received) {
   }
 }
 
-/** Whether memory stays where it is while a backlog of a million is worked off. */
+/** Whether memory use stays level while a backlog of a million is worked off. */
 async function million(stage, sink, side, faults) {
   console.log('planting a million deliveries …');
   const samples = [];
@@ -262,7 +267,7 @@ function tableOf(measured) {
   return table([heading, ...rows]);
 }
 
-/** By round: what disturbs the machine for a while disturbs both sides of it. */
+/** Computed per round, because a disturbance of the machine then affects both sides. */
 function ratios(measured, name, yardstick) {
   const against = measured.get(yardstick);
   return measured.get(name).map((round, i) => round.perSecond / against[i].perSecond);

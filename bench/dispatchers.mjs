@@ -22,15 +22,15 @@ export const MEANING = {
  * @typedef {object} Side
  * @property {string} name
  * @property {import('node:child_process').ChildProcess} dispatcher
- * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} plant lays out a backlog
- *   while the dispatcher is held: spread over the endpoints in turn, or all for one
- * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} append the same live
- * @property {() => Promise<{ endpoint: number, asked: number, done: number }>} single one more, live:
- *   when it was asked for and when that was answered
+ * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} plant builds up a backlog while the
+ *   dispatcher is held, for all endpoints in turn or for one
+ * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} append the same while it runs
+ * @property {() => Promise<{ endpoint: number, asked: number, done: number }>} single one more while it runs: when it
+ *   was requested and when that was answered
  * @property {() => Promise<{ unfinished: number, failed: number }>} state
  */
 
-/** The receiver of all sides, on the last core where the system lets one choose. */
+/** The receiver for all sides, pinned to the last core where the system supports that. */
 export async function startSink(stage, count, onNews) {
   const child = stage.start('bench/sink.mjs', { args: [String(count)] });
   const { ports } = await stage.ask(child);
@@ -44,8 +44,8 @@ export async function startSink(stage, count, onNews) {
 }
 
 /**
- * A store for each endpoint, with customers of its own: `customers` for each of the spread ones, `many`
- * for those apart (deliveries about one customer go one after the other).
+ * One store per endpoint, each with customers of its own: `customers` for the endpoints that share the load, `many` for
+ * those `apart`, because deliveries about one customer are sent one after another.
  * @returns {Promise<Side & { secrets: string[] }>}
  */
 export async function startInkpadDispatcher(
@@ -92,12 +92,12 @@ export async function startInkpadDispatcher(
       const { planned, pending, failed } = await deliveries();
       return { unfinished: planted - planned + pending, failed };
     },
-    /** As in production, the dispatcher plans what it sends. */
+    /** The dispatcher plans what it sends, as in production. */
     async goLive() {
       release(side);
       await planter({ ask: 'lead', on: false });
     },
-    /** Back to backlogs that are laid out before the dispatcher is let go. */
+    /** Goes back to backlogs that are built up while the dispatcher is held. */
     async goStaged() {
       await stage.stop(side.dispatcher);
       await planter({ ask: 'lead', on: true });
@@ -107,7 +107,9 @@ export async function startInkpadDispatcher(
   return side;
 }
 
-/** @returns a stamp over HTTP for the next store at each call; the answer comes right after the commit */
+/**
+ * @returns a function that stamps over HTTP for the next store at each call; the answer comes right after the commit
+ */
 function stampInTurn({ port, token }, stores) {
   let connection;
   let turn = 0;
@@ -116,7 +118,7 @@ function stampInTurn({ port, token }, stores) {
     const { accountId, cards } = stores[endpoint];
     const { customerId, id } = cards[Math.floor(turn++ / stores.length) % cards.length];
     const path = `/api/v1/accounts/${accountId}/customers/${customerId}/customer_cards/${id}/stamp`;
-    // Between measurements both ends close idle connections.
+    // Idle connections are closed by both ends between measurements.
     if (connection?.socket.destroyed !== false) connection = await Connection.open(port);
     const asked = now();
     const { status } = await connection.send(postRequest(path, token, stampBody));
@@ -152,7 +154,7 @@ async function makeStores(service, planter, urls, customersOf) {
   return stores;
 }
 
-/** The one place that knows the dispatcher's tables. */
+/** The one place in the bench that knows the dispatcher's tables. */
 async function deliveriesOf(stage, url) {
   const [row] = await stage.query(
     url,
@@ -228,7 +230,7 @@ export function refuseWithoutRedis() {
   }
 }
 
-/** Neither runs nor forgets anything until it is released. */
+/** A held dispatcher neither runs nor loses anything until it is released. */
 export const hold = ({ dispatcher }) => dispatcher.kill('SIGSTOP');
 export const release = ({ dispatcher }) => dispatcher.kill('SIGCONT');
 
@@ -241,12 +243,12 @@ export function memoryOf({ dispatcher }) {
   return Number(kilobytes) / 1024;
 }
 
-/** ms, the same in every process of the machine. */
+/** In ms, on one clock for all processes of the machine. */
 export function now() {
   return performance.timeOrigin + performance.now();
 }
 
-/** Figures say little without what else the machine was doing: the load of 1, 5 and 15 minutes. */
+/** Figures mean little without what else the machine was doing: the load average of 1, 5 and 15 minutes. */
 export function loadNow() {
   return `load ${loadavg()
     .map((value) => value.toFixed(1))

@@ -15,7 +15,7 @@ import { median, ms, quantile, table, whole } from './figures.mjs';
 import { onStage } from './stage.mjs';
 
 const ENDPOINTS = 200;
-/** Two endpoints apart from the others: one is slow, the other one's store floods. */
+/** Two endpoints apart from the others: one is slow, and the store of the other floods. */
 const SLOW = ENDPOINTS;
 const FLOODED = ENDPOINTS + 1;
 const CUSTOMERS = 20;
@@ -26,7 +26,7 @@ const SINGLES_PER_SECOND = 20;
 const WARM_UP_SINGLES = 60;
 const POLL_MS = 20;
 const SETTLE_MS = 300_000;
-/** The delay that a neighbour may add at the median. */
+/** The delay that others may add at the median. */
 const FLOOR_MS = 1_500;
 
 /** @param {string[]} args @returns {Promise<number>} the exit code */
@@ -60,7 +60,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (Number.isInteger(number) && number > 0) return number;
-  throw new Refusal(`--${name} ${text}: a whole number above 0 is needed`);
+  throw new Refusal(`--${name} ${text}: must be a whole number above 0`);
 }
 
 async function measure(stage, plan) {
@@ -98,7 +98,7 @@ async function measure(stage, plan) {
   return added.every(({ by }) => by < FLOOR_MS) ? 0 : 1;
 }
 
-/** Single events of the others at a steady rate, alone and while one store floods. */
+/** Single events of the others at a steady rate, first alone and then while one store floods. */
 async function besideFlood(bench, sides) {
   const { plan } = bench;
   const rows = [
@@ -139,7 +139,7 @@ async function besideFlood(bench, sides) {
   return added;
 }
 
-/** @returns {Promise<number[]>} the delay of every single event that was caused while `act` ran */
+/** @returns {Promise<number[]>} the delay of every single event that occurred while `act` ran */
 async function withSingles({ stage, sink, plan }, side, act) {
   await sink.ask({ ask: 'begin' });
   const singles = [];
@@ -153,7 +153,7 @@ async function withSingles({ stage, sink, plan }, side, act) {
   await Promise.race([Promise.all([act().finally(() => (over = true)), cause()]), stage.aborted]);
   await arrived({ stage, sink, plan }, [0, ENDPOINTS - 1], singles.length);
   const { receipts } = await sink.ask({ ask: 'receipts', from: 0, to: ENDPOINTS - 1 });
-  // One endpoint's single events are seconds apart and arrive in order.
+  // The single events of an endpoint are seconds apart, so they arrive in order.
   const byEndpoint = byEndpointOf(receipts);
   return singles.map(({ endpoint, done }) => {
     const receipt = byEndpoint.get(endpoint)?.shift();
@@ -176,14 +176,14 @@ async function besideSlow(bench, sides) {
   const { plan } = bench;
   const measured = new Map(sides.map(({ name }) => [name, { alone: [], slow: [], hanging: [] }]));
   for (let round = 0; round < plan.rounds; round++) {
-    // Whoever comes first would otherwise always meet the machine in the same mood.
+    // Alternates the order, so that neither side always runs first.
     for (const side of round % 2 === 0 ? sides : [...sides].reverse()) {
       const { alone, slow } = measured.get(side.name);
       alone.push(await backlog(bench, side));
       slow.push(await backlog(bench, side, { answersAfter: SLOW_ANSWER_MS }));
     }
   }
-  // Once and last: it leaves attempts behind that come again for hours.
+  // Once and last, because it leaves attempts behind that are repeated for hours.
   for (const side of sides) {
     measured.get(side.name).hanging.push(await backlog(bench, side, { answersAfter: null }));
   }
@@ -203,7 +203,7 @@ async function besideSlow(bench, sides) {
   return added;
 }
 
-/** @returns {Promise<number[]>} how long after the start each delivery of the fast ones arrived */
+/** @returns {Promise<number[]>} how long after the start each delivery to the fast endpoints arrived */
 async function backlog(bench, side, slow) {
   const { stage, sink, plan } = bench;
   hold(side);
@@ -226,7 +226,7 @@ async function backlog(bench, side, slow) {
   return [...receipts.map(({ at }) => at - began), ...missing];
 }
 
-/** @returns {Promise<boolean>} whether so many had arrived at these endpoints before patience ran out */
+/** @returns {Promise<boolean>} whether this many had arrived at these endpoints within the time allowed */
 async function arrived({ stage, sink, plan }, [from, to], count) {
   const deadline = now() + plan.patienceMs;
   for (;;) {
@@ -238,12 +238,12 @@ async function arrived({ stage, sink, plan }, [from, to], count) {
   }
 }
 
-/** Until nothing is left over that would disturb the next measurement. */
+/** Waits until nothing is left that would disturb the next measurement. */
 async function settled({ stage }, side) {
   const deadline = now() + SETTLE_MS;
   while ((await side.state()).unfinished > 0) {
     stage.abort.signal.throwIfAborted();
-    if (now() > deadline) throw new Error(`${side.name} does not come to an end`);
+    if (now() > deadline) throw new Error(`${side.name} does not finish`);
     await pause(10 * POLL_MS, stage.abort.signal);
   }
 }
@@ -252,7 +252,9 @@ function pair(delays, plan) {
   return [0.5, 0.99].map((share) => milliseconds(quantile(delays, share), plan));
 }
 
-/** What had not arrived when patience ran out counts as arriving then: the figure is a lower bound. */
+/**
+ * Anything that had not arrived within the time allowed counts as arriving at its end, so the figure is a lower bound.
+ */
 function milliseconds(value, { patienceMs }) {
   return value >= patienceMs * 0.95 ? `> ${whole(value)}` : ms(value);
 }

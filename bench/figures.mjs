@@ -18,7 +18,7 @@ export function spread(values, format) {
 
 export const whole = (value) => Math.round(value).toLocaleString('en-US');
 export const ratio = (value) => value.toFixed(2);
-/** Three digits are more than the noise allows to tell apart. */
+/** More than three digits would be noise. */
 export const ms = (value) => (value >= 10 ? value.toFixed(0) : value.toFixed(value >= 1 ? 1 : 2));
 
 /** @param {string[][]} rows the first one is the heading */

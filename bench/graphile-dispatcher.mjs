@@ -4,7 +4,7 @@ import { configured, poster } from './peer-post.mjs';
 
 const config = await configured();
 const post = poster(config.endpoints);
-// Each job would otherwise be a line; errors are what a production log keeps as well.
+// It would log a line per job; a production log would keep only errors as well.
 const logger = new Logger(() => (level, message) => {
   if (level === 'error') console.error(`graphile: ${message}`);
 });

@@ -1,6 +1,6 @@
 export const TASK = 'deliver';
 
-/** As Graphile Worker's documents advise for throughput: a local queue and completions in batches. */
+/** As Graphile Worker's documentation recommends for throughput: a local queue, and completions in batches. */
 export function preset({ url, concurrency }) {
   return {
     worker: {

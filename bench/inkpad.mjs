@@ -4,7 +4,7 @@ import { freePort } from './stage.mjs';
 const AT_ONCE = 16;
 const START_PATIENCE_MS = 30_000;
 
-/** A stamp card as a shop has it: two rewards, each of which a card unlocks once. */
+/** A stamp card like that of a real shop: two rewards, each unlocked once per card. */
 export const template = {
   name: 'Coffee',
   stampsRequired: 10,
@@ -14,7 +14,7 @@ export const template = {
   ],
 };
 
-/** An Inkpad database, migrated and with its first store and token. */
+/** An Inkpad database, migrated, with a first store and token. */
 export async function setUpInkpad(stage, name, engine = {}) {
   const url = await stage.database(name);
   const env = {
@@ -33,7 +33,7 @@ export async function setUpInkpad(stage, name, engine = {}) {
   return { url, env, token, accountId };
 }
 
-/** The api as it runs in production, and a card whose customers can be made. */
+/** The api as it runs in production, and a card on which customers can be enrolled. */
 export async function startInkpad(stage, name = 'bench_inkpad', engine = {}) {
   const service = await setUpInkpad(stage, name, engine);
   const port = await freePort();
@@ -97,7 +97,7 @@ async function untilAnswered(stage, url) {
     try {
       if ((await fetch(url)).ok) return;
     } catch (error) {
-      // Not listening yet; its end would abort the stage.
+      // Not listening yet; if it had exited, the stage would be aborted.
       if (error.cause?.code !== 'ECONNREFUSED') throw error;
     }
     if (Date.now() > deadline) throw new Error(`${url} did not answer in time`);

@@ -4,11 +4,11 @@ import { stampBody } from './stamp-body.mjs';
 
 const SHOWN_FAILURES = 3;
 
-/** The load generator: a process of its own, so that it never waits for the service it measures. */
+/** The load generator, in a process of its own so that it never waits for the service it measures. */
 const targets = new Map();
 
 process.on('message', (message) => {
-  // A rejection ends the process, which the bench reports as the failure that it is.
+  // A rejection ends the process, which the bench reports as a failure.
   void handle(message).then((answer) => process.send(answer));
 });
 

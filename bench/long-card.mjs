@@ -7,7 +7,7 @@ import { onStage } from './stage.mjs';
 import { stampBody } from './stamp-body.mjs';
 
 const PAIRS = 400;
-/** A fresh card after this many: on average the short card is at its 50th stamp. */
+/** A new short card after this many stamps, so that it is at its 50th stamp on average. */
 const FRESH_EVERY = 100;
 const FLOOR = 1.2;
 
@@ -16,7 +16,7 @@ export function run(args) {
   const { values } = parseArgs({ args, options: { stamps: { type: 'string', default: '5000' } } });
   const stamps = Number(values.stamps);
   if (!Number.isInteger(stamps) || stamps < PAIRS) {
-    throw new Refusal(`--stamps ${values.stamps}: a whole number from ${PAIRS} on is needed`);
+    throw new Refusal(`--stamps ${values.stamps}: must be a whole number of at least ${PAIRS}`);
   }
   return onStage((stage) => measure(stage, stamps));
 }
@@ -47,7 +47,7 @@ async function measure(stage, stamps) {
   let short;
   for (let pair = 0; pair < PAIRS; pair++) {
     if (pair % FRESH_EVERY === 0) short = await card();
-    // In turn, and each as often first: what disturbs the machine disturbs both alike.
+    // Alternating, each first equally often, so that a disturbance of the machine affects both alike.
     if (pair % 2 === 0) times.short.push(await stamp(short));
     times.long.push(await stamp(long));
     if (pair % 2 === 1) times.short.push(await stamp(short));

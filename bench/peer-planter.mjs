@@ -40,7 +40,7 @@ export async function plantWith(open) {
     state: async () => ({ unfinished: await queue.unfinished(), failed: await queue.failed() }),
   };
   process.on('message', ({ ask, tag, ...rest }) => {
-    // A rejection ends the process, which the bench reports as the failure that it is.
+    // A rejection ends the process, which the bench reports as a failure.
     void act[ask](rest).then((answer) => process.send({ tag, ...answer }));
   });
   process.send({ ready: true });

@@ -4,8 +4,8 @@ import { Agent, request } from 'undici';
 const DEADLINE_MS = 10_000;
 
 /**
- * How a good engineer sends a signed webhook with undici: one keep-alive agent, HMAC by node:crypto,
- * a deadline, and the body of the answer drained so that the connection can be used again.
+ * A well-written sender of signed webhooks with undici: one keep-alive agent, HMAC by node:crypto, a deadline, and the
+ * body of the answer read to its end so that the connection can be used again.
  * @param {{ url: string, secret: string }[]} endpoints
  */
 export function poster(endpoints) {
@@ -43,7 +43,7 @@ export function poster(endpoints) {
   };
 }
 
-/** The message with which the bench configures a peer; both processes of a peer get the same one. */
+/** The message that configures a peer; both processes of a peer get the same one. */
 export function configured() {
   return new Promise((resolve) => process.once('message', resolve));
 }

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 
 /**
- * A Redis in a folder of the bench, durable as BullMQ's documents advise for production. A process of
- * ours around it, so that it ends with the bench, however that ends.
+ * A Redis in a folder of the bench, as durable as BullMQ's documentation recommends for production. This process wraps
+ * it so that it ends with the bench, however that ends.
  */
 const [dir, port] = process.argv.slice(2);
 const redis = spawn(

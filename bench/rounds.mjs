@@ -1,6 +1,6 @@
 import { quantile } from './figures.mjs';
 
-/** Every card once in random order before any comes again: two requests hardly ever meet on one. */
+/** Every card once in random order before any comes again, so that two requests rarely meet on one card. */
 export function* inRandomOrder(items) {
   const order = [...items];
   for (;;) {
@@ -13,9 +13,9 @@ export function* inRandomOrder(items) {
 }
 
 /**
- * `concurrency` loops call `act` until the time is over; what is under way then is finished and
- * counted, and the clock stops with the last of it.
- * @param {(worker: number) => Promise<boolean>} act whether it was done as asked
+ * `concurrency` loops call `act` until the time is over; calls in flight then are finished and counted, and the clock
+ * stops with the last of them.
+ * @param {(worker: number) => Promise<boolean>} act whether it succeeded
  */
 export async function round({ concurrency, seconds }, act) {
   const latencies = [];

@@ -4,12 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { Refusal } from '../scripts/processes.mjs';
 
 const benches = {
-  stamps: 'stamps a second and their latency, against CRUD services written for the purpose',
-  customers: 'how long listing and searching takes in a store with 200,000 customers',
-  deliveries: 'signed webhook deliveries a second, against BullMQ and Graphile Worker',
+  stamps:
+    'stamps per second and their latency, compared with CRUD services written for the purpose',
+  customers: 'how long listing and searching take in a store with 200,000 customers',
+  deliveries: 'signed webhook deliveries per second, compared with BullMQ and Graphile Worker',
   fairness: 'what a slow endpoint or a flooding store costs the deliveries of others',
-  'long-card': 'what a stamp costs on a card with 5,000 stamps, against a fresh one',
-  verify: 'how fast a history is checked, and whether that takes more memory the longer it is',
+  'long-card': 'what a stamp costs on a card with 5,000 stamps, compared with a new one',
+  verify: 'how fast a history is verified, and whether a longer one takes more memory',
 };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -21,16 +22,16 @@ if (!Object.hasOwn(benches, name ?? '')) {
   for (const [known, what] of Object.entries(benches)) {
     console.error(`  ${known.padEnd(10)} ${what}`);
   }
-  console.error('bench/README.md tells the options.');
+  console.error('bench/README.md lists the options.');
   process.exit(2);
 }
 
 if (!existsSync(`${root}bench/node_modules/.package-lock.json`)) {
-  npm('installing the rivals', ['ci', '--prefix', 'bench']);
+  npm('installing the packages to compare with', ['ci', '--prefix', 'bench']);
 }
 if (!existsSync(`${root}dist/apps/api/src/main.js`)) npm('building', ['run', 'build']);
 
-// Imported only now: they need what was just installed.
+// Imported only now, because it needs what was just installed.
 const { run } = await import(`./${name}.mjs`);
 try {
   process.exitCode = await run(args);

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * The receiver of every side: a raw server with a port for each endpoint, because a full HTTP server
- * would take as much of the processor as the dispatcher under test. Counts what arrives by endpoint
- * and webhook-id, and checks the signature of every 50th.
+ * The receiver for every side: a raw server with a port for each endpoint, because a full HTTP server would take as
+ * much of the processor as the dispatcher under test. Counts arrivals by endpoint and webhook-id, and verifies the
+ * signature of every 50th.
  */
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const ANSWER = Buffer.from(
@@ -18,7 +18,7 @@ const now = () => performance.timeOrigin + performance.now();
 
 let keys = [];
 let watched = false;
-/** By endpoint: ms to wait before answering, or null to stay silent. */
+/** By endpoint: how many ms to wait before answering, or null to never answer. */
 let slow = new Map();
 let run = newRun();
 
@@ -81,7 +81,7 @@ function serve(endpoint, socket) {
       answer(endpoint, socket);
     }
   });
-  // A dispatcher that gives up or is stopped cuts its connections; what it had sent is counted.
+  // A dispatcher that gives up or is stopped cuts its connections; what it had sent still counts.
   socket.on('error', () => {});
 }
 
@@ -91,7 +91,7 @@ function answer(endpoint, socket) {
   else if (delay !== null) setTimeout(() => socket.writable && socket.write(ANSWER), delay);
 }
 
-/** A deliverer's first second is left out: it still connects. */
+/** The first second is left out, because connections are still being opened. */
 function report() {
   const { receipts, seen, checked, badSignatures } = run;
   const first = receipts[0]?.at;
@@ -106,7 +106,7 @@ function report() {
   };
 }
 
-/** Of all endpoints, or of those numbered `from` to `to`. */
+/** Matches all endpoints, or those numbered `from` to `to`. */
 function isAt({ from = 0, to = Infinity }) {
   return ({ endpoint }) => endpoint >= from && endpoint <= to;
 }
@@ -139,7 +139,7 @@ function handle(message) {
     case 'receipts':
       return { receipts: run.receipts.filter(isAt(message)) };
     default:
-      throw new Error(`${message.ask} is nothing that the sink is asked`);
+      throw new Error(`the sink knows no request ${message.ask}`);
   }
 }
 

@@ -14,7 +14,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 const TIE = new URL('end-with-parent.mjs', import.meta.url).href;
 const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const STOP_PATIENCE_MS = 10_000;
-// Durable like a real installation; roomy enough that no checkpoint is forced within a round.
+// As durable as a real installation, with enough room that no checkpoint is forced within a round.
 const SETTINGS = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -25,9 +25,9 @@ const SETTINGS = {
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 /**
- * A PostgreSQL in a temporary folder and the processes around it, for as long as `play` takes. All of
- * it is gone afterwards, also after Ctrl-C.
- * @param {(stage: Stage) => Promise<number>} play answers the exit code
+ * A PostgreSQL in a temporary folder and the processes around it, for as long as `play` takes. Everything is removed
+ * afterwards, also after Ctrl-C.
+ * @param {(stage: Stage) => Promise<number>} play returns the exit code
  * @returns {Promise<number>}
  */
 export async function onStage(play) {
@@ -38,7 +38,7 @@ export async function onStage(play) {
     await stage.open();
     return await Promise.race([play(stage), stage.aborted]);
   } catch (error) {
-    // Whatever failed because of the abort is of less interest than what caused it.
+    // After an abort, its reason matters more than what failed because of it.
     const reason = stage.abort.signal.aborted ? stage.abort.signal.reason : error;
     if (!(reason instanceof Interrupted)) throw reason;
     console.error(`stopped by ${reason.signal}`);
@@ -58,7 +58,7 @@ class Interrupted extends Error {
 
 class Stage {
   abort = new AbortController();
-  /** Rejects once everything has to end. */
+  /** Rejects as soon as everything has to end. */
   aborted = new Promise((_, reject) => {
     this.abort.signal.addEventListener('abort', () => reject(this.abort.signal.reason));
   });
@@ -66,9 +66,9 @@ class Stage {
   dataDir = mkdtempSync(join(tmpdir(), 'inkpad-bench-'));
 
   constructor() {
-    // As root, PostgreSQL runs as another user, who has to get through to its data.
+    // As root, PostgreSQL runs as another user, who must be able to pass through to its data.
     chmodSync(this.dataDir, 0o711);
-    // Whoever races with it hears of it; nobody may be racing at that moment.
+    // Whoever awaits it gets the rejection; nobody may be awaiting it at that moment.
     this.aborted.catch(() => {});
   }
 
@@ -99,14 +99,14 @@ class Stage {
     }
   }
 
-  /** A process of its own; its end before the bench's is an error. */
+  /** Starts a process; if it ends before the bench does, that is an error. */
   start(module, { args = [], env = {} } = {}) {
     this.abort.signal.throwIfAborted();
     const child = fork(join(root, module), args, {
       cwd: root,
       env: { ...process.env, ...env },
       execArgv: ['--import', TIE],
-      // Away from the terminal's Ctrl-C: the bench alone decides in which order things stop.
+      // Out of reach of the terminal's Ctrl-C: the bench alone decides in which order processes stop.
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
@@ -120,7 +120,7 @@ class Stage {
     return child;
   }
 
-  /** Asks a process something and waits for its one answer. */
+  /** Sends a process one question and waits for its one answer. */
   async ask(child, question) {
     const answer = once(child, 'message', { signal: this.abort.signal });
     if (question !== undefined) child.send(question);
@@ -129,8 +129,8 @@ class Stage {
   }
 
   /**
-   * For several questions at a time: each answer carries the `tag` of its question. What comes without
-   * one goes to `onNews`.
+   * For several questions at a time: each answer carries the `tag` of its question, and messages without one go to
+   * `onNews`.
    * @returns {(question: object) => Promise<any>}
    */
   conversation(child, onNews = () => {}) {
@@ -149,7 +149,7 @@ class Stage {
     };
   }
 
-  /** Runs a script of ours to its end. */
+  /** Runs one of the repository's scripts to its end. */
   async script(module, env) {
     const { stdout } = await promisify(execFile)(process.execPath, [join(root, module)], {
       cwd: root,
@@ -171,7 +171,7 @@ class Stage {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
     const exited = once(child, 'exit');
     child.kill('SIGTERM');
-    // One that is held has to run again to hear of it.
+    // A stopped process must be continued before it can receive the signal.
     child.kill('SIGCONT');
     const harder = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
     await exited;
@@ -179,7 +179,7 @@ class Stage {
   }
 }
 
-/** @returns {Promise<number>} a port that nobody listened on a moment ago */
+/** @returns {Promise<number>} a port that nobody was listening on a moment ago */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

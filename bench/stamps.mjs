@@ -10,7 +10,7 @@ import { onStage } from './stage.mjs';
 const CARDS = 2_000;
 const WARM_UP_SECONDS = 1.2;
 const YARDSTICKS = ['crud-tx', 'crud-one'];
-/** Inkpad must not be slower than the ordinary way of writing the same service. */
+/** Inkpad must not be slower than the usual way to write the same service. */
 const FLOOR = { concurrency: 16, yardstick: 'crud-tx', ratio: 1 };
 
 const MEANING = {
@@ -47,7 +47,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number;
-  throw new Refusal(`--${name} ${text}: a number above 0 is needed`);
+  throw new Refusal(`--${name} ${text}: must be a number above 0`);
 }
 
 async function measure(stage, { eventStoreDb, rounds, seconds, concurrencies }) {
@@ -57,7 +57,7 @@ async function measure(stage, { eventStoreDb, rounds, seconds, concurrencies }) 
   const variants = await prepare(stage, eventStoreDb);
   for (const { name } of variants) console.log(`  ${name.padEnd(12)}  ${MEANING[name]}`);
   const results = new Map();
-  // Once with many callers: the few of a low concurrency would be measured while code is compiled.
+  // Warm up once with many callers; the few of a low concurrency would be measured while code is still being compiled.
   const most = Math.max(...concurrencies, FLOOR.concurrency);
   for (const variant of variants) {
     await once(variant, { concurrency: most, seconds: WARM_UP_SECONDS });
@@ -66,7 +66,7 @@ async function measure(stage, { eventStoreDb, rounds, seconds, concurrencies }) 
     for (const variant of variants) await once(variant, { concurrency, seconds: WARM_UP_SECONDS });
     const measured = new Map(variants.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round++) {
-      // Whoever comes first would otherwise always meet the machine in the same mood.
+      // Alternates the order, so that no variant always runs first.
       const order = round % 2 === 0 ? variants : [...variants].reverse();
       for (const variant of order) {
         measured.get(variant.name).push(await once(variant, { concurrency, seconds }));
@@ -83,14 +83,14 @@ async function measure(stage, { eventStoreDb, rounds, seconds, concurrencies }) 
   if (faults.length === 0) {
     const total = variants.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
     console.log(
-      `checked: each of ${whole(total)} acknowledged stamps is in its database, once; Inkpad's rows are the folds of their streams and every hash is right`,
+      `checked: each of ${whole(total)} acknowledged stamps is in its database, once; Inkpad's rows are the folds of their streams and every hash is correct`,
     );
   }
   const fast = isFastEnough(results.get(FLOOR.concurrency));
   return faults.length === 0 && fast ? 0 : 1;
 }
 
-/** One round of one variant; failures are remembered for the end. */
+/** One round of one variant; failures are collected and reported at the end. */
 async function once(variant, wanted) {
   const result = await variant.run(wanted);
   variant.acknowledged += result.done;
@@ -152,7 +152,7 @@ async function eventStoreUrl(stage) {
   return connectionString;
 }
 
-/** The events are in another store; that they agree with the rows is what verify is for. */
+/** Reads only the rows, because the events are in another store; `verify` checks that they agree. */
 async function rowStamps(stage, { url }) {
   const [row] = await stage.query(
     url,
@@ -161,7 +161,7 @@ async function rowStamps(stage, { url }) {
   return [row.rows];
 }
 
-/** What stands in the rows and what stands in the events. */
+/** The sums of the rows and of the events. */
 async function inkpadStamps(stage, { url }) {
   const [row] = await stage.query(
     url,
@@ -207,7 +207,7 @@ function tableOf(measured) {
   return table([heading, ...rows]);
 }
 
-/** By round: what disturbs the machine for a while disturbs both sides of it. */
+/** Computed per round, because a disturbance of the machine then affects both sides. */
 function ratios(measured, name, yardstick) {
   const against = measured.get(yardstick);
   return measured.get(name).map((round, i) => round.perSecond / against[i].perSecond);

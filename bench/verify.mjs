@@ -7,7 +7,7 @@ import { setUpInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';
 
 const MOST_GROWTH = 1.2;
-/** Printed last, on standard error: the most memory that the process ever had, in kB. */
+/** Printed last, on standard error: the peak memory of the process, in kB. */
 const TELL_PEAK = `data:text/javascript,process.on('exit',()=>console.error(process.resourceUsage().maxRSS))`;
 
 /** @param {string[]} args @returns {Promise<number>} the exit code */
@@ -18,7 +18,7 @@ export function run(args) {
   });
   const events = Number(values.events);
   if (!Number.isInteger(events) || events < 100_000) {
-    throw new Refusal(`--events ${values.events}: a whole number from 100000 on is needed`);
+    throw new Refusal(`--events ${values.events}: must be a whole number of at least 100000`);
   }
   return onStage(async (stage) => {
     const quarter = await measure(stage, events / 4);

@@ -14,9 +14,9 @@ import { ApiModule } from '../dist/apps/api/src/api.module.js';
 import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.js';
 
 /**
- * Makes stores, stamps their customers' cards and, on request, plans the deliveries of that: all of it
- * with the product's own commands, event store and fan-out, without HTTP. Only the sending is left to
- * the dispatcher under test, so that its backlog can be laid out before the clock starts.
+ * Creates stores, stamps their customers' cards and, on request, plans the resulting deliveries, all with the product's
+ * own commands, event store and fan-out, but without HTTP. Only the sending is left to the dispatcher under test, so
+ * that its backlog can be built up before the clock starts.
  */
 const AT_ONCE = 256;
 const OWNER = 'owner@inkpad.local';
@@ -31,7 +31,7 @@ const planning = await NestFactory.createApplicationContext(
   options,
 );
 
-/** By store: the cards of its customers, and whose turn it is. */
+/** Per store: the cards of its customers, and which is next. */
 const stores = [];
 let turn = 0;
 let leading;
@@ -58,7 +58,7 @@ async function makeStores({ count }) {
   return { accountIds };
 }
 
-/** Stamps the stores up to `spread` in turn, or only one; each customer of a store in turn. */
+/** Stamps in the stores up to `spread` in turn, or in one store only; in each store the customers take turns. */
 async function stampMany({ count, store: only, spread }) {
   let left = count;
   const loop = async () => {
@@ -88,7 +88,7 @@ function stampNext(store) {
   );
 }
 
-/** Whoever leads the fan-out first keeps it: the dispatcher stands by until this is given up. */
+/** Whoever leads the fan-out first keeps leading, so the dispatcher stands by until this process gives it up. */
 async function lead({ on }) {
   if (on) {
     const stopping = new AbortController();
@@ -102,7 +102,10 @@ async function lead({ on }) {
   return {};
 }
 
-/** What the dispatcher renders once for all receivers of an event, as the peers get it: ready made. */
+/**
+ * Renders what the dispatcher would render once for all receivers of an event; the peers get their bodies ready-made as
+ * well.
+ */
 async function render() {
   const pool = poolOf(planning.get(DataSource, { strict: false }));
   const bodies = planning.get(EventBodies, { strict: false });
@@ -140,7 +143,7 @@ const act = {
 };
 
 process.on('message', ({ ask, tag, ...rest }) => {
-  // A rejection ends the process, which the bench reports as the failure that it is.
+  // A rejection ends the process, which the bench reports as a failure.
   void act[ask](rest).then((answer) => process.send({ tag, ...answer }));
 });
 process.send({ ready: true });
