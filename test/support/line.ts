@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Between a program and its database: can be cut, and can fall silent without closing anything. */
+/** A connection between a program and its database that can be cut, or fall silent without being closed. */
 export class Line {
   private readonly sockets = new Set<Socket>();
   private muted = false;
@@ -42,18 +42,18 @@ export class Line {
     await once(this.server, 'listening');
   }
 
-  /** All connections, those to come as well. */
+  /** Silences all connections, including new ones. */
   mute(): void {
     this.muted = true;
     this.muteOpen();
   }
 
-  /** Those that are open now, for good, as after a failover: new ones are as they should be. */
+  /** Silences the open connections for good, as after a failover; new ones work normally. */
   muteOpen(): void {
     for (const socket of this.sockets) socket.pause();
   }
 
-  /** What the database answers is lost on the way; what it is asked still arrives. */
+  /** The database's answers get lost on the way, but what it is sent still arrives. */
   muteAnswers(): void {
     for (const socket of this.sockets) if (socket.localPort !== this.port) socket.pause();
   }
@@ -79,7 +79,7 @@ export class Line {
         this.sockets.delete(one);
         other.destroy();
       });
-      // Each end that is cut off takes the other with it, above.
+      // When one end is cut off, the other one is closed as well (above).
       one.on('error', () => one.destroy());
       if (this.muted) one.pause();
     }

@@ -50,7 +50,7 @@ const get = (path: string, body: unknown, status = 200, sent: Record<string, str
   faultsOf({ method: 'GET', path, status, headers: sent, body });
 
 describe('the answer checker', () => {
-  it('lets pass what the document says', () => {
+  it('accepts what the document describes', () => {
     expect(get('/stamps/1?x=y', { id: 1, note: null })).toEqual([]);
     expect(get('/stamps/1', { error: 'gone' }, 404)).toEqual([]);
     expect(get('/stamps/latest', [{ id: 1 }, null])).toEqual([]);

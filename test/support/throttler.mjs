@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 
 /**
- * @nestjs/throttler itself, for jest on Node 20: the package is CommonJS and requires Nest, which is ESM,
- * and there jest cannot do that. So its files are run here, with the Nest of the test.
+ * Loads the real @nestjs/throttler for jest on Node 20. The package is CommonJS and requires Nest, which is ESM, and
+ * jest cannot do that there; so its files are run here, with the Nest of the test.
  */
 const require = createRequire(import.meta.url);
 const nest = { '@nestjs/common': common, '@nestjs/core': core };

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const MAIN = fileURLToPath(new URL('main.mjs', import.meta.url));
 
 /**
- * The store as a process of its own, ready when this resolves; it ends with this process at the latest.
+ * Starts the store in a process of its own and resolves when it is ready; it ends with this process at the latest.
  * @param {string[]} [parameters] of main.mjs
  */
 export async function startEventStoreDbProcess(parameters = []) {
@@ -18,7 +18,7 @@ export async function startEventStoreDbProcess(parameters = []) {
   const [line] = await Promise.race([
     once(lines, 'line'),
     gone.then(([code]) => {
-      throw new Error(`the store ended with ${code} before it was ready`);
+      throw new Error(`the store exited with ${code} before it was ready`);
     }),
   ]);
   const [, connectionString, , control] = line.split(' ');
@@ -33,7 +33,7 @@ export async function startEventStoreDbProcess(parameters = []) {
     connectionString,
     port: Number(/:(\d+)/.exec(connectionString.replace('esdb:', ''))[1]),
     state: () => ask('/'),
-    /** Any fault of the server by its name, and `stopListening` and `listenAgain`. */
+    /** Applies any fault of the server by its name; also `stopListening` and `listenAgain`. */
     tell: (name, ...given) => ask(name, { method: 'POST', body: JSON.stringify(given) }),
     /** @param {NodeJS.Signals} [signal] */
     kill: async (signal = 'SIGKILL') => {

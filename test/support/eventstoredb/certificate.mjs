@@ -31,8 +31,8 @@ const utcTime = (date) =>
   der(UTC_TIME, Buffer.from(`${date.toISOString().slice(2, 19).replaceAll(/[-:T]/g, '')}Z`));
 
 /**
- * A certificate for `localhost` and 127.0.0.1 that is its own authority, made when it is needed: no private
- * key lies in the repository.
+ * A self-signed certificate for `localhost` and 127.0.0.1, made when it is needed, so that no private key is in the
+ * repository.
  * @param {Date} until
  */
 export function selfSigned(until = new Date(Date.now() + 365 * DAY)) {

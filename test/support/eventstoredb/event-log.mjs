@@ -22,13 +22,13 @@ const NO_STREAM = -1n;
 const TICKS_PER_MILLISECOND = 10_000n;
 /** Header, ids, lengths and framing of one record: positions are byte offsets and never dense. */
 const RECORD_OVERHEAD = 97;
-/** Records that are no events (epochs, index checkpoints) stand between events as well. */
+/** Records that are not events (epochs, index checkpoints) also occur between events. */
 const SILENT_RECORD = 61n;
 const STATISTICS = '$stats-127.0.0.1:2113';
-/** Odd, so that no test lines up with it by chance. */
+/** Odd, so that no test coincides with it by chance. */
 const APPENDS_PER_STATISTICS = 7;
 
-/** What a server finds in its own log before any client has written. */
+/** What is in a server's own log before any client has written. */
 const FIRST_RECORDS = [
   [`$$${STATISTICS}`, '$metadata', { $maxAge: 86_400 }],
   ['$$$scavenges', '$metadata', { $acl: {} }],
@@ -50,18 +50,18 @@ export function comparePositions(left, right) {
 export const positionOf = (event) => ({ commit: event.position, prepare: event.position });
 
 /**
- * The log and the rules of an append, without any gRPC. One process, one thread: an append is decided,
- * written and visible before the next one is looked at.
+ * The log and the rules of an append, without any gRPC. There is one process with one thread: an append is decided,
+ * written and visible before the next one is considered.
  */
 export class EventLog {
   /** @type {Recorded[]} */
   events = [];
-  /** Events that came through `append` since the start, repetitions not counted. */
+  /** Events that came through `append` since the start, not counting repetitions. */
   appended = 0;
 
   /** @type {Map<string, Recorded[]>} */
   #streams = new Map();
-  /** Ids of the last appends, for `any` and `stream_exists`; lost with the process, as on the server. */
+  /** Ids of the latest appends, for `any` and `stream_exists`; lost with the process, as on the real server. */
   #recentIds = new Map();
   /** @type {Set<() => void>} */
   #listeners = new Set();
@@ -69,7 +69,7 @@ export class EventLog {
   #appends = 0;
   /** @type {number | null} */
   #file = null;
-  /** After half a line nothing more may be written behind it. */
+  /** Set after half a line was written: nothing more may be written after it. */
   #broken = null;
   #recentIdLimit;
 
@@ -93,7 +93,7 @@ export class EventLog {
   }
 
   /**
-   * Index of the first event at or behind the position, or behind it.
+   * Index of the first event at or after the position, or strictly after it.
    * @param {Position} position
    * @param {{ exclusive: boolean }} how
    */
@@ -110,7 +110,7 @@ export class EventLog {
   }
 
   /**
-   * A position is where a record begins or ends; one from thin air is refused, as the server does.
+   * A position is where a record begins or ends; any other is refused, as on the real server.
    * @param {Position} position
    */
   isPosition({ commit, prepare }) {
@@ -132,7 +132,7 @@ export class EventLog {
     const conflict = { written: false, current };
 
     if (expected === 'stream_exists' && known.length === 0) {
-      // Metadata of a stream makes it one that exists.
+      // A stream with metadata counts as existing.
       if (this.stream(`$$${stream}`).length === 0) return conflict;
     }
     if (expected === 'any' || expected === 'stream_exists') {
@@ -236,7 +236,7 @@ export class EventLog {
   }
 
   /**
-   * One line per append, so that a line is the unit that is there or not there after a kill.
+   * One line per append, so that after a kill an append is there as a whole or not at all.
    * @param {Recorded[]} recorded
    */
   #persist(recorded) {
@@ -258,7 +258,7 @@ export class EventLog {
     this.#file = openSync(path, 'a+');
     const content = readFileSync(path);
     const complete = content.lastIndexOf(0x0a) + 1;
-    // The line that a kill cut off was never answered.
+    // A line that a kill cut off was never answered.
     if (complete < content.length) ftruncateSync(this.#file, complete);
     const lines = content.subarray(0, complete).toString('utf8').split('\n');
     for (const line of lines.slice(0, -1)) this.#take(JSON.parse(line).map(fromLine));

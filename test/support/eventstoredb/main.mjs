@@ -71,5 +71,5 @@ const stop = async () => {
 };
 process.once('SIGTERM', stop);
 process.once('SIGINT', stop);
-// Ends with whoever holds the other end of the pipe, however that one ends.
+// Ends when the other end of the pipe closes, however its process ends.
 if (values.tie) process.stdin.resume().once('end', stop);

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * The client's own copies: its service definitions, and the gRPC and protobuf packages that these were
- * made for. Messages of a second copy would not pass as theirs.
+ * The client's own copies of its service definitions and of the gRPC and protobuf packages that these were generated
+ * for. Messages from a second copy would not pass its type checks.
  */
 const require = createRequire(
   createRequire(import.meta.url).resolve('@eventstore/db-client/package.json'),
@@ -49,7 +49,7 @@ function failure(code, details, trailers = {}) {
   return { code, details, metadata };
 }
 
-/** Failures of a call as a whole, with the trailers that the client reads them by. */
+/** Failures of a whole call, with the trailers by which the client recognises them. */
 export const failures = {
   unavailable: () => failure(grpc.status.UNAVAILABLE, 'Connection dropped'),
   notReady: () => failure(grpc.status.UNAVAILABLE, 'Server Is Not Ready'),
@@ -91,7 +91,7 @@ function status(code, name, message) {
   return new Status().setCode(code).setMessage(name).setDetails(details);
 }
 
-/** Failures of one append of a batch, as a status with details. */
+/** Failures of one append in a batch, as a status with details. */
 export const statuses = {
   wrongExpectedVersion: (current, expected) =>
     status(Code.ALREADY_EXISTS, 'WrongExpectedVersion', wrongVersionDetails(current, expected)),
@@ -106,7 +106,7 @@ export const statuses = {
       'MaximumAppendSizeExceeded',
       new shared.MaximumAppendSizeExceeded().setMaxappendsize(limit),
     ),
-  /** The server gives no type for it: the client cannot tell what it is. */
+  /** The server gives no type for this, so the client cannot tell what it is. */
   notReady: () => {
     const details = new Any();
     details.pack(new GoogleEmpty().serializeBinary(), 'google.protobuf.Empty');
@@ -125,7 +125,7 @@ function wrongVersionDetails(current, expected) {
   return details;
 }
 
-/** The unary answer to a wrong expected version: no error of the call, but a result. */
+/** The unary answer to a wrong expected version is a result, not an error of the call. */
 export function unaryWrongVersion(current, expected) {
   const wrong = new AppendResp.WrongExpectedVersion();
   if (current < 0n) wrong.setCurrentNoStream(new shared.Empty());
@@ -167,7 +167,7 @@ export function batchSuccess({ revision, position }) {
   return success;
 }
 
-/** Names are bytes on the wire and text in the server. */
+/** Names are bytes in the protocol and text in the server. */
 export const streamName = (identifier) =>
   Buffer.from(identifier.getStreamName_asU8()).toString('utf8');
 
@@ -177,7 +177,7 @@ export function streamIdentifier(name) {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** @returns {string | null} null: none */
+/** @returns {string | null} null when there is none */
 export function uuid(message) {
   if (message === undefined) return null;
   if (message.hasStructured()) {
@@ -190,7 +190,7 @@ export function uuid(message) {
   return UUID.test(text) ? text : null;
 }
 
-/** Both request types name the same four cases. @returns {Expected | null} */
+/** Both request types use the same four cases. @returns {Expected | null} */
 export function expectedOf(options) {
   if (options.hasAny()) return 'any';
   if (options.hasStreamExists()) return 'stream_exists';
@@ -290,7 +290,7 @@ export function supportedMethods({ batchAppend }) {
   return supported;
 }
 
-/** A cluster of one, for connection strings that discover. */
+/** A cluster of one node, for connection strings that use discovery. */
 export function clusterOfOne(host, port) {
   const member = new gossip.MemberInfo();
   member.setState(gossip.MemberInfo.VNodeState.LEADER);

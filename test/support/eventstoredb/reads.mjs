@@ -16,7 +16,7 @@ import {
  * @typedef {import('./event-log.mjs').Recorded} Recorded
  */
 
-/** Pages of the server's own reads; also the search window of a filter that names none. */
+/** The page size of the server's own reads; also the search window of a filter that names none. */
 const READ_BATCH = 32;
 const BEGINNING = { commit: 0n, prepare: 0n };
 
@@ -30,7 +30,7 @@ export class ReadFailure extends Error {
 }
 
 /**
- * The responses to one read, lazily: a subscription's never end.
+ * The responses to one read, produced lazily: those of a subscription never end.
  * @param {EventLog} log
  * @param {object} options
  * @param {AbortSignal} signal
@@ -45,7 +45,7 @@ export function responses(log, options, signal) {
   if (!options.hasAll()) throw new ReadFailure(failures.invalidArgument('neither stream nor $all'));
   if (subscription) return subscribeToAll(log, options, signal);
   if (options.hasFilter()) {
-    throw new ReadFailure(failures.invalidArgument('reads with a filter are not offered'));
+    throw new ReadFailure(failures.invalidArgument('reads with a filter are not supported'));
   }
   return readAll(log, options, BigInt(options.getCount()));
 }
@@ -74,10 +74,10 @@ function* readStream(log, options, count) {
   }
 }
 
-/** A revision may be any 64-bit number; an index may not. */
+/** A revision may be any 64-bit number, but an index may not. */
 const clamp = (revision, length) => (revision > BigInt(length) ? length : Number(revision));
 
-/** Forwards the position is that before a record, backwards that after one: the server's rule. */
+/** Going forwards, a position is before its record; going backwards, after it. That is the server's rule. */
 function* readAll(log, options, count) {
   const from = options.getAll();
   const how = { structuredIds: structuredIds(options), fromAll: true };
@@ -117,8 +117,8 @@ async function* subscribeToStream(log, options, signal) {
 }
 
 /**
- * Catches up by pages and goes on live. A checkpoint while catching up is the last event sent or, when the
- * page let nothing through, where that page began: it may lie behind what was looked at, never ahead.
+ * Catches up page by page and continues live. While catching up, a checkpoint is the last event sent or, if the filter
+ * let nothing of the page through, the beginning of that page: it may be behind what was read, never ahead of it.
  */
 async function* subscribeToAll(log, options, signal) {
   const from = options.getAll();
@@ -130,7 +130,7 @@ async function* subscribeToAll(log, options, signal) {
     pageStart = validPosition(log, from.getPosition());
     index = log.indexFrom(pageStart, { exclusive: true });
   }
-  // A position that lies ahead of the log hides what comes up to it.
+  // A position ahead of the log hides everything up to it.
   const after = from.hasPosition() ? pageStart : null;
   if (from.hasEnd()) index = log.events.length;
   yield confirmation(crypto.randomUUID());
@@ -220,7 +220,7 @@ function validPosition(log, message) {
   return position;
 }
 
-/** Resolves when there is more to read, or no one left to read it. */
+/** Resolves when there is more to read, or when the reader has gone. */
 function appendAfter(log, hasMore, signal) {
   return new Promise((resolve) => {
     if (signal.aborted || hasMore()) return resolve();

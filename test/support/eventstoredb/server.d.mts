@@ -19,25 +19,25 @@ export type EventStoreDbOptions = {
 export type Faults = {
   /** The next appends fail before anything is written. */
   failAppends(count: number, how?: 'unavailable' | 'not-ready' | 'timeout'): void;
-  /** The next appends that succeed are written, and their answers are lost. */
+  /** The next successful appends are written, but their answers are lost. */
   loseAnswers(count: number, how?: 'drop' | 'silence'): void;
-  /** The next appends are refused by a node that names another as leader (default: itself). */
+  /** The next appends are refused by a node that names another one as leader (default: itself). */
   notLeader(count: number, leader?: { host?: string; port?: number }): void;
-  /** The next reads and subscriptions fail after so many events. */
+  /** The next reads and subscriptions fail after this many events. */
   cutReads(count: number, afterEvents?: number): void;
-  /** Appends are written at once and answered late; reads begin late. 0 ends it. */
+  /** Appends are written at once but answered late; reads start late. 0 ends the delay. */
   delayAnswers(ms: number): void;
   dropSubscriptions(how?: 'cancelled' | 'unavailable' | 'too-slow' | 'connection'): void;
-  /** Forgets what is planned, and the delay. */
+  /** Drops all planned faults, and the delay. */
   clear(): void;
 };
 
 export type EventStoreDb = {
   readonly port: number;
   readonly connectionString: string;
-  /** Events written for clients since the start; repetitions and system events not counted. */
+  /** Events written for clients since the start, not counting repetitions and system events. */
   readonly appended: number;
-  /** Subscriptions open now. */
+  /** Currently open subscriptions. */
   readonly subscriptions: number;
   readonly fault: Faults;
   /** Cuts every connection and refuses new ones. */

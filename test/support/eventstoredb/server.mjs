@@ -43,7 +43,7 @@ import { ReadFailure, responses } from './reads.mjs';
 const HOST = '127.0.0.1';
 const MEBIBYTE = 1024 * 1024;
 
-/** What the next calls will meet, as told by a test. */
+/** The faults that a test has planned for the next calls. */
 class Faults {
   delayMs = 0;
   /** @type {Map<string, unknown[]>} */
@@ -87,7 +87,7 @@ export async function startEventStoreDb({
 
   const dropConnection = (call) => sockets.get(Number(call.getPeer().split(':').at(-1)))?.destroy();
 
-  // A timer that is left over must not keep a test run alive.
+  // A pending timer must not keep a test run alive.
   const pause = (ms) => wait(Math.max(0, ms), undefined, { ref: false });
 
   /** @returns {Failure | null} */
@@ -103,7 +103,7 @@ export async function startEventStoreDb({
   }
 
   /**
-   * One append on either path, once it has arrived as a whole.
+   * One append over either call, once it has arrived completely.
    * @param {Request} request
    * @param {object} call
    * @param {Reply} reply
@@ -315,12 +315,12 @@ export async function startEventStoreDb({
       : grpc.ServerCredentials.createInsecure(),
   );
 
-  // Sockets of our own, so that a test can cut a connection or refuse the next.
+  // We handle the sockets ourselves, so that a test can cut a connection or refuse the next one.
   const listener = createServer((socket) => {
     const { remotePort } = socket;
     sockets.set(remotePort, socket);
     socket.on('close', () => sockets.delete(remotePort));
-    // What becomes of a connection is told by 'close'; a client that resets one is no fault of ours.
+    // 'close' reports what happens to a connection; a client may reset one.
     socket.on('error', () => socket.destroy());
     connections.injectConnection(socket);
   });

@@ -1,15 +1,15 @@
-/** What a request holds that is known only when it is sent. */
-export type Surroundings = {
+/** What is only known when a request is sent. */
+export type SendContext = {
   marker: string;
   now: number;
-  /** Id of a record, or a text such as a cursor. */
+  /** The id of a record, or a text such as a cursor. */
   find: (kind: string, nth: number, foreign: boolean) => number | string;
 };
 
-/** Stands in texts where the marker of the store goes that the request is made in. */
+/** A placeholder in texts for the marker of the store in which the request is made. */
 export const MARKER = '\uE000';
 
-/** One of the records made so far, by the store itself or by the other one. */
+/** One of the records created so far, by this store or by the other one. */
 export class Known {
   constructor(
     readonly kind: string,
@@ -18,22 +18,22 @@ export class Known {
   ) {}
 }
 
-/** A time so many seconds from the moment of sending. */
+/** A time this many seconds from the moment of sending. */
 export class Moment {
   constructor(readonly seconds: number) {}
 }
 
-/** JSON that no value of JavaScript is written as: 1e400, -0, more digits than a number keeps. */
+/** JSON that JavaScript never writes: 1e400, -0, numbers with more digits than a double holds. */
 export class Literal {
   constructor(readonly text: string) {}
 }
 
-/** An object with keys as they come, also twice or called __proto__. */
+/** An object whose keys may repeat or be called __proto__. */
 export class Entries {
   constructor(readonly entries: (readonly [string, unknown])[]) {}
 }
 
-export function jsonText(value: unknown, around: Surroundings): string {
+export function jsonText(value: unknown, around: SendContext): string {
   const inner = (one: unknown) => jsonText(one, around);
   if (value instanceof Literal) return value.text;
   if (value instanceof Known || value instanceof Moment) return inner(plain(value, around));
@@ -46,18 +46,18 @@ export function jsonText(value: unknown, around: Surroundings): string {
 }
 
 /** The same in a path or a query, before it is escaped. */
-export function plainText(value: unknown, around: Surroundings): string {
+export function plainText(value: unknown, around: SendContext): string {
   const one = plain(value, around);
   if (one instanceof Literal) return one.text;
   return typeof one === 'object' && one !== null ? jsonText(one, around) : String(one);
 }
 
-function plain(value: unknown, around: Surroundings): unknown {
+function plain(value: unknown, around: SendContext): unknown {
   if (value instanceof Known) return around.find(value.kind, value.nth, value.foreign);
   if (value instanceof Moment) return new Date(around.now + value.seconds * 1000).toISOString();
   return typeof value === 'string' ? marked(value, around) : value;
 }
 
-function marked(text: string, { marker }: Surroundings): string {
+function marked(text: string, { marker }: SendContext): string {
   return text.replaceAll(MARKER, marker);
 }

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { ContractClient } from '../contract.js';
 import type { Answer } from '../service.js';
-import { jsonText, plainText, type Surroundings } from './json.js';
+import { jsonText, plainText, type SendContext } from './json.js';
 import type { Step } from './steps.js';
 
 type Json = Record<string, unknown>;
 
-/** A record as it was shown last. */
+/** A record as it was last shown. */
 type Kept = {
   id: number;
   path: string;
@@ -17,7 +17,7 @@ type Kept = {
 
 type Request = { method: string; path: string; body: unknown; headers: Record<string, string> };
 
-/** Lists of which everything is known, and the query that shows all of it. */
+/** Lists whose contents are known completely, and the query that shows all of them. */
 const LISTS = {
   cards: '?scope=all',
   rewards: '',
@@ -33,7 +33,7 @@ const WRAPPERS: Record<string, string> = {
   locations: 'location',
   posters: 'poster',
 };
-/** What other records, or the time, decide. */
+/** Fields that depend on other records or on the time. */
 // prettier-ignore
 const DERIVED = new Set([
   'rewards_count', 'customer_cards_count', 'customer_cards', 'stamp_count', 'available_rewards',
@@ -45,7 +45,7 @@ const NOBODY = 999_999_999;
 
 let shops = 0;
 
-/** A store as its only clients know it: from what they sent and what they were answered. */
+/** A store as its only clients know it: by what they sent and what was answered. */
 class Shop {
   readonly marker = `mk${String(++shops).padStart(6, '0')}zz`;
   readonly records = new Map<string, Kept[]>();
@@ -69,13 +69,13 @@ class Shop {
   }
 }
 
-/** Two stores that are sent requests in any order, and what must hold whatever these are. */
+/** Two stores that are sent requests in any order, and the rules that must hold for all of these. */
 export class Shops {
   requests = 0;
-  /** Operations by their ids. */
+  /** Operations by id. */
   readonly tried = new Set<string>();
   private readonly trail: string[] = [];
-  /** By X-Request-Id: the store that the request was allowed to change, or none. */
+  /** By X-Request-Id: the store that the request may change, or none. */
   private readonly allowed = new Map<string, number | null>();
 
   private constructor(
@@ -83,14 +83,14 @@ export class Shops {
     private readonly target: string,
   ) {}
 
-  /** @param target a URL that takes webhooks */
+  /** @param target a URL that accepts webhooks */
   static async open(newStore: () => Promise<ContractClient>, target: string): Promise<Shops> {
     const both = new Shops([new Shop(await newStore()), new Shop(await newStore())], target);
     for (const shop of both.shops) await both.furnish(shop);
     return both;
   }
 
-  /** @throws Error with every request so far, when anything does not hold */
+  /** @throws Error listing every request so far when a rule is broken */
   async play(steps: Step[], history: () => Promise<StoredEvent[]>): Promise<void> {
     try {
       for (const step of steps) await this.take(step);
@@ -103,7 +103,7 @@ export class Shops {
     }
   }
 
-  /** So that the first request of a sequence already finds something. */
+  /** Creates some records, so that the first request of a sequence already finds something. */
   private async furnish(shop: Shop): Promise<void> {
     const { marker } = shop;
     const create = async (kind: string, body: Json) => {
@@ -145,7 +145,7 @@ export class Shops {
     }
     if (answer.status >= 300 || step.token !== 'own') return;
     const namesRecord = /\{(id|customer_id|subscription_id)\}/.test(step.path);
-    this.expect(!(step.foreign && namesRecord && !isOdd), "another store's record was answered");
+    this.expect(!(step.foreign && namesRecord && !isOdd), "another store's record was shown");
     if (request.method === 'GET') return this.collect(shop, answer);
 
     const key = request.headers['idempotency-key'];
@@ -156,9 +156,9 @@ export class Shops {
       const isSame = first?.status === answer.status && isDeepStrictEqual(first.body, answer.body);
       this.expect(
         isReplayed === (first !== undefined),
-        'repeated where it was new, or not where it was known',
+        'a new key was treated as repeated, or a known one as new',
       );
-      this.expect(!isReplayed || isSame, 'repeated with another answer');
+      this.expect(!isReplayed || isSame, 'repeated with a different answer');
       shop.keyed.set(same, answer);
     }
     if (isReplayed) return;
@@ -173,7 +173,7 @@ export class Shops {
     }
   }
 
-  /** What a write that succeeded must have led to. */
+  /** Checks what a successful write must have led to. */
   private async follow(
     shop: Shop,
     step: Step,
@@ -192,16 +192,13 @@ export class Shops {
     const recordPath = `${path.replace(/\/(stamp|redeem|archive|unarchive|test|rotate_secret)\/?$/, '')}`;
     if (step.id === 'updateAccount') {
       const shown = await this.read(shop, recordPath);
-      this.expect(
-        isDeepStrictEqual(shown, body),
-        'the store is shown otherwise than it was answered',
-      );
+      this.expect(isDeepStrictEqual(shown, body), 'the store is shown differently from the answer');
       this.expectNamed(kind, sent, shown, false);
       return;
     }
     const record = shop.live(kind).find((one) => one.path === recordPath);
     if (request.method === 'DELETE') {
-      this.expect(record !== undefined, 'what was deleted was never made');
+      this.expect(record !== undefined, 'what was deleted was never created');
       if (record) record.deleted = true;
       const gone = await this.send(shop, {
         method: 'GET',
@@ -212,7 +209,7 @@ export class Shops {
       this.expect(gone.status === 404, 'what was deleted is still shown');
       return;
     }
-    // Deliveries and their like: nothing is kept of them.
+    // Deliveries and the like, of which nothing is remembered.
     if (!record || step.id === 'replayWebhooks') return;
     const before = record.shown;
     record.shown = await this.read(shop, recordPath);
@@ -222,7 +219,7 @@ export class Shops {
       this.followDeed(shop, step.id, sent, body, before, record.shown);
     } else if (step.id !== 'testWebhookSubscription') {
       const [shown, said] = [record.shown, body].map((one) => without(one, 'secret'));
-      this.expect(isDeepStrictEqual(shown, said), 'shown otherwise than it was answered');
+      this.expect(isDeepStrictEqual(shown, said), 'shown differently from the answer');
       if (request.method === 'PATCH') this.expectNamed(kind, sent, record.shown, false);
     }
   }
@@ -246,18 +243,20 @@ export class Shops {
       this.expect(isDeepStrictEqual(own(now), own(before)), 'a receipt number counted twice');
       const { stamps_count, redemption: done } = first;
       const isSame = stamps_count === said['stamps_count'] && isDeepStrictEqual(done, redemption);
-      this.expect(isSame, 'a receipt number was answered otherwise');
+      this.expect(isSame, 'a repeated receipt number got a different answer');
       return;
     }
     if (receipt !== '') shop.receipts.set(name, said);
-    this.expect(balance === Number(before['stamps_count']) + change, 'the balance does not follow');
+    this.expect(
+      balance === Number(before['stamps_count']) + change,
+      'the new balance is not the old one plus the change',
+    );
     this.expect(balance >= 0, 'the balance is negative');
-    this.expect(now['stamps_count'] === balance, 'the balance is shown otherwise');
-    if (!redemption)
-      this.expect(isDeepStrictEqual(now, said), 'shown otherwise than it was answered');
+    this.expect(now['stamps_count'] === balance, 'the balance is shown differently');
+    if (!redemption) this.expect(isDeepStrictEqual(now, said), 'shown differently from the answer');
   }
 
-  /** Keeps a record that was just made, as a read shows it. */
+  /** Remembers a record that was just created, as a read shows it. */
   private async learn(shop: Shop, kind: string, path: string, said: Json): Promise<Kept> {
     const made = without(said, 'customer_card', 'secret');
     const card = said['customer_card'];
@@ -270,7 +269,7 @@ export class Shops {
     record.shown = await this.read(shop, record.path);
     this.expect(
       isDeepStrictEqual(without(record.shown, 'secret'), made),
-      'shown otherwise than it was answered',
+      'shown differently from the answer',
     );
     shop.of(kind).push(record);
     if (card)
@@ -284,7 +283,7 @@ export class Shops {
     return answer.body as Json;
   }
 
-  /** Everything is there, as it was shown last, and nothing else. */
+  /** Everything is there as it was last shown, and nothing else. */
   private async takeStock(shop: Shop): Promise<void> {
     const { client } = shop;
     const listed = async (path: string) => (await this.read(shop, path)) as unknown as Json[];
@@ -296,7 +295,7 @@ export class Shops {
       const known = shop.live(kind);
       this.expect(
         isDeepStrictEqual(ids(found), ids(known)),
-        `the list of ${kind} is not what was made`,
+        `the list of ${kind} is not what was created`,
       );
       for (const { id, shown } of known) {
         const before = without(shown, 'secret');
@@ -319,9 +318,12 @@ export class Shops {
       this.expect(isDeepStrictEqual(own(now), own(shown)), `customer ${id} changed unasked`);
       const held = cards.filter((card) => card.path.startsWith(`${path}/`));
       const listed = now['customer_cards'] as Json[];
-      this.expect(isDeepStrictEqual(ids(listed), ids(held)), `customer ${id} holds other cards`);
+      this.expect(
+        isDeepStrictEqual(ids(listed), ids(held)),
+        `customer ${id} has other cards than expected`,
+      );
       const sum = held.reduce((stamps, card) => stamps + Number(card.shown['stamps_count']), 0);
-      this.expect(now['stamp_count'] === sum, `customer ${id} has another sum of stamps`);
+      this.expect(now['stamp_count'] === sum, `customer ${id} has a different sum of stamps`);
     }
     for (const { path, shown, id } of cards) {
       const now = await this.read(shop, path);
@@ -331,13 +333,13 @@ export class Shops {
     for (const kind of ['cards', 'customers', 'locations', 'posters']) {
       this.expect(
         counts[`${kind}_count`] === shop.live(kind).length,
-        `the store counts its ${kind} wrong`,
+        `the store's count of ${kind} is wrong`,
       );
     }
     await this.turnPages(shop);
   }
 
-  /** A list by pages is the list. */
+  /** The pages of a list together are the list. */
   private async turnPages(shop: Shop): Promise<void> {
     const path = `${shop.client.store}/cards`;
     const whole = (await this.read(shop, path)) as unknown as Json[];
@@ -423,7 +425,7 @@ export class Shops {
 
   private requestOf(shop: Shop, step: Step): Request {
     const other = this.shops[0] === shop ? this.shops[1] : this.shops[0];
-    const around: Surroundings = {
+    const around: SendContext = {
       marker: shop.marker,
       now: Date.now(),
       find: (kind, nth, foreign) => {
@@ -441,7 +443,7 @@ export class Shops {
         step.odd[name] ?? (name === 'account_id' ? shop.client.accountId : (ids[name] ?? NOBODY)),
       ),
     );
-    // /accounts/{id} names the store itself.
+    // In /accounts/{id} the id is that of the store itself.
     const isStore = step.path.startsWith('/api/v1/accounts/{id}');
     const query = step.query
       .map(([name, value]) => `${encoded(name)}=${encoded(plainText(value, around), value)}`)
@@ -469,7 +471,7 @@ export class Shops {
     };
   }
 
-  /** Those of one record and of what it belongs to. */
+  /** The ids of one record and of the records that it belongs to. */
   private idsOf(shop: Shop, { path, nth }: Step): Record<string, number> {
     const pick = (kind: string) => {
       const known = shop.of(kind);
@@ -518,7 +520,7 @@ export class Shops {
   }
 }
 
-/** Sent in pieces, without a Content-Length. */
+/** Sent in chunks, without a Content-Length. */
 class Chunked {
   constructor(readonly text: string) {}
 
@@ -536,7 +538,7 @@ class Chunked {
   }
 }
 
-/** Answered, but decided by the service alone. */
+/** Fields in responses that the service alone sets. */
 const IMMUTABLE = new Set([
   'id',
   'account_id',
@@ -610,14 +612,14 @@ function textOf(body: unknown): string {
   return body === undefined ? '' : JSON.stringify(body);
 }
 
-/** What a request's body was, to the service. */
+/** A request's body, as the service parses it. */
 function parsed(body: unknown): Json {
   const text = textOf(body);
   const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
   return typeof value === 'object' && value !== null ? (value as Json) : {};
 }
 
-/** Of the record that a path names, or of those that it lists. */
+/** The kind of the record that a path names, or of the records that it lists. */
 function kindOf(path: string): string {
   const named = [...path.matchAll(/\/([a-z_]+)(?=\/\{id\}|\/?$)/g)].map(([, kind = '']) => kind);
   return named[0] ?? '';

@@ -15,30 +15,30 @@ export type Body =
   | { kind: 'json'; value: unknown; chunked: boolean }
   | { kind: 'bytes'; bytes: Uint8Array<ArrayBuffer>; type: string | null };
 
-/** One request, told apart from the ids that only a running service knows. */
+/** One request, described without the ids that only a running service knows. */
 export type Step = {
-  /** None for what the document does not know. */
+  /** Null for an operation that the document does not contain. */
   id: string | null;
   method: string;
-  /** With names in braces. */
+  /** With parameter names in braces. */
   path: string;
   /** In which of the two stores. */
   store: 0 | 1;
   token: 'own' | 'other' | 'none' | 'wrong';
-  /** Which of the records made so far, and whether one of the other store. */
+  /** Which of the records created so far, and whether to use one of the other store. */
   nth: number;
   foreign: boolean;
-  /** What stands in the path instead of an id. */
+  /** What the path contains instead of an id. */
   odd: Record<string, string>;
   query: (readonly [string, unknown])[];
   body: Body;
   key: 'none' | 'fresh' | { shared: string };
   headers: Record<string, string>;
-  /** Sent a second time, as clients do that got no answer. */
+  /** Sent a second time, as by clients that got no answer. */
   twice: boolean;
 };
 
-/** How often, where a store of some depth is to come of it. */
+/** How often each operation is chosen, so that a store gets some depth. */
 const WEIGHTS: [RegExp, number][] = [
   [/^stamp/, 12],
   [/^redeem/, 8],
@@ -114,7 +114,7 @@ function requestOf(
   });
 }
 
-/** Other methods on known paths, and paths that are none. */
+/** Other methods on known paths, and unknown paths. */
 function strayRequest(paths: string[]): fc.Arbitrary<Step> {
   const tails = ['', '/', '//', '/1/2/3', '/%zz', '?', '/constructor', '/__proto__'];
   return fc
@@ -236,7 +236,7 @@ function queryOf(parameters: Parameter[], resolve: Resolve): fc.Arbitrary<Step['
 }
 
 const oddQueryValue: fc.Arbitrary<unknown> = fc.oneof(
-  // Literals go into the query as they are, all else is escaped.
+  // Literals go into the query unchanged; everything else is escaped.
   fc
     .constantFrom('%00', '%zz', '%', '%C0%80', '%ED%A0%80', '+', '&&', '=', '[]')
     .map((text) => new Literal(text)),

@@ -19,12 +19,12 @@ export type Schema = {
 
 export type Resolve = (schema: Schema) => Schema;
 
-/** Length of the marker that takes one character's place. */
+/** Length of the marker that replaces one character. */
 export const MARKER_LENGTH = 10;
-/** Stands for fields without a documented limit. */
+/** Used for fields without a documented limit. */
 const LONG = 400;
 
-/** Fields that name a record of the store. */
+/** Fields that contain the id of a record of the store. */
 const KIND_OF: Record<string, string> = {
   card_id: 'cards',
   reward_id: 'rewards',
@@ -38,7 +38,7 @@ const KIND_OF: Record<string, string> = {
 /** Small, so that the same value comes up again. */
 const small = fc.nat({ max: 5 });
 
-/** Often the same: what happens to one record again and again goes deeper. */
+/** Often the same one, because repeated changes to one record reach deeper states. */
 export const which = fc.oneof(
   { weight: 1, arbitrary: fc.constant(0) },
   { weight: 1, arbitrary: fc.nat({ max: 7 }) },
@@ -46,7 +46,7 @@ export const which = fc.oneof(
 
 const later = (...seconds: number[]) => fc.constantFrom(...seconds).map((s) => new Moment(s));
 
-/** What the document leaves to the field's name. */
+/** Values that the document leaves to the field's name. */
 const BY_NAME: Record<string, fc.Arbitrary<unknown>> = {
   occurred_at: later(0, 0, 60, 200, -1, 86_400),
   expires_at: fc.oneof(
@@ -96,7 +96,7 @@ const BY_NAME: Record<string, fc.Arbitrary<unknown>> = {
   limit: fc.constantFrom(1, 2, 250, '3'),
 };
 
-/** Text that tests tell by: it shows which store it belongs to wherever it turns up. */
+/** Text containing a marker that shows which store it belongs to, wherever it turns up. */
 function markedText(max: number): fc.Arbitrary<string> {
   const room = Math.max(0, max - MARKER_LENGTH);
   const filled = fc.oneof(
@@ -128,7 +128,7 @@ const times = fc.oneof(
   },
 );
 
-/** Values that the field takes, also in the other spellings that clients send. */
+/** Values that the field accepts, also in the other spellings that clients send. */
 export function validValue(name: string, given: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
   const schema = resolve(given);
   const kind = KIND_OF[name];
@@ -185,7 +185,7 @@ const metadata = fc.dictionary(
   { maxKeys: 3 },
 );
 
-/** Everything required and a few of the rest: with more, some rule between fields refuses nearly all. */
+/** Everything required and a few of the rest; with more, some rule between fields would refuse nearly all. */
 function validObject(schema: Schema, resolve: Resolve): fc.Arbitrary<object> {
   const { properties = {}, required = [] } = schema;
   const fields = Object.entries(properties).map(([name, field]) => {
@@ -205,7 +205,7 @@ function validObject(schema: Schema, resolve: Resolve): fc.Arbitrary<object> {
     );
 }
 
-/** A valid object with faults: fields wrong, missing, twice or unknown. */
+/** A valid object with faults: wrong, missing, repeated or unknown fields. */
 export function faultyObject(given: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
   const schema = resolve(given);
   const fields = Object.entries(schema.properties ?? {});
@@ -357,7 +357,7 @@ function nestedArray(depth: number): Literal {
   return new Literal('['.repeat(depth) + ']'.repeat(depth));
 }
 
-/** Just outside of what the field takes, or nowhere near it. */
+/** Just outside of what the field accepts, or nowhere near it. */
 function hostileValue(given: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
   const { minimum, maximum, maxLength, items } = resolve(given);
   const edges: unknown[] = [
