@@ -16,8 +16,8 @@ import type { OwnStreams } from './eventstoredb-streams.js';
 const SETTLE_WITHIN_MS = 30_000;
 
 /**
- * Appends to one stream. One whose outcome is unknown is repeated identically: the server then answers as it did,
- * or says that the stream has moved.
+ * Appends to one stream. An append whose outcome is unknown is repeated identically: the server then answers
+ * as it did the first time, or reports that the stream has moved.
  */
 export class EventStoreDbAppender {
   constructor(
@@ -26,7 +26,7 @@ export class EventStoreDbAppender {
   ) {}
 
   /**
-   * @param begun the commit has appended to another stream already, so this one has to follow
+   * @param begun the commit has already appended to another stream, so this append must succeed as well
    * @throws ConflictError, UnavailableError: not appended. @throws UnknownOutcomeError
    */
   async append({ stream, expected, events }: Write, begun = false): Promise<void> {

@@ -48,8 +48,7 @@ const RECOVER_EVERY_MS = 5_000;
 /**
  * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
  * append, and its row follows. One that claims something, writes several streams or has a response to store
- * is first written down as an intent, which any process finishes if this one dies. An append whose outcome is unknown is
- * repeated identically: the server then answers as it did, or says that the stream has moved.
+ * is first recorded as an intent, which any process finishes if this one dies.
  */
 @Injectable()
 export class EventStoreDbEventStore
@@ -74,7 +73,7 @@ export class EventStoreDbEventStore
   constructor(
     private readonly pool: Pool,
     config: Config,
-    /** Beginnings of the names of our streams; whatever else the store holds is not read. */
+    /** Prefixes of our streams' names; other streams on the server are not read. */
     beginnings: string[],
   ) {
     super();
@@ -200,12 +199,12 @@ export class EventStoreDbEventStore
     const [first, ...rest] = intent.content.writes;
     if (!first) throw new Error('a commit writes something');
     try {
-      // What follows the first append must not fail any more, so it is looked at before.
+      // After the first append nothing may fail any more, so the other streams are checked before it.
       for (const write of rest) await this.expectHead(write);
       await this.appender.append(first);
     } catch (error) {
       if (error instanceof UnknownOutcomeError) throw error;
-      // Kept, it would be tried forever.
+      // If it stayed, it would be retried forever.
       if (!(await this.isDoneByAnother(intent, first))) throw error;
       return headsAfter(intent.content);
     }
@@ -215,9 +214,10 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * Gives up an intent of which this process has appended nothing. If it was paused for longer than its lease, another
-   * one may have executed it: what was refused here is that one's work.
-   * @throws UnknownOutcomeError when it can neither be given up nor is settled otherwise: it may be executed later
+   * Abandons an intent of which this process has appended nothing. If the process was paused for longer than
+   * its lease, another one may have executed the intent, and its events caused the refusal here.
+   * @throws UnknownOutcomeError when it can neither be abandoned nor is settled otherwise: it may be executed
+   *   later
    */
   private async isDoneByAnother(intent: Intent, first: Write): Promise<boolean> {
     for (const deadline = Date.now() + SETTLE_WITHIN_MS; ;) {
@@ -277,14 +277,14 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * The events are there, so nothing may fail any more: a row that cannot be written now is written by
-   * the next load of it, by the catch-up, or by whoever finishes the intent.
+   * The events are written, so nothing may fail any more: a row that cannot be written now is written by its
+   * next load, by the catch-up, or by whoever finishes the intent.
    */
   private async rowFollows(write: () => Promise<void>): Promise<void> {
     try {
       await write();
     } catch (error) {
-      this.log.warn(`a row stays behind its stream for now: ${messageOf(error)}`);
+      this.log.warn(`a row lags behind its stream for now: ${messageOf(error)}`);
     }
   }
 
@@ -310,22 +310,30 @@ export class EventStoreDbEventStore
         await this.expectOurs();
         for (const intent of await takeOverIntents(this.pool, 20)) await this.finishOrLeave(intent);
       } catch (error) {
-        this.log.warn(`intents are looked at again later: ${messageOf(error)}`);
+        this.log.warn(`intents could not be checked, trying again later: ${messageOf(error)}`);
       }
       await pause(RECOVER_EVERY_MS, this.stopped.signal);
     }
   }
 
-  /** One that cannot be finished now must not hold up the others; its lease brings it back. */
+  /**
+   * An intent that cannot be finished now must not block the others; it is found again when its lease
+   * expires.
+   */
   private async finishOrLeave(intent: Intent): Promise<void> {
     try {
       await this.finish(intent);
     } catch (error) {
-      this.log.warn(`intent ${intent.id} is tried again later: ${messageOf(error)}`);
+      this.log.warn(
+        `intent ${intent.id} could not be finished, trying again later: ${messageOf(error)}`,
+      );
     }
   }
 
-  /** What a process left behind: appended identically, then closed; or given up when it never can be. */
+  /**
+   * Finishes the intent of a dead process: appends it identically and closes it, or abandons one that lost
+   * its race.
+   */
   private async finish(intent: Intent): Promise<void> {
     try {
       const [first, ...rest] = intent.content.writes;
@@ -334,11 +342,11 @@ export class EventStoreDbEventStore
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
       if ((await abandonIntent(this.pool, intent)) === 'abandoned') {
-        this.log.log(`intent ${intent.id} of a process that died came too late and is given up`);
+        this.log.log(`intent ${intent.id} of a process that died came too late and was abandoned`);
       }
       return;
     }
     await closeIntent(this.pool, intent);
-    this.log.log(`intent ${intent.id} of a process that died is finished`);
+    this.log.log(`intent ${intent.id} of a process that died was finished`);
   }
 }

@@ -13,7 +13,7 @@ export type Fault =
 /** Somebody has to change a setting or a right first. The message is the sentence that says which. */
 export class RefusedError extends Error {}
 
-/** Never sent at all: gRPC found nobody to talk to. */
+/** Never sent: gRPC had no server to send it to. */
 const NOBODY_THERE =
   /ECONNREFUSED|No connection established|Failed to connect|Name resolution failed|discover|ENOTFOUND|getaddrinfo/i;
 

@@ -80,7 +80,7 @@ export class EventStoreDbReader {
 
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
     const found: StoredEvent[] = [];
-    // Some of what is read is not ours, and the first is the one that was read last.
+    // Some events are not ours, and the first one is the last of the page before.
     const maxCount = Math.min(PAGE, 2 * limit + 1);
     for (let from = after; found.length < limit;) {
       let read = 0;
@@ -139,7 +139,7 @@ export class EventStoreDbReader {
       try {
         return await within(collect(reading, take), ANSWER_WITHIN_MS);
       } catch (error) {
-        // One that was given up must not go on in the background.
+        // An abandoned read must not go on in the background.
         reading.destroy();
         const fault = faultOf(error);
         if (fault === 'missing') return [];

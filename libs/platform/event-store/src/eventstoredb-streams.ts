@@ -4,7 +4,7 @@ import type { JsonObject, Position, StoredEvent } from './event-store.js';
 
 type Metadata = EventMeta & { schemaVersion: number; hash: string };
 
-/** Our streams within a server, and its events as the rest of the product knows them. */
+/** Tells our streams from others on the same server, and turns its events into ours. */
 export class OwnStreams {
   /**
    * @param prefix in front of every stream's name
@@ -15,7 +15,7 @@ export class OwnStreams {
     private readonly beginnings: string[],
   ) {}
 
-  /** What a filter lets through. */
+  /** For the server's filters. */
   get prefixes(): string[] {
     return this.beginnings.map((beginning) => this.prefix + beginning);
   }
@@ -28,7 +28,7 @@ export class OwnStreams {
     return this.prefixes.some((prefix) => streamName.startsWith(prefix));
   }
 
-  /** Undefined when it is none of ours. */
+  /** Undefined for an event of another's stream. */
   stored(recorded: JSONRecordedEvent | undefined): StoredEvent | undefined {
     if (!recorded || !this.has(recorded.streamId)) return undefined;
     const { schemaVersion, hash, ...meta } = recorded.metadata as Metadata;

@@ -34,15 +34,15 @@ export class EventStoreDbSubscription {
       });
       if (signal.aborted) return;
       if (isAfter(position, started)) backOff = RECONNECT_MS.first;
-      this.log.warn(`a subscription was dropped (${dropped}); resumed in ${backOff} ms`);
+      this.log.warn(`a subscription was dropped (${dropped}); resuming in ${backOff} ms`);
       await pause(backOff * (0.5 + Math.random() / 2), signal);
       backOff = Math.min(2 * backOff, RECONNECT_MS.longest);
     }
   }
 
   /**
-   * One connected stretch of a subscription. Rejects with what the subscriber threw; otherwise says why
-   * the connection ended.
+   * Follows over one connection. Rejects with what the subscriber threw; otherwise returns why the connection
+   * ended.
    */
   private async follow(
     after: Position,
@@ -79,11 +79,11 @@ export class EventStoreDbSubscription {
   }
 }
 
-/** The client's subscription, read in batches and waited for. */
+/** Reads the client's subscription in batches. */
 class Following {
   /** Why it ended; undefined while it goes on. */
   ended: string | undefined;
-  /** How far the server has read, past what is not for us. */
+  /** How far the server has read, events that are filtered out included. */
   checkpoint: Position | undefined;
   private wakeUp: () => void = () => undefined;
   private readonly subscription: AllStreamSubscription;
@@ -118,7 +118,7 @@ class Following {
     this.wakeUp();
   }
 
-  /** To be asked for before `read`: what comes in between wakes as well. */
+  /** Call it before `read`, so that events arriving in between wake the reader as well. */
   nextWake(): Promise<void> {
     return new Promise((resolve) => {
       this.wakeUp = resolve;
