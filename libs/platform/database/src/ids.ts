@@ -26,7 +26,7 @@ export async function nextId(pool: pg.Pool, table: string): Promise<number> {
     name: `next_${sequence}`,
     text: `select nextval('${sequence}') as id`,
   });
-  if (!row) throw new Error(`${sequence} gave no id`);
+  if (!row) throw new Error(`${sequence} returned no id`);
   return row.id;
 }
 
@@ -55,8 +55,9 @@ export async function withNewId<R>(
 }
 
 /**
- * Raises a table's sequence to an id that is in use. Never lowers it, whoever else takes ids meanwhile: the last ids
- * are taken one by one, and before them it jumps, which would lower it only if ten thousand were taken in that moment.
+ * Raises a table's sequence to an id that is in use. Never lowers it, whoever else takes ids meanwhile: it jumps to
+ * shortly before the id and takes the last ids one by one. The jump would lower it only if ten thousand ids were taken
+ * in that very moment.
  * @returns how far it was behind
  */
 export async function raiseSequence(pool: pg.Pool, table: string, used: number): Promise<number> {

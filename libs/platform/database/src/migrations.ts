@@ -16,7 +16,7 @@ import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 
-/** In order. Named one by one: globs find different files in sources and in the build. */
+/** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
   EventStore,
   Identity,

@@ -29,7 +29,7 @@ export class PoolMetrics {
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_database_waiting',
-        help: 'Callers waiting for a connection of the pool',
+        help: 'Callers waiting for a connection from the pool',
         registers: [],
         collect() {
           this.set(pool.waitingCount);
