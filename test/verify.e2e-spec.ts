@@ -121,7 +121,7 @@ describe('a difference', () => {
     async () => {
       await keep('customer_cards', row());
       await query(`update customer_cards set hash = sha256('other') where ${row()}`);
-      expect(await verify()).toEqual(finding('the row has not the hash of its last event'));
+      expect(await verify()).toEqual(finding('the row does not have the hash of its last event'));
     },
     SLOW,
   );
@@ -151,7 +151,7 @@ describe('a difference', () => {
   );
 
   it(
-    'of a claim that the history does not name is found',
+    'of a claim that the history does not contain is found',
     async () => {
       await query(
         `insert into es.claims values ($1, 'stamp_receipt', sha256('nobody'), $2, 1),
@@ -163,7 +163,7 @@ describe('a difference', () => {
       );
       const verified = await verify();
       expect(verified).toEqual(
-        finding(`${card.stream}: it holds a stamp_receipt that its history does not name`),
+        finding(`${card.stream}: it holds a stamp_receipt that its history does not contain`),
       );
       expect(verified).toEqual(
         finding('customer_card-888888888: claims of a record that does not exist'),

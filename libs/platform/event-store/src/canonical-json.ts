@@ -16,7 +16,7 @@ export function canonicalJson(value: unknown): string {
   return `{${text}}`;
 }
 
-/** Nothing in it has to be escaped. */
+/** Contains nothing that has to be escaped. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 function scalar(value: unknown): string {
@@ -36,7 +36,7 @@ function scalar(value: unknown): string {
   }
 }
 
-/** Events have few shapes, and sorting names costs more than finding out that they are the same as before. */
+/** Events have few shapes, and sorting names costs more than checking that they are the same as last time. */
 const KEPT = 64;
 const MOST_NAMES = 32;
 const MOST_LENGTH = 64;

@@ -13,7 +13,7 @@ import {
 import { eventHash } from './hash-chain.js';
 import { isAfter } from './position.js';
 
-/** What every adapter of the event store has to do. */
+/** The tests that every adapter of the event store has to pass. */
 export function eventStoreContract(
   engine: string,
   open: () => Promise<{ store: EventStore; close: () => Promise<void> }>,
@@ -48,7 +48,7 @@ export function eventStoreContract(
         expect(second?.revision).toBe(1);
       });
 
-      it('refuses another revision than the expected one and writes nothing', async () => {
+      it('refuses any revision but the expected one and writes nothing', async () => {
         const stream = newStream();
         const [first] = await append(stream, null, event('A'));
         await append(stream, first ?? null, event('B'));
@@ -134,7 +134,7 @@ export function eventStoreContract(
         expect(await types(store, two)).toEqual([]);
       });
 
-      it('takes two claims of one value by one stream for a race that the second has lost', async () => {
+      it('treats two claims of one value by one stream as a race that the second has lost', async () => {
         const stream = newStream();
         const value = randomUUID();
         const [head] = await append(stream, null, event('A'));
@@ -149,7 +149,7 @@ export function eventStoreContract(
         expect(await types(store, stream)).toEqual(['A', 'B']);
       });
 
-      it('holds claims apart by account', async () => {
+      it('keeps claims apart by account', async () => {
         const value = randomUUID();
         for (const accountId of [1, 2]) {
           const stream = newStream();
@@ -162,7 +162,7 @@ export function eventStoreContract(
         }
       });
 
-      it('lets exactly one of many win, and gives a released value on', async () => {
+      it('lets exactly one of many win, and lets a released value be claimed again', async () => {
         const value = randomUUID();
         const streams = Array.from({ length: 12 }, newStream);
         const results = await Promise.allSettled(
@@ -216,7 +216,7 @@ export function eventStoreContract(
     });
 
     describe('readEvents', () => {
-      it('finds single events of many streams, and leaves out what is not there', async () => {
+      it('finds single events of many streams, and leaves out missing ones', async () => {
         const [one, two] = [newStream(), newStream()];
         await append(one, null, event('A'), event('B'), event('C'), event('D'));
         await append(two, null, event('E'), event('F'));
@@ -233,7 +233,7 @@ export function eventStoreContract(
     });
 
     describe('the whole log', () => {
-      it('reads on from a position without repeating or leaving out', async () => {
+      it('continues from a position without repeating or skipping events', async () => {
         const from = await store.head();
         const stream = newStream();
         const [head] = await append(stream, null, event('A'), event('B'));
@@ -337,7 +337,7 @@ export function eventStoreContract(
         await expect(following).rejects.toThrow('the effect failed');
       });
 
-      it('ends when asked to', async () => {
+      it('ends when its signal aborts', async () => {
         const stop = new AbortController();
         const following = store.subscribe({
           after: await store.head(),
@@ -400,7 +400,7 @@ async function types(store: EventStore, stream: string): Promise<string[]> {
   return (await read(store, stream)).map((stored) => stored.type);
 }
 
-/** Pages through the log with small pages until there is enough. */
+/** Reads the log in small pages until there is enough. */
 async function readOn(
   store: EventStore,
   from: Parameters<EventStore['readAll']>[0],

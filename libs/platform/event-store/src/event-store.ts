@@ -9,12 +9,12 @@ export type JsonObject = { [key: string]: Json };
 /** Where a stream stands: the revision and the hash (hex) of its last event. */
 export type Head = { revision: number; hash: string };
 
-/** Where an event stands in its stream. */
+/** The place of an event in its stream. */
 export type EventRef = { stream: string; revision: number };
 
-/** Event as it goes into a commit: personal data already sealed. */
+/** An event as it goes into a commit, with its personal data already sealed. */
 export type NewEvent = {
-  /** Random; the same again when an append is repeated. */
+  /** Random; the same when an append is repeated. */
   id: string;
   type: string;
   version: number;
@@ -35,7 +35,7 @@ export type RowWrite = { table: string; id: number; foldVersion: number; state: 
 
 export type Write = {
   stream: string;
-  /** Where the stream must stand; null: it must not exist yet. */
+  /** The head that the stream must have; null: the stream must not exist yet. */
   expected: Head | null;
   /** At least one. */
   events: NewEvent[];
@@ -71,7 +71,7 @@ export type Commit = {
   accountId: number;
   writes: Write[];
   claims?: Claim[];
-  /** Claims given up, by their holder. */
+  /** Claims that their holder gives up. */
   releases?: Claim[];
   /** At most one a commit: who waits for two locks could wait for each other. */
   cap?: Cap | undefined;
@@ -112,7 +112,7 @@ export type Subscriber = {
   signal: AbortSignal;
 };
 
-/** Of events that `readStreams` gives at once. */
+/** How many events of a stream `readStreams` yields at once, at most. */
 export const MOST_TOGETHER = 4_000;
 
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
@@ -146,7 +146,7 @@ export abstract class EventStore {
 
   /**
    * Several streams, each from its beginning up to a revision (inclusive). The events of a stream come in order and
-   * together, over one batch or several.
+   * contiguously, in one batch or several.
    */
   async *readStreams(wanted: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
     for (const { stream, to } of wanted) {

@@ -4,12 +4,12 @@ import { messageOf } from '#kernel/errors.js';
 import { within } from './eventstoredb-faults.js';
 
 const DISPOSED_WITHIN_MS = 1_000;
-/** What the client takes where the connection string says nothing. */
+/** The time that the client uses when the connection string sets none. */
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 
 /**
- * The client, and another one once a server has fallen silent: the old one would wait for that server's answer as
- * long as its connection is open, while a new one asks the cluster which node leads now.
+ * The client, and a new one once a server has fallen silent: the old one would wait for that server's answer for as
+ * long as its connection stays open, while a new one asks the cluster which node leads now.
  */
 export class EventStoreDbConnection {
   private current: EventStoreDBClient;
@@ -25,7 +25,7 @@ export class EventStoreDbConnection {
     return this.current;
   }
 
-  /** @param silent the client that got no answer; somebody else may have replaced it already */
+  /** @param silent the client that got no answer; somebody else may already have replaced it */
   renew(silent: EventStoreDBClient): void {
     if (silent !== this.current || this.disposed) return;
     this.current = clientOf(unlike(this.url, ++this.renewals));
@@ -38,14 +38,14 @@ export class EventStoreDbConnection {
   }
 }
 
-/** One whose server is silent is left to itself after a while. */
+/** A client whose server is silent is abandoned after a while. */
 async function end(client: EventStoreDBClient): Promise<void> {
   await within(client.dispose(), DISPOSED_WITHIN_MS).catch(() => undefined);
 }
 
 /**
- * gRPC lets clients of equal options share one connection, the silent one too. A keep-alive that differs by
- * milliseconds makes it open another.
+ * gRPC lets clients with equal options share a connection, even a silent one. A keep-alive that differs by milliseconds
+ * makes it open another.
  */
 function unlike(url: string, renewals: number): string {
   const option = /([?&]keepAliveTimeout=)(\d+)/i;
@@ -61,7 +61,7 @@ function unlike(url: string, renewals: number): string {
 function clientOf(url: string): EventStoreDBClient {
   const { warn } = console;
   let ignored: string | undefined;
-  // For an option that it does not know the client prints the string itself, and the password in it.
+  // For an unknown option the client prints the whole string, with the password in it.
   console.warn = (text: unknown) => (ignored ??= String(text));
   try {
     const client = EventStoreDBClient.connectionString(url);
@@ -69,7 +69,7 @@ function clientOf(url: string): EventStoreDBClient {
     void end(client);
     throw new Error(ignored);
   } catch (error) {
-    // Below its first line the message shows the string.
+    // After its first line the message shows the string.
     const [said] = messageOf(error).split('\n');
     throw new ConfigError(`EVENT_STORE_URL: ${said}`);
   } finally {

@@ -26,7 +26,7 @@ import { Rows, streamOf, type Loaded } from './rows.js';
 const EVENT_VERSION = 1;
 const TOGETHER = 64;
 const RETRY_WITHIN_MS = 10_000;
-/** So many losses in a row are no race any more, or a very hot one. */
+/** After losing this often in a row, it may not be a race at all. */
 const SUSPICIOUS_LOSSES = 3;
 /** Each event is parsed, folded and rendered by others; EventStoreDB takes at most 1 MiB an append. */
 const MOST_BYTES = 256 * 1024;
@@ -35,7 +35,7 @@ const CONTENDED = 'Too many others are changing this record right now';
 type Pending = {
   command: CommandPlan<{ accountId: number }, DomainEvent, unknown, unknown>;
   since: number;
-  /** Of the request that asked. */
+  /** The trace of the request. */
   trace: Context;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
@@ -51,10 +51,10 @@ type Writes = {
   response: SealedResponse | undefined;
 };
 
-/** What a command came to. Without writes: it was refused, or it is already so. */
+/** The outcome of a decision. Without writes, the command was refused or nothing had to change. */
 type Decided = { settle: () => void; alone: boolean; writes?: Writes };
 
-/** Commands decided one after the other on the growing state, to be committed together. */
+/** Commands decided one after another, each on the state that the previous one leads to, and committed together. */
 type Segment = {
   writes: Write[];
   claims: Claim[];
@@ -65,9 +65,9 @@ type Segment = {
 };
 
 /**
- * The one way in which anything changes: load, decide, commit. Commands for one stream queue up; those
- * that wait while an append runs are decided in turn on the folded state and appended as one batch, and
- * a refused one answers only its own caller. A race lost to another process starts again from the load.
+ * The only way in which streams change: load, decide, commit. Commands for one stream queue up; those that wait during
+ * an append are decided one after another and appended as one batch, and a refused one affects only its own caller.
+ * After a race lost to another process, its commands start again from the load.
  */
 @Injectable()
 export class CommandPipeline {
@@ -117,7 +117,7 @@ export class CommandPipeline {
     this.queues.delete(stream);
   }
 
-  /** Why no race can be won, where it is no race. */
+  /** A fault of the record itself, if that is why every race is lost. */
   private faultOf([first]: Pending[]): Promise<unknown> | undefined {
     if (!first) return undefined;
     const { rows, id } = first.command;
@@ -125,8 +125,8 @@ export class CommandPipeline {
   }
 
   /**
-   * Answers every member of the batch but those that have to start again, which it returns.
-   * @param fresh the stream itself has been looked at, not only its row
+   * Answers every member of the batch except those that have to start again, which it returns.
+   * @param fresh whether to look at the stream itself and not only at its row
    */
   private async runBatch(stream: string, batch: Pending[], fresh: boolean): Promise<Pending[]> {
     const [first] = batch;
@@ -142,7 +142,7 @@ export class CommandPipeline {
       for (let [pending] = remaining; pending; [pending] = remaining) {
         const decided = await this.decide(pending, loaded, state, fresh);
         if (doubtful && !decided.writes) {
-          // Refused, or already so: said only of what the stream holds, not of a row that may be behind.
+          // Refused, or nothing to do. That must be decided on the stream itself, because the row may be behind.
           await this.commit(open, head);
           return await this.runBatch(stream, remaining, true);
         }
@@ -173,13 +173,13 @@ export class CommandPipeline {
         for (const pending of affected) if (!mayAnswer(pending)) pending.reject(error);
         return [...affected.filter(mayAnswer), ...remaining];
       }
-      // The commands after a failed one were not decided yet: only its own segment hears of it.
+      // The commands after a failed one have not been decided yet, so only its own segment gets the error.
       for (const pending of affected.length > 0 ? affected : remaining) pending.reject(error);
       return affected.length > 0 ? remaining : [];
     }
   }
 
-  /** What one command comes to on this state. Whatever it throws is its own caller's answer. */
+  /** Decides one command on this state. Whatever it throws goes to its own caller only. */
   private async decide(
     pending: Pending,
     loaded: Loaded<{ accountId: number }> | undefined,
@@ -218,7 +218,7 @@ export class CommandPipeline {
       refuseLarge([...events, ...begun.flatMap((write) => write.events)]);
       if (dryRun) return { settle: () => pending.resolve(told), alone: false };
       if (main.recorded.length === 0) {
-        if (alone) throw new Error('claims and new streams need an event that says why');
+        if (alone) throw new Error('claims and new streams need an event that causes them');
         return { settle: () => pending.resolve(told), alone };
       }
       const stream = streamOf(command.rows.aggregate, command.id);
@@ -237,8 +237,8 @@ export class CommandPipeline {
   }
 
   /**
-   * A stream that is there already loses every race for its beginning; and where rows may lag, it is only found
-   * when another part of the commit has been written.
+   * A stream that already exists loses every race for its creation; and where rows may lag, that would only be noticed
+   * after another part of the commit has been written.
    */
   private async refuseBegun(starts: Start[]): Promise<void> {
     for (const { rows, id } of starts) {
@@ -246,7 +246,7 @@ export class CommandPipeline {
     }
   }
 
-  /** The writes of new streams, and the state of each by its table. */
+  /** The writes that create new streams, and the resulting states by table. */
   private async begin(
     starts: Start[],
     meta: EventMeta,
@@ -267,7 +267,7 @@ export class CommandPipeline {
     return { begun, states };
   }
 
-  /** Answers the members once what they were told is true. Returns the stream's head. */
+  /** Commits the segment, then answers its members. @returns the stream's new head */
   private async commit(segment: Segment, head: Write['expected']): Promise<Write['expected']> {
     let after = head;
     if (segment.writes.length > 0) {
@@ -279,7 +279,7 @@ export class CommandPipeline {
         { 'inkpad.commands': segment.members.length },
         (span) => {
           const events = writes.flatMap((write) => write.events);
-          // By these the attempts to tell receivers of it are found.
+          // Lets people find the webhook attempts for these events.
           if (span.isRecording()) {
             span.setAttribute(
               'inkpad.event_ids',
@@ -290,7 +290,7 @@ export class CommandPipeline {
             this.store.commit({ accountId, writes, claims, releases, cap, responses }),
           );
         },
-        // Several may be committed at once: it stands in the trace of the first.
+        // Several commands may be committed at once; the span belongs to the trace of the first.
         member && { within: member.pending.trace },
       );
       after = heads[0] ?? head;

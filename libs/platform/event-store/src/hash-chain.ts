@@ -3,8 +3,8 @@ import { canonicalJson } from './canonical-json.js';
 import type { Head, NewEvent } from './event-store.js';
 
 /**
- * SHA-256 over the hash before and the event as canonical JSON (RFC 8785), so that it does not depend
- * on how an engine lays out JSON. The first event of a stream chains to the stream's name.
+ * SHA-256 over the previous hash and the event as canonical JSON (RFC 8785), so that it does not depend on how an
+ * engine formats JSON. The first event of a stream is chained to the stream's name.
  */
 export function eventHash(stream: string, before: Head | null, event: NewEvent): string {
   const text = canonicalJson({

@@ -9,7 +9,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
 
-/** The customer id of texts that are about no person. Real ids begin at 1. */
+/** The customer id for texts that are not about a customer. Real ids begin at 1. */
 export const NOBODY = 0;
 
 const KEYS_KEPT = 20_000;
@@ -129,7 +129,7 @@ export class PersonalKeys {
     });
   }
 
-  /** A text about one person for a table of ours, outside events. */
+  /** Seals a text about one customer for one of our tables, outside events. */
   async sealText(customerId: number, text: string, context: string): Promise<Buffer | undefined> {
     return (await this.sealAll([{ customerId, plain: Buffer.from(text), context }]))[0];
   }

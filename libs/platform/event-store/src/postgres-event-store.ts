@@ -63,7 +63,7 @@ const READ_BACKWARDS = {
   text: `select ${COLUMNS} from es.events e
          where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision desc limit $4`,
 };
-/** Short streams by the dozen; a long one would be sorted as a whole for each of its pages. */
+/** For dozens of short streams at once; of a long one all events would be sorted for every page. */
 const READ_STREAMS = {
   name: 'es_read_streams',
   text: `select ${COLUMNS} from unnest($1::text[], $2::bigint[]) with ordinality as w (stream_id, upto, nth)
@@ -153,7 +153,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     wanted: { stream: string; to: number }[],
   ): AsyncIterable<StoredEvent[]> {
     const groups = groupsOf(wanted);
-    // While one group is looked at, the server reads the next.
+    // While the caller processes one group, the server already reads the next.
     let ahead = this.readGroup(groups.shift());
     for (let events = await ahead; events !== undefined; events = await ahead) {
       if ('long' in events) {
@@ -255,18 +255,18 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return { short: rows.map(storedEvent) };
   }
 
-  /** While the database is unavailable there is nothing to read, and it will be looked at again. */
+  /** While the database is unavailable this returns nothing; the caller reads again later. */
   private async read(after: Position, limit: number): Promise<StoredEvent[]> {
     try {
       return await this.readAll(after, limit);
     } catch (error) {
       if (!isConnectionLoss(error)) throw error;
-      this.log.warn(`the log cannot be read just now: ${messageOf(error)}`);
+      this.log.warn(`the log could not be read, trying again: ${messageOf(error)}`);
       return [];
     }
   }
 
-  /** Independent commits share a transaction; whoever lost a race is told so, the others are in. */
+  /** Independent commits share a transaction; those that lost a race are rejected, the others succeed. */
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;
     let unknown = false;
@@ -274,7 +274,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       try {
         return await this.append(group, false);
       } catch (error) {
-        this.log.debug(`a group of ${group.length} appends falls apart: ${messageOf(error)}`);
+        this.log.debug(
+          `a group of ${group.length} appends failed and is repeated one by one: ${messageOf(error)}`,
+        );
         unknown = isConnectionLoss(error);
       }
     }
@@ -282,8 +284,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   /**
-   * A lost connection leaves open whether the commit happened. The identical append settles it: either
-   * it goes through now, or the stream has moved and our event ids tell by whom.
+   * After a lost connection it is unknown whether the commit happened. Repeating the identical append settles that:
+   * either it succeeds now, or the stream has moved and our event ids show by whom.
    */
   private async commitAlone(
     commit: Commit,
@@ -371,7 +373,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     }
     this.pool
       .query({ name: 'es_notify', text: `select pg_notify('${CHANNEL}', '')` })
-      .catch((error: unknown) => this.log.warn(`subscribers will poll: ${messageOf(error)}`));
+      .catch((error: unknown) =>
+        this.log.warn(`subscribers could not be notified and will poll: ${messageOf(error)}`),
+      );
     this.wakeTimer = setTimeout(() => {
       this.wakeTimer = undefined;
       if (this.wakeWanted) {
@@ -385,7 +389,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
 type Wanted = { stream: string; to: number };
 
-/** At most MOST_TOGETHER events each; a stream that has more by itself stands alone. */
+/** Groups of at most MOST_TOGETHER events; a longer stream forms a group of its own. */
 function groupsOf(wanted: Wanted[]): Wanted[][] {
   const groups: Wanted[][] = [];
   let group: Wanted[] = [];
@@ -423,7 +427,7 @@ function storedEvent(row: EventRow): StoredEvent {
   };
 }
 
-/** Nothing was written, unless it was by an earlier try of our own. */
+/** Nothing was written, except perhaps by an earlier try of our own. */
 function isRefusal(error: unknown): boolean {
   return [ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError].some(
     (kind) => error instanceof kind,

@@ -1,6 +1,6 @@
 import { EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
 
-/** A record of a table of rows, as TypeORM reads it. Rows are written by commits alone. */
+/** A row of a row table, as TypeORM reads it. Only commits write rows. */
 export type RowRecord<S> = {
   id: number;
   account_id: number;
@@ -9,8 +9,8 @@ export type RowRecord<S> = {
 };
 
 /**
- * The entity of a table of rows: all of them share a shape.
- * @param columns generated ones, for conditions
+ * The entity of a row table; all of them have the same shape.
+ * @param columns generated ones, for use in conditions
  */
 export function rowEntity<R extends RowRecord<unknown>>(
   table: string,

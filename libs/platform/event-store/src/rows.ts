@@ -16,9 +16,9 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   joined?: string;
   /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
   person?: string;
-  /** Values that an event makes the stream's own, and those that it gives up (`Commit.claims`). */
+  /** The values that an event claims for the stream, and those that it releases (`Commit.claims`). */
   claimsOf?: (event: Recorded<E>, before: S | undefined) => Claimed;
-  /** Ids that have no stream of their own, by the table whose sequence they are from. */
+  /** Ids in the event that have no stream of their own, by the table whose sequence they come from. */
   idsIn?: (event: E) => Record<string, number>;
 };
 
@@ -55,8 +55,8 @@ export class Rows {
   ) {}
 
   /**
-   * @param fresh look at the stream as well, where rows may lag behind theirs; what was missing is
-   *   written to the row
+   * @param fresh whether to look at the stream too, where rows may lag behind; missing events are then folded into the
+   *   row
    */
   async load<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
@@ -108,8 +108,7 @@ export class Rows {
   }
 
   /**
-   * A row ahead of its stream loses every race. A partial restore leaves such rows, and retrying does not
-   * help.
+   * A row that is ahead of its stream loses every race. A partial restore leaves such rows, and retrying does not help.
    * @throws UnavailableError
    */
   async refuseAhead(rows: RowTable<{ accountId: number }, DomainEvent>, id: number): Promise<void> {
@@ -123,8 +122,8 @@ export class Rows {
   }
 
   /**
-   * The state from the events alone, up to a revision (inclusive) where one is given, going on from an
-   * earlier state where one is known.
+   * Folds the events alone, up to a revision (inclusive) if one is given, continuing from an earlier state if one is
+   * given.
    */
   async fold<S extends { accountId: number }, E extends DomainEvent>(
     aggregate: Aggregate<S, E>,
@@ -139,7 +138,7 @@ export class Rows {
     };
     for await (const stored of this.events.readStream(stream, range)) {
       const [event] = await this.keys.opened([stored]);
-      if (event === undefined) throw new Error('opening events keeps their number');
+      if (event === undefined) throw new Error('decryption must return every event');
       const state: S = aggregate.evolve(folded?.state, recorded<E>(event));
       folded = { state, head: { revision: event.revision, hash: event.hash } };
     }
@@ -157,7 +156,7 @@ export class Rows {
         ${person} as person,
         (select k.wrapped from personal_keys k where k.customer_id = ${person}) as wrapped
       from ${table} r where`;
-    // PostgreSQL would plan the statement for several ids anew each time, even for one id.
+    // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
     const one = { name: `row_${table}`, text: `${text} r.id = $1` };
     const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
     const loader = new Batcher<number, Row | undefined>(2, 32, async (ids) => {

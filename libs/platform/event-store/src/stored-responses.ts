@@ -73,7 +73,7 @@ export class StoredResponses {
       status: number | null;
       answer: Buffer | null;
     }>(this.pool, { ...BEGIN, values: [keyed.key, request, keyed.holder, HELD_SECONDS] });
-    if (!row) throw new Error('a begun request is in one state');
+    if (!row) throw new Error('es.begin_outcome returned no state');
     if (row.state !== 'done') return { state: row.state };
     if (row.status === null || !row.answer) throw new Error('a stored response is complete');
     const text = this.masterKeys.open(PURPOSE, row.answer, contextOf(keyed.key)).toString();

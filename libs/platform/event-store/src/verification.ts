@@ -14,7 +14,10 @@ const PAGE = 5_000;
 const TRIES = 10;
 const AGAIN_MS = 500;
 
-/** From name to name through the primary key: it is not read whole to find each stream once. */
+/**
+ * Jumps from name to name through the primary key, because reading all of it to find each stream once would take too
+ * long.
+ */
 const STREAMS_OF_EVENTS = `
   with recursive named (stream_id) as (
     (select stream_id from es.events where stream_id > $1 order by stream_id limit 1)
@@ -26,7 +29,7 @@ const STREAMS_OF_HEADS = `
   select stream_id from es.streams where stream_id > $1 order by stream_id limit ${PAGE}`;
 const STREAMS_OF_CLAIMS = `
   select distinct stream_id from es.claims where stream_id > $1 order by stream_id limit ${PAGE}`;
-/** A commit to another engine takes claims before there is a stream, and gives them up after it has written. */
+/** A commit to EventStoreDB takes its claims before the stream exists, and releases claims after it has written. */
 const NAMED_IN_INTENTS = `
   select w ->> 'stream' as stream_id
   from es.intents i, json_array_elements(i.content -> 'writes') w`;
@@ -36,7 +39,7 @@ const STILL_CLAIMED = `
 
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
-/** Ids of one table of rows, both inclusive. */
+/** A range of ids of one row table, both ends inclusive. */
 export type Slice = { table: string; from: number; to: number };
 
 export type Verified = {
@@ -44,7 +47,7 @@ export type Verified = {
   events: number;
   /** One sentence for each difference. */
   faults: string[];
-  /** Rows of an older fold: no difference, they are folded anew when they are next loaded. */
+  /** Rows made by an older fold. That is not a difference: they are folded again when they are next loaded. */
   older: number;
   repaired: number;
 };
@@ -60,26 +63,26 @@ type Row = {
   head_hash: Buffer | null;
   last_revision: number | null;
   claims: [kind: string, value: string, accountId: number][] | null;
-  /** Somebody is about to write the stream: what it claims is about to change. */
+  /** A commit to the stream is in progress, so its claims are about to change. */
   pending: boolean;
 };
 
-/** How far a fold of a stream has come. */
+/** How far the fold of a stream has got. */
 type Progress = {
   row: Row;
   head: Head | null;
   position: StoredEvent['position'] | null;
-  /** After the row's last event. */
+  /** The state after the row's last event. */
   state: { accountId: number } | undefined;
   claims: Set<string>;
-  /** A person of the stream was erased: what they held is not known any more. */
+  /** A customer of the stream was erased, so the values that they claimed are not known any more. */
   erased: boolean;
   broken: boolean;
 };
 
 /**
- * Compares rows with the folds of their streams while the service runs: a row is read first, and its stream then only
- * up to the revision that the row has. What was written with the row was read with it, in one statement.
+ * Compares rows with the folds of their streams while the service runs. A row is read first, then its stream only up to
+ * the row's revision. Whatever is written together with the row is read together with it, in one statement.
  */
 export class Verification {
   private readonly tables: Map<string, AnyTable>;
@@ -94,10 +97,10 @@ export class Verification {
     this.tables = new Map(tables.map((rows) => [rows.table, rows]));
   }
 
-  /** @param repair replaces each row that is not the fold of its stream */
+  /** @param repair whether to replace each row that is not the fold of its stream */
   async slice({ table, from, to }: Slice, repair: boolean): Promise<Verified> {
     const rows = this.tables.get(table);
-    if (!rows) throw new Error(`${table} is no table of rows`);
+    if (!rows) throw new Error(`${table} is not a row table`);
     const found = await this.read(rows, from, to);
     const verified: Verified = { streams: 0, events: 0, faults: [], older: 0, repaired: 0 };
     const byStream = new Map(found.map((row) => [streamOf(rows.aggregate, row.id), progress(row)]));
@@ -122,8 +125,8 @@ export class Verification {
   }
 
   /**
-   * Streams without a row, and heads and claims of streams that do not exist.
-   * @param repair writes the rows that are missing
+   * Finds streams without a row, and heads and claims of streams that do not exist.
+   * @param repair whether to write the missing rows
    */
   async strays(repair: boolean): Promise<Pick<Verified, 'faults' | 'repaired'>> {
     const faults: string[] = [];
@@ -144,7 +147,7 @@ export class Verification {
     return { faults, repaired };
   }
 
-  /** @returns 1; 0 if the row has changed meanwhile */
+  /** @returns 1, or 0 if the row has changed meanwhile */
   private async repair(rows: AnyTable, seen: Row): Promise<number> {
     const { aggregate, table } = rows;
     const stream = streamOf(aggregate, seen.id);
@@ -170,7 +173,7 @@ export class Verification {
     });
   }
 
-  /** Wherever a stream is named, in pages; more than once if it is named in several places. */
+  /** All streams named anywhere, in pages; a stream that is named in several places comes more than once. */
   private async *namedStreams(): AsyncIterable<{ streams: string[]; whose: 'history' | 'claims' }> {
     if (this.store.rowsMayLag) {
       for (let after = BEGINNING; ;) {
@@ -199,7 +202,7 @@ export class Verification {
     }
   }
 
-  /** What was just begun elsewhere is waited for. */
+  /** Waits for commits that have just begun in another process. */
   private async withoutRow(streams: string[]): Promise<string[]> {
     let left = [...new Set(streams)];
     for (let tries = 1; left.length > 0 && tries <= (this.store.rowsMayLag ? TRIES : 1); tries++) {
@@ -234,7 +237,9 @@ export class Verification {
     return [...this.tables.values()].find(({ aggregate }) => aggregate.name === name);
   }
 
-  /** With what PostgreSQL writes in the same transaction; with another engine its heads are of another time. */
+  /**
+   * Includes what PostgreSQL writes in the same transaction; with EventStoreDB the heads would be of another moment.
+   */
   private async read({ aggregate, table }: AnyTable, from: number, to: number): Promise<Row[]> {
     const heads = !this.store.rowsMayLag;
     const { rows } = await this.pool.query<Row>(
@@ -307,11 +312,11 @@ export class Verification {
     }
     const current = row.fold_version === aggregate.foldVersion;
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
-      faults.push(`${stream}: the row has not the hash of its last event`);
+      faults.push(`${stream}: the row does not have the hash of its last event`);
     } else if (current && !isDeepStrictEqual(row.state, JSON.parse(JSON.stringify(state)))) {
       faults.push(`${stream}: the row is not the fold of the stream`);
     } else if (row.account_id !== state?.accountId) {
-      faults.push(`${stream}: the row is another store's`);
+      faults.push(`${stream}: the row belongs to another store`);
     }
     return faults;
   }
@@ -324,7 +329,7 @@ export class Verification {
       const claim = `${accountId} ${kind} ${value}`;
       held.add(claim);
       if (!claims.has(claim)) {
-        faults.push(`${stream}: it holds a ${kind} that its history does not name`);
+        faults.push(`${stream}: it holds a ${kind} that its history does not contain`);
       }
     }
     for (const claim of claims) {
