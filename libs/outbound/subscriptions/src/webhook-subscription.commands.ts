@@ -282,13 +282,11 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const error = errorOf(outcome);
     // The test was sent, so failing to store its result is no reason to report an error.
-    await this.table
-      .attempted(id, { at, status, error })
-      .catch((fault: unknown) =>
-        this.log.warn(`the result of a test could not be stored: ${messageOf(fault)}`, {
-          subscription_id: id,
-        }),
-      );
+    await this.table.attempted(id, { at, status, error }).catch((fault: unknown) =>
+      this.log.warn(`the result of a test could not be stored: ${messageOf(fault)}`, {
+        subscription_id: id,
+      }),
+    );
     return webhookTestJson(eventId, status, error);
   }
 
