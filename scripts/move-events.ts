@@ -28,8 +28,8 @@ type Engine = 'postgres' | 'eventstoredb';
 const SCRIPT = 'move-events';
 const COPY = 'move-events copy';
 const BATCH = 500;
-/** Far below the size limit of one append to EventStoreDB. */
-const APPEND_AT_MOST = 50;
+/** EventStoreDB takes 1 MiB an append, in which an event counts a little more than here. */
+const APPEND_AT_MOST = { events: 500, bytes: 768 * 1024 };
 const READABLE_WITHIN_MS = 30_000;
 /** Mark which engine the positions in the database belong to. */
 const MARKERS: Record<Engine, string> = {
@@ -130,11 +130,13 @@ async function copy(from: EventStore, target: EventStore): Promise<number> {
   }
   let copied = 0;
   let group: StoredEvent[] = [];
+  let bytes = 0;
   const flush = async () => {
     const [first] = group;
     if (first) await append(target, first.stream, heads, group);
     copied += group.length;
     group = [];
+    bytes = 0;
   };
   for await (const event of eventsOf(from)) {
     const head = heads.get(event.stream);
@@ -142,8 +144,12 @@ async function copy(from: EventStore, target: EventStore): Promise<number> {
       if (event.revision === head.revision && event.hash !== head.hash) throw differs(event.stream);
       continue;
     }
-    if (group.length === APPEND_AT_MOST || group[0]?.stream !== event.stream) await flush();
+    const size =
+      Buffer.byteLength(JSON.stringify([event.data, event.meta])) + 2 * event.type.length;
+    const full = group.length === APPEND_AT_MOST.events || bytes + size > APPEND_AT_MOST.bytes;
+    if (full || group[0]?.stream !== event.stream) await flush();
     group.push(event);
+    bytes += size;
   }
   await flush();
   return copied;

@@ -155,6 +155,22 @@ describe('handleCommand', () => {
     await expect(count(++ids, 0)).rejects.toThrow(NotFoundError);
   });
 
+  it('commits no more together than an event store takes at once', async () => {
+    const id = ++ids;
+    const large = () =>
+      here.pipeline.handleCommand<Counter, Counted, undefined, number>({
+        answer: ({ state }) => state.value,
+        rows: counters,
+        id,
+        context,
+        given: async () => undefined,
+        decide: () => Array.from({ length: 600 }, () => ({ type: 'Counted', data: { step: 1 } })),
+      });
+    const values = await Promise.all(Array.from({ length: 12 }, large));
+    expect(values).toEqual(Array.from({ length: 12 }, (_, i) => 600 * (i + 1)));
+    expect(await eventsOf(id)).toHaveLength(7_200);
+  });
+
   it('knows no record of another account', async () => {
     const id = ++ids;
     await count(id, 1);

@@ -2,7 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import type { StoredEvent } from '#event-store/event-store.js';
-import { recorded } from '#event-store/rows.js';
+import { recorded, Rows } from '#event-store/rows.js';
+import { accountRows } from '#accounts/account.entity.js';
+import { cardRows } from '#cards/card.entity.js';
+import { customerRows } from '#customers/customer.entity.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
@@ -22,6 +26,7 @@ export class CustomerCardRenderer implements EventRenderer {
 
   constructor(
     private readonly pool: Pool,
+    private readonly rows: Rows,
     private readonly folds: StreamFolds,
     private readonly templates: TemplatesService,
     private readonly config: Config,
@@ -31,8 +36,8 @@ export class CustomerCardRenderer implements EventRenderer {
     const states = await this.folds.statesAfter(customerCardRows, events);
     const cards = [...states.values()];
     const [names, templates] = await Promise.all([
-      this.names(cards.map((card) => card.customerId)),
-      this.templates.load([...new Set(cards.map((card) => card.cardId))]),
+      this.names([...new Set(cards.map((card) => card.customerId))]),
+      this.templatesOf(cards),
     ]);
     return new Map(
       events.map((event) => {
@@ -55,11 +60,26 @@ export class CustomerCardRenderer implements EventRenderer {
     );
   }
 
-  private async names(customerIds: number[]): Promise<Map<number, CustomerName>> {
-    const { rows } = await this.pool.query<CustomerName>({
-      ...NAMES,
-      values: [[...new Set(customerIds)]],
-    });
+  private async names(ids: number[]): Promise<Map<number, CustomerName>> {
+    const names = await this.readNames(ids);
+    const late = ids.filter((id) => !names.has(id));
+    if (late.length === 0) return names;
+    await this.rows.ensure(customerRows, late);
+    return new Map([...names, ...(await this.readNames(late))]);
+  }
+
+  private async templatesOf(cards: CustomerCard[]): ReturnType<TemplatesService['load']> {
+    const templates = await this.templates.load([...new Set(cards.map((card) => card.cardId))]);
+    const late = cards.filter(({ cardId }) => !templates.has(cardId));
+    if (late.length === 0) return templates;
+    await this.rows.ensure(accountRows, [...new Set(late.map(({ accountId }) => accountId))]);
+    const ids = [...new Set(late.map(({ cardId }) => cardId))];
+    await this.rows.ensure(cardRows, ids);
+    return new Map([...templates, ...(await this.templates.load(ids))]);
+  }
+
+  private async readNames(ids: number[]): Promise<Map<number, CustomerName>> {
+    const { rows } = await this.pool.query<CustomerName>({ ...NAMES, values: [ids] });
     return new Map(rows.map((row) => [row.id, customerNameJson(row)]));
   }
 }

@@ -30,6 +30,8 @@ const RETRY_WITHIN_MS = 10_000;
 const SUSPICIOUS_LOSSES = 3;
 /** Each event is parsed, folded and rendered by others; EventStoreDB takes at most 1 MiB an append. */
 const MOST_BYTES = 256 * 1024;
+/** Of commands that are committed together. */
+const MOST_BYTES_TOGETHER = 3 * MOST_BYTES;
 const CONTENDED = 'Too many others are changing this record right now';
 
 type Pending = {
@@ -49,6 +51,8 @@ type Writes = {
   releases: Claim[];
   cap: Cap | undefined;
   response: SealedResponse | undefined;
+  /** Of all its events, as JSON. */
+  bytes: number;
 };
 
 /** The outcome of a decision. Without writes, the command was refused or nothing had to change. */
@@ -61,6 +65,8 @@ type Segment = {
   releases: Claim[];
   cap: Cap | undefined;
   responses: SealedResponse[];
+  /** Of its events, as JSON. */
+  bytes: number;
   members: { pending: Pending; settle: () => void }[];
 };
 
@@ -146,7 +152,9 @@ export class CommandPipeline {
           await this.commit(open, head);
           return await this.runBatch(stream, remaining, true);
         }
-        if (decided.alone && open.members.length > 0) {
+        const bytes = decided.writes?.bytes ?? 0;
+        const fits = open.bytes + bytes <= MOST_BYTES_TOGETHER;
+        if ((decided.alone || !fits) && open.members.length > 0) {
           head = await this.commit(open, head);
           open = newSegment();
         }
@@ -215,7 +223,7 @@ export class CommandPipeline {
         started: <T>({ table }: { table: string }) => states.get(table) as T | undefined,
       });
       const events = await this.keys.sealed(main.recorded.map(newEvent));
-      refuseLarge([...events, ...begun.flatMap((write) => write.events)]);
+      const bytes = boundedBytes([...events, ...begun.flatMap((write) => write.events)]);
       if (dryRun) return { settle: () => pending.resolve(told), alone: false };
       if (main.recorded.length === 0) {
         if (alone) throw new Error('claims and new streams need an event that causes them');
@@ -229,7 +237,7 @@ export class CommandPipeline {
           pending.resolve(told);
         },
         alone,
-        writes: { state: after, events, begun, claims, releases, cap, response },
+        writes: { state: after, events, begun, claims, releases, cap, response, bytes },
       };
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
@@ -305,7 +313,7 @@ function add(
   segment: Segment,
   stream: string,
   { command }: Pending,
-  { state, events, begun, claims, releases, cap, response }: Writes,
+  { state, events, begun, claims, releases, cap, response, bytes }: Writes,
   head: Write['expected'],
 ): void {
   const [main] = segment.writes;
@@ -319,6 +327,7 @@ function add(
   segment.claims.push(...claims);
   segment.releases.push(...releases);
   segment.cap = cap;
+  segment.bytes += bytes;
   if (response) segment.responses.push(response);
 }
 
@@ -338,7 +347,8 @@ function foldOn(
 }
 
 function newSegment(): Segment {
-  return { writes: [], claims: [], releases: [], cap: undefined, responses: [], members: [] };
+  const lists = { writes: [], claims: [], releases: [], responses: [], members: [] };
+  return { ...lists, cap: undefined, bytes: 0 };
 }
 
 function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {
@@ -349,10 +359,10 @@ function newEvent({ id, type, data, meta }: Recorded<DomainEvent>): NewEvent {
   return { id, type, version: EVENT_VERSION, data: data as JsonObject, meta };
 }
 
-/** @throws RejectedError */
-function refuseLarge(events: NewEvent[]): void {
+/** @throws RejectedError when one command would write more than MOST_BYTES */
+function boundedBytes(events: NewEvent[]): number {
   const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
-  if (bytes <= MOST_BYTES) return;
+  if (bytes <= MOST_BYTES) return bytes;
   throw new RejectedError(
     { base: ['This would write more than 256 KiB to the history at once'] },
     'validation_failed',

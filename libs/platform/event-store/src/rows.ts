@@ -80,6 +80,18 @@ export class Rows {
     };
   }
 
+  /**
+   * For readers in other ways than `load`: writes rows that are not there yet although their streams are. Nothing to do
+   * where rows never lag.
+   */
+  async ensure<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    ids: number[],
+  ): Promise<void> {
+    if (!this.events.rowsMayLag) return;
+    for (const id of ids) await this.load(rows, id, true);
+  }
+
   /** @returns whether the row was behind its stream */
   async catchUp<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
