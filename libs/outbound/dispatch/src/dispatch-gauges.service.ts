@@ -1,8 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
+import { EventStore } from '#event-store/event-store.js';
+import { parsePosition } from '#event-store/position.js';
 
 const LOOK_EVERY_MS = 5_000;
 const LONG_SECONDS = 30;
@@ -30,6 +31,9 @@ const BEHIND = `
       split_part(c.position, ':', 2)::bigint)
     order by e.tx, e.pos limit 1
   ) e on true`;
+
+const CHECKPOINTS = `
+  select subscription, position from es.checkpoints where subscription not like 'positions:%'`;
 
 /** All readers of the log wait for the oldest writing transaction anywhere on the server, prepared ones included. */
 const OLDEST_WRITER = `
@@ -72,7 +76,7 @@ export class DispatchGauges {
   );
   private readonly behind = gauge(
     'inkpad_subscription_lag_seconds',
-    'Age of the first event that a subscription has not read (events in PostgreSQL)',
+    'Age of the first event that a subscription has not read',
     'subscription',
   );
   private readonly writer = gauge(
@@ -88,8 +92,8 @@ export class DispatchGauges {
 
   constructor(
     private readonly pool: Pool,
+    private readonly store: EventStore,
     registry: Registry,
-    private readonly config: Config,
   ) {
     const look = () => this.look();
     const { due, intent, ahead, kept, behind, writer, writerInfo } = this;
@@ -114,13 +118,23 @@ export class DispatchGauges {
     this.intent.set(rows[0]?.intent_seconds ?? 0);
     this.ahead.set(rows[0]?.days_ahead ?? 0);
     this.kept.set(rows[0]?.days_kept ?? 0);
-    if (this.config.eventStoreUrl !== null) return;
+    if (this.store.rowsMayLag) return this.askLog();
     const behind = await this.pool.query<{ subscription: string; seconds: number }>(BEHIND);
     for (const { subscription, seconds } of behind.rows) {
       this.behind.set({ subscription }, Math.max(0, seconds));
     }
     const writers = await this.pool.query<Writer>(OLDEST_WRITER);
     this.show(writers.rows[0]);
+  }
+
+  /** The same where the events are not in the database. */
+  private async askLog(): Promise<void> {
+    const { rows } = await this.pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
+    for (const { subscription, position } of rows) {
+      const [next] = await this.store.readAll(parsePosition(position), 1);
+      const waiting = next ? (Date.now() - Date.parse(next.meta.recordedAt)) / 1_000 : 0;
+      this.behind.set({ subscription }, Math.max(0, waiting));
+    }
   }
 
   private show(writer: Writer | undefined): void {

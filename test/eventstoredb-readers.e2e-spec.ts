@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { Gauge, Registry } from 'prom-client';
+import { DispatchGauges } from '#dispatch/dispatch-gauges.service.js';
+import { BEGINNING, EventStore } from '#event-store/event-store.js';
+import { formatPosition } from '#event-store/position.js';
 import { CustomerCardRenderer } from '#public-events/customer-card-renderer.service.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 
-/** With EventStoreDB, an event can be read a moment before the rows of what it belongs to. */
+/** With EventStoreDB, an event can be read a moment before the rows of what it belongs to, or long after its append. */
 
 let server: EventStoreDb;
 let service: Service;
@@ -33,4 +38,26 @@ it('renders an event whose customer and card have no row yet', async () => {
     { data: { customer: { id: customer.id, first_name: customer.first_name } } },
   ]);
   expect((await store.get(`${store.store}/cards/${card.id}`)).status).toBe(200);
+});
+
+it('measures how far a subscription is behind', async () => {
+  const app = service.app;
+  const log = app.get(EventStore);
+  const lag = async (position: string): Promise<number | undefined> => {
+    await service.database.query(
+      `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
+       on conflict (subscription) do update set position = excluded.position`,
+      [position],
+    );
+    const registry = new Registry();
+    expect(new DispatchGauges(app.get(Pool), log, registry)).toBeDefined();
+    const metric = registry.getSingleMetric('inkpad_subscription_lag_seconds');
+    if (!(metric instanceof Gauge)) throw new Error('there is no such gauge');
+    const { values } = await metric.get();
+    return values.find(({ labels }) => labels['subscription'] === 'webhooks')?.value;
+  };
+  const [first] = await log.readAll(BEGINNING, 1);
+  const before = (Date.now() - Date.parse(first?.meta.recordedAt ?? '')) / 1_000;
+  expect(await lag(formatPosition(BEGINNING))).toBeGreaterThanOrEqual(before);
+  expect(await lag(formatPosition(await log.head()))).toBe(0);
 });
