@@ -7,8 +7,8 @@ import {
   type EventStore,
   type Head,
   type NewEvent,
-  type StoredEvent,
   type Position,
+  type StoredEvent,
 } from './event-store.js';
 import { eventHash } from './hash-chain.js';
 import { isAfter } from './position.js';
@@ -320,6 +320,41 @@ export function eventStoreContract(
         await done;
         stop.abort();
         expect(seen.map((e) => e.type)).toEqual(['A', 'B', 'C']);
+      });
+
+      it('leaves out nothing that had already arrived when it was stopped', async () => {
+        const from = await store.head();
+        const stream = newStream();
+        const types = Array.from({ length: 200 }, (_, i) => `E${i}`);
+        const seen: StoredEvent[] = [];
+        const follow = async (
+          after: Position,
+          onEvents: (stop: () => void, position: Position) => Promise<void> | void,
+        ) => {
+          const stop = new AbortController();
+          await store.subscribe({
+            after,
+            batch: 40,
+            signal: stop.signal,
+            onEvents: async (events, position) => {
+              seen.push(...of(stream, events));
+              await onEvents(() => stop.abort(), position);
+            },
+          });
+        };
+        let batches = 0;
+        let resumeAt = from;
+        const first = follow(from, async (stop, position) => {
+          // The rest, and whatever else there is to tell, arrives while the subscriber is busy.
+          if (batches++ === 0) await readOn(store, from, (all) => of(stream, all).length === 200);
+          else stop();
+          resumeAt = position;
+        });
+        await append(stream, null, ...types.map((type) => event(type)));
+        await first;
+        expect(seen.length).toBeLessThan(200);
+        await follow(resumeAt, (stop) => (seen.at(-1)?.type === types.at(-1) ? stop() : undefined));
+        expect(seen.map(({ type }) => type)).toEqual(types);
       });
 
       it('ends with the error of its subscriber, who starts again from the checkpoint', async () => {
