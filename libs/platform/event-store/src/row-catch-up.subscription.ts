@@ -4,6 +4,7 @@ import type { DomainEvent } from '#kernel/aggregate.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
+import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { checkpointOf } from './checkpoint.js';
 import type { EventStore, Position, StoredEvent } from './event-store.js';
 import { formatPosition } from './position.js';
@@ -75,7 +76,7 @@ export class RowCatchUp {
     try {
       await this.rows.load(rows, id, true);
     } catch (error) {
-      if (isDatabaseUnavailable(error)) throw error;
+      if (isDatabaseUnavailable(error) || isRolledBackForRetry(error)) throw error;
       this.log.error(`${rows.table} ${id} stays behind its stream: ${String(error)}`);
     }
   }

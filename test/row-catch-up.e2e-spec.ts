@@ -1,0 +1,109 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
+import { event } from '#event-store/event-store.contract.js';
+import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
+import type { RowTable } from '#event-store/rows.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { eventually } from './support/eventually.js';
+import { openStore } from './support/store.js';
+
+type Counter = { accountId: number; value: number };
+type Counted = { type: 'Counted'; data: object };
+
+const counter: Aggregate<Counter, Counted> = {
+  name: 'counter',
+  foldVersion: 1,
+  evolve: (state, { data, meta }) => {
+    if ('broken' in data) throw new Error('an event that cannot be folded');
+    return { accountId: meta.accountId, value: (state?.value ?? 0) + 1 };
+  },
+};
+const counters: RowTable<Counter, Counted> = { aggregate: counter, table: 'accounts' };
+
+const ROWS = 'select from accounts where id = any ($1)';
+
+/** Rows whose writers did not live to write them, in EventStoreDB: there they come after their events. */
+describe('row catch-up', () => {
+  let server: EventStoreDb;
+  let database: TestDatabase;
+  let process: Awaited<ReturnType<typeof openStore>>;
+  let ids = 0;
+
+  beforeAll(async () => {
+    server = await startEventStoreDb();
+    database = await testDatabase();
+    process = await openStore(
+      testConfig(database.url, { EVENT_STORE_URL: server.connectionString }),
+      ['counter-'],
+    );
+  });
+  afterAll(async () => {
+    await process.close();
+    await server.stop();
+    await database.drop();
+  });
+
+  afterEach(() =>
+    database.query(`
+      drop function if exists fail_once cascade;
+      drop sequence if exists failures`),
+  );
+
+  async function eventWithoutRow(data = {}): Promise<number> {
+    const id = ++ids;
+    const events = [event('Counted', data)];
+    const writes = [{ stream: `counter-${id}`, expected: null, events }];
+    await process.store.commit({ accountId: 1, writes });
+    return id;
+  }
+
+  async function untilThere(...wanted: number[]): Promise<void> {
+    const stop = new AbortController();
+    const { pool, store, rows } = process;
+    const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
+    const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
+    try {
+      await eventually(
+        async () => (await database.query(ROWS, [wanted])).rowCount,
+        (count) => count === wanted.length,
+        30_000,
+      );
+    } finally {
+      stop.abort();
+      await running;
+    }
+  }
+
+  it.each([
+    ['a row is written', 'accounts', '40P01'],
+    ['a row is written', 'accounts', '55P03'],
+    ['its checkpoint is saved', 'es.checkpoints', '40P01'],
+  ])(
+    'brings the row though the database fails once when %s (%s, %s)',
+    async (_, table, errcode) => {
+      const [first, second] = [await eventWithoutRow(), await eventWithoutRow()];
+      // A sequence counts on when a transaction is rolled back; the role of the processes may not use it.
+      await database.query(`
+      create sequence failures;
+      create function fail_once() returns trigger language plpgsql security definer as $$
+      begin
+        if nextval('failures') = 1 then raise 'just once' using errcode = '${errcode}'; end if;
+        return new;
+      end $$;
+      create trigger fail_once before insert or update on ${table}
+        for each row execute function fail_once()`);
+      await untilThere(first, second);
+      const { rows } = await database.query<{ tries: number }>(
+        'select last_value as tries from failures',
+      );
+      expect(Number(rows[0]?.tries)).toBeGreaterThan(1);
+    },
+  );
+
+  it('is not held up by a stream that cannot be folded', async () => {
+    const broken = await eventWithoutRow({ broken: true });
+    await untilThere(await eventWithoutRow());
+    expect((await database.query(ROWS, [[broken]])).rowCount).toBe(0);
+  });
+});
