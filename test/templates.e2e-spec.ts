@@ -1,0 +1,72 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { expectRefused, useService, type ContractClient } from './support/contract.js';
+import { enrol } from './support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const stamp = async (path: string) => {
+  const answer = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+  expect(answer.status).toBe(200);
+  return answer.body;
+};
+
+const addReward = async (card: { id: number }, stamps_required: number) => {
+  const reward = { card_id: card.id, name: 'Cake', stamps_required };
+  const { status, body } = await store.post<RewardJson>(`${store.store}/rewards`, { reward });
+  expect(status).toBe(201);
+  return body;
+};
+
+const namesIn = ({ available_rewards }: CustomerCardDetailJson) =>
+  available_rewards.map(({ name }) => name);
+
+/** An api remembers a card's template from the first stamp on; each change has to make it look again. */
+describe('after the first stamp on a card', () => {
+  it('a reward that is added can be reached and redeemed, the first one as well as the next', async () => {
+    const { card, path } = await enrol(store);
+    await stamp(path);
+    const first = await addReward(card, 2);
+    expect((await stamp(path)).available_rewards).toEqual([
+      { id: first.id, name: 'Cake', description: null, stamps_required: 2 },
+    ]);
+    const second = await addReward(card, 1);
+    const { available_rewards } = await stamp(path);
+    expect(available_rewards.map(({ id }) => id)).toEqual([second.id, first.id]);
+    const redeemed = await store.post(`${path}/redeem`, { reward_id: second.id });
+    expect(redeemed.status).toBe(200);
+  });
+
+  it('a reward that is renamed, moved, switched off or deleted is so at the next stamp', async () => {
+    const { card, rewards, path } = await enrol(store, { rewards: [2, 3] });
+    const [two, three] = rewards.map(({ id }) => `${store.store}/rewards/${id}`);
+    await stamp(path);
+    await store.patch(`${two}`, { reward: { name: 'Tea' } });
+    expect(namesIn(await stamp(path))).toEqual(['Tea']);
+    await store.patch(`${three}`, { reward: { name: 'Pie', stamps_required: 4 } });
+    expect(namesIn(await stamp(path))).toEqual(['Tea']);
+    expect(namesIn(await stamp(path))).toEqual(['Tea', 'Pie']);
+    await store.patch(`${two}`, { reward: { active: false } });
+    expect(namesIn(await stamp(path))).toEqual(['Pie']);
+    await store.delete(`${three}`);
+    expect(namesIn(await stamp(path))).toEqual([]);
+    await addReward(card, 5);
+    expect(namesIn(await stamp(path))).toEqual(['Cake']);
+  });
+
+  it('a limit and a name that the card gets hold for the next stamp', async () => {
+    const { card, path } = await enrol(store);
+    await stamp(path);
+    const changes = { name: 'Tea card', max_stamps_per_day: 2 };
+    const { status } = await store.patch(`${store.store}/cards/${card.id}`, { card: changes });
+    expect(status).toBe(200);
+    expect((await stamp(path)).card_name).toBe('Tea card');
+    expectRefused(await store.post(`${path}/stamp`, { stamps: 1 }), 'base', 'stamp_limit_reached');
+  });
+});
