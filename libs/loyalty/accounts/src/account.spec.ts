@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/given.js';
 import { account, createAccount, localeOf, timeZoneOf, updateAccount } from './account.js';
 import type { AccountEvent } from './account.events.js';
 
@@ -14,7 +14,27 @@ const attributes = {
 
 const created: AccountEvent = { type: 'AccountCreated', data: { id: 4, ...attributes } };
 
+const LATER = '2026-03-02T10:00:00.000Z';
+
 describe('account', () => {
+  it('is found in existing histories, with the times of its events', () => {
+    expect(account.name).toBe('account');
+    const updated: AccountEvent = { type: 'AccountUpdated', data: { storeName: 'Corner' } };
+    expect(given(account, created, { ...updated, at: LATER }).state()).toMatchObject({
+      createdAt: AT,
+      updatedAt: LATER,
+    });
+  });
+
+  it('has a name of up to 255 characters, however many code units they take', () => {
+    given(account)
+      .when(() => createAccount(4, { ...attributes, name: '👩'.repeat(255) }))
+      .thenState({ id: 4 });
+    given(account)
+      .when(() => createAccount(4, { ...attributes, name: 'x'.repeat(256) }))
+      .thenRejected({ fields: ['name'] });
+  });
+
   it('is created with a trimmed name', () => {
     given(account)
       .when(() => createAccount(4, { ...attributes, name: ' Corner Café ' }))

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError, NotFoundError } from '#kernel/errors.js';
 import { readFields } from '#http/fields.pipe.js';
 import { AT, given } from '../../../../test/support/given.js';
-import { archiveCard, card, createCard, unarchiveCard, updateCard } from './card.js';
+import { archiveCard, card, createCard, isExpired, unarchiveCard, updateCard } from './card.js';
 import { cardAttributes, CreateCardDto, UpdateCardDto } from './card.dto.js';
 import type { CardEvent } from './card.events.js';
 
@@ -11,6 +11,7 @@ const attributes = cardAttributes(
 );
 const created: CardEvent = { type: 'CardCreated', data: { id: 1, accountId: 1, ...attributes } };
 const archived: CardEvent = { type: 'CardArchived', data: {} };
+const LATER = '2026-03-02T10:00:00.000Z';
 
 describe('create', () => {
   it('records every attribute', () => {
@@ -58,6 +59,30 @@ describe('update', () => {
     given(card)
       .when((state) => updateCard(state, {}))
       .thenThrows(NotFoundError);
+  });
+});
+
+describe('a card', () => {
+  it('is found in existing histories, with the times of its events', () => {
+    expect(card.name).toBe('card');
+    const later: CardEvent[] = [
+      { type: 'CardUpdated', data: { name: 'Tea' } },
+      archived,
+      { type: 'CardUnarchived', data: {} },
+    ];
+    for (const event of later) {
+      expect(given(card, created, { ...event, at: LATER }).state()).toMatchObject({
+        createdAt: AT,
+        updatedAt: LATER,
+      });
+    }
+  });
+
+  it('expires at its time, or never', () => {
+    const now = new Date(AT);
+    expect(isExpired({ expiresAt: null }, now)).toBe(false);
+    expect(isExpired({ expiresAt: AT }, now)).toBe(true);
+    expect(isExpired({ expiresAt: LATER }, now)).toBe(false);
   });
 });
 

@@ -39,6 +39,31 @@ const anna = {
 };
 const created: CustomerEvent = { type: 'CustomerCreated', data: anna };
 
+const LATER = '2026-03-02T10:00:00.000Z';
+
+describe('a customer', () => {
+  it('is found in existing histories, with the times of its events', () => {
+    expect(customer.name).toBe('customer');
+    const updated: CustomerEvent = {
+      type: 'CustomerUpdated',
+      data: { customerId: 3, personal: { lastName: null } },
+    };
+    const references: CustomerEvent = {
+      type: 'CustomerReferencesUpdated',
+      data: { customerId: 3, personal: { externalReferences: [] } },
+    };
+    expect(given(customer, created).state()).toMatchObject({ createdAt: AT, updatedAt: AT });
+    for (const event of [updated, references]) {
+      expect(given(customer, created, { ...event, at: LATER }).state()).toMatchObject({
+        id: 3,
+        accountId: 1,
+        createdAt: AT,
+        updatedAt: LATER,
+      });
+    }
+  });
+});
+
 describe('create', () => {
   it('records the person', () => {
     given(customer)

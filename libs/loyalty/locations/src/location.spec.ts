@@ -17,7 +17,20 @@ const created: LocationEvent = {
 };
 const deleted: LocationEvent = { type: 'LocationDeleted', data: {} };
 
+const LATER = '2026-03-02T10:00:00.000Z';
+
 describe('location', () => {
+  it('is found in existing histories, with the times of its events', () => {
+    expect(location.name).toBe('location');
+    const updated: LocationEvent = { type: 'LocationUpdated', data: { name: 'Harbour' } };
+    for (const event of [updated, deleted]) {
+      expect(given(location, created, { ...event, at: LATER }).state()).toMatchObject({
+        createdAt: AT,
+        updatedAt: LATER,
+      });
+    }
+  });
+
   it('is created without coordinates, to be looked up', () => {
     given(location)
       .when(() => createLocation(3, 1, attributes))

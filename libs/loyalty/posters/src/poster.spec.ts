@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/given.js';
 import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
 import { posterJson } from './poster.dto.js';
 import type { PosterAttributes, PosterEvent } from './poster.events.js';
@@ -106,7 +106,22 @@ describe('a new poster', () => {
   });
 });
 
+const LATER = '2026-03-02T10:00:00.000Z';
+
 describe('a poster', () => {
+  it('is found in existing histories, with the times of its events', () => {
+    expect(poster.name).toBe('poster');
+    const updated: PosterEvent = { type: 'PosterUpdated', data: { title: 'Tea' } };
+    expect(given(poster, created()).state()).toMatchObject({ deletedAt: null, createdAt: AT });
+    for (const event of [updated, deleted]) {
+      expect(given(poster, created(), { ...event, at: LATER }).state()).toMatchObject({
+        createdAt: AT,
+        updatedAt: LATER,
+      });
+    }
+    expect(given(poster, created(), { ...deleted, at: LATER }).state().deletedAt).toBe(LATER);
+  });
+
   it('records only what changes', () => {
     given(poster, created())
       .when((state) => updatePoster(state, { title: 'Coffee', active: false }))

@@ -1,6 +1,6 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/given.js';
 import { createReward, deleteReward, reward, updateReward } from './reward.js';
 import type { RewardEvent } from './reward.events.js';
 
@@ -17,7 +17,24 @@ const created: RewardEvent = {
 };
 const deleted: RewardEvent = { type: 'RewardDeleted', data: {} };
 
+const LATER = '2026-03-02T10:00:00.000Z';
+
 describe('reward', () => {
+  it('is found in existing histories, with the times of its events', () => {
+    expect(reward.name).toBe('reward');
+    const updated: RewardEvent = { type: 'RewardUpdated', data: { name: 'Tea' } };
+    expect(given(reward, created, { ...updated, at: LATER }).state()).toMatchObject({
+      deletedAt: null,
+      createdAt: AT,
+      updatedAt: LATER,
+    });
+    expect(given(reward, created, { ...deleted, at: LATER }).state()).toMatchObject({
+      deletedAt: LATER,
+      createdAt: AT,
+      updatedAt: LATER,
+    });
+  });
+
   it('is created with everything it needs', () => {
     given(reward)
       .when(() => createReward(1, 1, 2, attributes))
@@ -39,7 +56,7 @@ describe('reward', () => {
       .then(deleted);
     given(reward, created)
       .when((state) => deleteReward(state, true))
-      .thenRejected({ fields: ['base'] });
+      .thenRejected({ fields: ['base'], code: 'validation_failed' });
   });
 
   it('is gone once deleted', () => {

@@ -100,6 +100,22 @@ const redeeming = (rewardId: number, on: Template = template, more: Partial<Rede
   return (state: Parameters<typeof redeem>[0]) => redeem(state, on, command, NOW);
 };
 
+const LATER = '2026-03-02T10:00:00.000Z';
+
+describe('a customer card', () => {
+  it('is found in existing histories, with the times of its events', () => {
+    expect(customerCard.name).toBe('customer_card');
+    expect(given(customerCard, issued).state()).toMatchObject({ issuedAt: AT, updatedAt: AT });
+    for (const event of [earned(1), unlocked(coffee), redeemed(coffee), redeemedEarlier(coffee)]) {
+      const { issuedAt, updatedAt } = given(customerCard, issued, earned(9), {
+        ...event,
+        at: LATER,
+      }).state();
+      expect([issuedAt, updatedAt]).toEqual([AT, LATER]);
+    }
+  });
+});
+
 describe('issue', () => {
   it('hands out an empty card', () => {
     given(customerCard)

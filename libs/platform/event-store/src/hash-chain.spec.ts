@@ -1,36 +1,47 @@
 import { describe, expect, it } from '@jest/globals';
-import { chain } from './hash-chain.js';
+import type { NewEvent } from './event-store.js';
+import { chain, eventHash } from './hash-chain.js';
 
 describe('the hash chain', () => {
+  const meta = {
+    accountId: 7,
+    actor: { type: 'token' as const, id: 31 },
+    channel: 'pos' as const,
+    requestId: 'till-7.42',
+    occurredAt: '2026-01-31T08:59:00.000Z',
+    recordedAt: '2026-01-31T09:00:00.000Z',
+  };
+  const issued: NewEvent = {
+    id: '0f0e0d0c-0b0a-4908-8706-050403020100',
+    type: 'CustomerCardIssued',
+    version: 1,
+    data: { id: 12, accountId: 7, code: 'ÄB€', nested: { list: [1, 2.5, null, true] } },
+    meta,
+  };
+  const earned: NewEvent = {
+    id: '1f0e0d0c-0b0a-4908-8706-050403020100',
+    type: 'StampsEarned',
+    version: 1,
+    data: { customerId: 3, stamps: 2, personal: null },
+    meta: { ...meta, channel: 'api' },
+  };
+  const stream = 'customer_card-12';
+
   /** Fixed: a change of what is hashed, or how, would break every history that there is. */
   it('has the hashes that histories have', () => {
-    const meta = {
-      accountId: 7,
-      actor: { type: 'token' as const, id: 31 },
-      channel: 'pos' as const,
-      requestId: 'till-7.42',
-      occurredAt: '2026-01-31T08:59:00.000Z',
-      recordedAt: '2026-01-31T09:00:00.000Z',
-    };
-    const heads = chain('customer_card-12', null, [
-      {
-        id: '0f0e0d0c-0b0a-4908-8706-050403020100',
-        type: 'CustomerCardIssued',
-        version: 1,
-        data: { id: 12, accountId: 7, code: 'ÄB€', nested: { list: [1, 2.5, null, true] } },
-        meta,
-      },
-      {
-        id: '1f0e0d0c-0b0a-4908-8706-050403020100',
-        type: 'StampsEarned',
-        version: 1,
-        data: { customerId: 3, stamps: 2, personal: null },
-        meta: { ...meta, channel: 'api' },
-      },
-    ]);
+    const heads = chain(stream, null, [issued, earned]);
     expect(heads.map(({ hash }) => hash)).toEqual([
       '5bbd7ff1b21fa95e78c939f594a0ee70c5fb62244f55d0f0e62418d50cd97220',
       '79303d86d813c5fd593e9b4fae721030978c0bcdebc24adace94bca41caaf7c1',
     ]);
+  });
+
+  it('is the same whether events are appended together or one by one', () => {
+    const again: NewEvent = { ...earned, id: '2f0e0d0c-0b0a-4908-8706-050403020100' };
+    const heads = chain(stream, null, [issued, earned, again]);
+    expect(heads.map(({ revision }) => revision)).toEqual([0, 1, 2]);
+    const [first] = chain(stream, null, [issued]);
+    expect([first, ...chain(stream, first ?? null, [earned, again])]).toEqual(heads);
+    expect(eventHash(stream, first ?? null, earned)).toBe(heads[1]?.hash);
   });
 });

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { BEGINNING } from './event-store.js';
+import { formatPosition, isAfter, parsePosition } from './position.js';
+
+const position = fc.record({
+  commit: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+  prepare: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+});
+
+describe('a position', () => {
+  it('is the same after it was text', () => {
+    fc.assert(
+      fc.property(position, (one) => expect(parsePosition(formatPosition(one))).toEqual(one)),
+    );
+    expect(formatPosition(BEGINNING)).toBe('00000000000000000000:00000000000000000000');
+  });
+
+  it('sorts as text as it sorts as numbers: by commit, then within it', () => {
+    fc.assert(
+      fc.property(position, position, (one, other) =>
+        expect(isAfter(one, other)).toBe(formatPosition(one) > formatPosition(other)),
+      ),
+    );
+    const at = { commit: 9n, prepare: 10n };
+    expect(isAfter(at, at)).toBe(false);
+    expect(isAfter({ commit: 9n, prepare: 11n }, at)).toBe(true);
+    expect(isAfter({ commit: 10n, prepare: 1n }, at)).toBe(true);
+    expect(isAfter({ commit: 8n, prepare: 99n }, at)).toBe(false);
+  });
+
+  it.each(['', '12', 'x:y'])('is not %j', (text) => {
+    expect(() => parsePosition(text)).toThrow();
+  });
+});
