@@ -484,4 +484,169 @@ describe('a day that is over', () => {
     expect(await statusesOf(paused)).toEqual(['failed']);
     expect((await daysOf('webhook_events')).includes(dayOf(42))).toBe(false);
   });
+
+  it('is not decided by a dispatcher whose clock is ahead', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const [failing, failed] = [await subscribe(store, receiver), await subscribe(store, receiver)];
+    const { path } = await enrol(store);
+    for (const [{ id }, hours] of [
+      [failing, 1],
+      [failed, 73],
+    ] as const) {
+      await ask(
+        'update webhook_subscriptions set failing_since = now() - make_interval(hours => $2) where id = $1',
+        id,
+        hours,
+      );
+    }
+    await ask(
+      "select webhook_make_partitions(now() - interval '45 days', now() - interval '29 days')",
+    );
+    const dispatcher = await startDispatcher({
+      WEBHOOK_TIME_SCALE: '1',
+      NODE_OPTIONS: `--import=${new URL('support/clock-ahead.mjs', import.meta.url).pathname}`,
+      CLOCK_AHEAD_MS: String(40 * DAY_MS),
+    });
+    await eventually(
+      () => daysOf('webhook_events'),
+      (days) => !days.includes(dayOf(44)),
+    );
+    await eventually(
+      () => ask('select 1 from webhook_subscriptions where id = $1 and not enabled', failed.id),
+      (rows) => rows.length === 1,
+    );
+    for (const table of ['webhook_events', 'webhook_finished']) {
+      expect(await daysOf(table)).toEqual(expect.arrayContaining([dayOf(29), dayOf(0), dayOf(-7)]));
+    }
+    expect(
+      await ask('select 1 from webhook_subscriptions where id = $1 and enabled', failing.id),
+    ).toHaveLength(1);
+    await stamp(store, path);
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 1,
+    );
+    await dispatcher.kill('SIGTERM');
+  });
+
+  // A long read of all days | the drop wants its lock | an attempt is recorded | the read ends | the day is dropped
+  it('is dropped once nobody reads it, and holds up no recording until then', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await ask(
+      "select webhook_make_partitions(now() - interval '45 days', now() - interval '44 days')",
+    );
+    const reader = new pg.Client({ connectionString: service.database.url });
+    await reader.connect();
+    await reader.query('begin; select 1 from webhook_finished limit 1');
+    try {
+      await startDispatcher();
+      await eventually(
+        () =>
+          ask(
+            `select 1 from pg_stat_activity
+             where query like 'select webhook_drop_partitions%' and wait_event_type = 'Lock'`,
+          ),
+        (waiting) => waiting.length > 0,
+      );
+      await stamp(store, path);
+      // Sooner than any time limit of a statement could end the wait.
+      await eventually(
+        () => statusesOf(subscription),
+        ([status]) => status === 'delivered',
+        5_000,
+      );
+      expect(await daysOf('webhook_finished')).toContain(dayOf(44));
+    } finally {
+      await reader.query('rollback');
+      await reader.end();
+    }
+    await eventually(
+      () => daysOf('webhook_finished'),
+      (days) => !days.includes(dayOf(44)),
+    );
+  });
+});
+
+describe('a backlog of a subscription that has ended', () => {
+  // deleted, with much pending | its deliveries are failed, slice by slice | another store's delivery
+  it('is failed beside everything else', async () => {
+    const [store, other] = [await service.newStore(), await service.newStore()];
+    const receiver = await receive();
+    const ended = await subscribe(store, receiver);
+    const sound = await subscribe(other, receiver);
+    const { path } = await enrol(other);
+    await stamp(other, path);
+    await startDispatcher();
+    await eventually(
+      () => statusesOf(sound),
+      ([status]) => status === 'delivered',
+    );
+    await planOld(ended, store.accountId, { daysAgo: 0, count: 5_000 });
+    // As long as this row is locked, the slice that it belongs to takes.
+    const holder = new pg.Client({ connectionString: service.database.url });
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query(
+      `select 1 from webhook_pending where subscription_id = $1 order by id offset 600 limit 1 for update`,
+      [ended.id],
+    );
+    try {
+      await store.send('DELETE', `${store.store}/webhook_subscriptions/${ended.id}`);
+      await eventually(
+        () =>
+          ask(
+            "select 1 from pg_stat_activity where query like '%delete from webhook_pending%' and wait_event_type = 'Lock'",
+          ),
+        (waiting) => waiting.length > 0,
+      );
+      const hooks = `${other.store}/webhook_subscriptions/${sound.id}/deliveries`;
+      const [delivery] = (await other.get<{ id: number }[]>(hooks)).body;
+      expect((await other.post(`${hooks}/${delivery?.id}/redeliver`)).status).toBe(200);
+      // Sooner than any time limit of a statement could end the wait.
+      await eventually(
+        () => receiver.received.length,
+        (count) => count === 2,
+        5_000,
+      );
+      expect((await statusesOf(ended)).length).toBeGreaterThan(1_000);
+    } finally {
+      await holder.query('rollback');
+      await holder.end();
+    }
+    await eventually(
+      () => ask('select 1 from webhook_lanes where subscription_id = $1', ended.id),
+      (lanes) => lanes.length === 0,
+    );
+    expect(await statusesOf(ended)).toEqual([]);
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  it('that was resumed too late is failed, and what is new sent', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await planOld(subscription, store.accountId, { daysAgo: 0, count: 3_000 });
+    await ask(
+      "update webhook_pending set created_at = now() - interval '1 hour' where subscription_id = $1",
+      subscription.id,
+    );
+    await ask(
+      "update webhook_subscriptions set give_up_before = now() - interval '1 minute' where id = $1",
+      subscription.id,
+    );
+    await changed(subscription);
+    await stamp(store, path);
+    await startDispatcher();
+    const statuses = await eventually(
+      () => statusesOf(subscription),
+      (all) => !all.includes('pending') && all.includes('delivered'),
+    );
+    expect(statuses.filter((status) => status === 'failed')).toHaveLength(3_000);
+    expect(receiver.events).toHaveLength(1);
+  });
 });

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
+import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable } from '#database/connection.js';
 import {
   EventBodies,
   TEXT_KEPT_MS,
@@ -27,7 +27,6 @@ import type { Pace, Signal } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
 
-const DATABASE_UNAVAILABLE_MS = 1_000;
 const RECORD_TRIES = 3;
 
 /**

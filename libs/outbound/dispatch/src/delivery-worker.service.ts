@@ -5,6 +5,7 @@ import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
+import { DATABASE_UNAVAILABLE_MS } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { WORK_CHANNEL } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
@@ -20,7 +21,6 @@ const TICK_MS = 100;
 const LINGER_MS = 1_000;
 const VIEW_KEPT_MS = 1_000;
 const RENEW_EVERY_MS = 5_000;
-const DATABASE_UNAVAILABLE_MS = 1_000;
 
 /** Owns lanes under a lease, for as long as there is work in them, and shares them with other dispatchers. */
 @Injectable()

@@ -1,10 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { performance } from 'node:perf_hooks';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
+import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
@@ -129,26 +131,30 @@ export class DispatcherMaintenance {
     let partitionsAt = 0;
     let sweepAt = 0;
     while (!signal.aborted) {
-      const now = Date.now();
+      const now = performance.now();
       if (now >= partitionsAt) {
-        const done = await this.attempt('partitions', () => this.turnPartitions(new Date(now)));
-        partitionsAt = now + (done ? PARTITIONS_MS : SWEEP_MS);
+        const done = await this.attempt('partitions', (at) => this.turnPartitions(at));
+        partitionsAt = now + (done ? PARTITIONS_MS : sweepMs);
       }
       if (now >= sweepAt) {
-        await this.attempt('the sweep', () => this.sweep(new Date(now)));
+        await this.attempt('the sweep', (at) => this.sweep(at));
         sweepAt = now + sweepMs;
       }
       await pause(ROUND_MS, signal);
     }
   }
 
-  private async attempt(what: string, work: () => Promise<void>): Promise<boolean> {
+  /** By the database's clock: one that is wrong here must not drop or disable anything. */
+  private async attempt(what: string, work: (now: Date) => Promise<void>): Promise<boolean> {
     try {
-      await work();
+      const { rows } = await this.pool.query<{ now: Date }>('select now() as now');
+      const [clock] = rows;
+      if (!clock) throw new Error('the database has a clock');
+      await work(clock.now);
       return true;
     } catch (error) {
-      const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
-      this.log[level](`${what}: ${messageOf(error)}; will be tried again`);
+      const level = isDatabaseUnavailable(error) || isRolledBackForRetry(error) ? 'warn' : 'error';
+      this.log[level](`${what}: ${messageOf(error)}; tried again later`);
       return false;
     }
   }
@@ -162,15 +168,24 @@ export class DispatcherMaintenance {
     const before = new Date(now.getTime() - this.config.webhookRetentionDays * DAY_MS);
     await this.giveUpPaused(now, before);
     const { rows } = await this.pool.query<{ seq: number | null }>(OLDEST_WANTED);
-    const dropped = await this.pool.query<{ name: string }>(
-      `select webhook_drop_partitions('{webhook_finished, webhook_attempts}', webhook_first_id($1)) as name
-       union all
-       select webhook_drop_partitions('{webhook_events, webhook_bodies}',
-         least(webhook_first_id($1), $2::bigint))`,
-      [before, rows[0]?.seq ?? null],
-    );
-    if (dropped.rowCount) {
-      this.log.log(`dropped ${dropped.rows.map(({ name }) => name).join(', ')}`);
+    const oldest = rows[0]?.seq ?? null;
+    await this.drop('{webhook_finished, webhook_attempts}', before, null);
+    await this.drop('{webhook_events, webhook_bodies}', before, oldest);
+  }
+
+  /**
+   * One table at a time, because it waits for its lock with everybody else behind it: briefly, and then not before
+   * the next round.
+   * @param wanted the oldest event that is
+   */
+  private async drop(tables: string, before: Date, wanted: number | null): Promise<void> {
+    for (;;) {
+      const { rows } = await this.pool.query<{ name: string }>(
+        'select webhook_drop_partitions($1, least(webhook_first_id($2), $3::bigint)) as name',
+        [tables, before, wanted],
+      );
+      if (rows.length === 0) return;
+      this.log.log(`dropped ${rows.map(({ name }) => name).join(', ')}`);
     }
   }
 

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '#kernel/errors.js';
 import { StallDetector } from '#kernel/stall-detector.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
+import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable } from '#database/connection.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
 import { DeliveryAttempts, eventOf } from './delivery-attempts.service.js';
 import type { Delivery } from './delivery.js';
@@ -14,7 +14,6 @@ import { PendingDeliveries } from './pending-deliveries.service.js';
 
 /** Few enough that the first ones need not wait for the bodies of all. */
 const VIEWED_AT_ONCE = 32;
-const DATABASE_UNAVAILABLE_MS = 1_000;
 
 type Counted = { firsts: number; repeated: number; outdated: Date | undefined };
 
@@ -23,6 +22,9 @@ type Counted = { firsts: number; repeated: number; outdated: Date | undefined };
 export class LaneFiller {
   private readonly log = new Logger('webhook deliveries');
   private filling: Promise<void> | undefined;
+  /** What was planned before then is failed, beside the filling: there may be very much of it. */
+  private readonly outdated = new Map<Lane, Date | 'infinity'>();
+  private givingUp: Promise<void> | undefined;
 
   constructor(
     private readonly lanes: OwnedLanes,
@@ -40,9 +42,9 @@ export class LaneFiller {
     });
   }
 
-  /** Resolves when the current fill is done. */
+  /** Until what is being filled or given up now is done. */
   async finish(): Promise<void> {
-    await this.filling;
+    await Promise.all([this.filling, this.givingUp]);
   }
 
   /** @returns those of the lanes that this process still owns */
@@ -99,7 +101,10 @@ export class LaneFiller {
 
   private async fillSome(some: Lane[]): Promise<void> {
     const open: Lane[] = [];
-    for (const lane of await this.view(some)) if (await this.isOpen(lane)) open.push(lane);
+    for (const lane of await this.view(some)) {
+      if (this.isOpen(lane)) open.push(lane);
+      else await this.putAway(lane);
+    }
     const { room, mostHeld } = this.lanes;
     const wanting = open.filter((lane) => lane.wantsMore(room));
     if (wanting.length === 0) return;
@@ -111,31 +116,64 @@ export class LaneFiller {
     await this.place(wanting, taken, room);
   }
 
-  /** Whether anything of the lane may be sent. What may not be sent is failed, or left for a resume. */
-  private async isOpen(owned: Lane): Promise<boolean> {
-    const { id, target, lane } = owned;
+  /** Whether more of it may be sent. */
+  private isOpen(owned: Lane): boolean {
     if (owned.isClosing) return false;
     owned.hold = 'none';
-    if (target?.enabled) return true;
+    return owned.target?.enabled === true && !owned.givingUp;
+  }
+
+  /** What may not be sent is left for a resume, or failed. */
+  private async putAway(owned: Lane): Promise<void> {
+    const { id, target, lane } = owned;
+    if (owned.isClosing || target?.enabled) return;
     this.lanes.drop(owned);
     lane.more = false;
     if (target?.disabledReason === 'disabled_by_user') {
       owned.hold = 'parked';
-      return false;
+      return;
     }
-    // Deleted, or disabled because of failures: what is pending will not be sent.
-    await this.giveUp(id, 'infinity');
-    if (target) owned.hold = 'parked';
+    // Gone, or disabled by what went wrong: what is pending is over.
+    if (!owned.takeGivenUp()) this.giveUp(owned, 'infinity');
+    else if (target) owned.hold = 'parked';
     else if (owned.isIdle) {
       if (await this.leases.forget(id, owned.planned)) this.lanes.lose(owned);
       else this.lanes.askToFill(owned);
     }
-    return false;
   }
 
-  private async giveUp(subscriptionId: number, before: Date | 'infinity'): Promise<void> {
-    for (let more = true; more && !this.lanes.stopping;) {
-      more = await this.pending.giveUp(subscriptionId, before);
+  private giveUp(lane: Lane, before: Date | 'infinity'): void {
+    lane.givingUp = true;
+    this.outdated.set(lane, before);
+    this.givingUp ??= this.giveUpAll();
+  }
+
+  /** A slice of each lane in turn. */
+  private async giveUpAll(): Promise<void> {
+    while (this.outdated.size > 0 && !this.lanes.stopping) {
+      for (const [lane, before] of this.outdated) {
+        if (this.lanes.stopping) break;
+        if (await this.mayHaveMore(lane, before)) continue;
+        if (this.outdated.get(lane) !== before) continue;
+        this.outdated.delete(lane);
+        lane.gaveUp(before === 'infinity');
+        this.lanes.askToFill(lane);
+      }
+    }
+    this.givingUp = undefined;
+  }
+
+  private async mayHaveMore(lane: Lane, before: Date | 'infinity'): Promise<boolean> {
+    if (lane.lost) return false;
+    try {
+      return await this.stalls.during(() => this.pending.giveUp(lane.id, before));
+    } catch (error) {
+      this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
+        `deliveries cannot be given up: ${messageOf(error)}`,
+        { subscription_id: lane.id },
+      );
+      await wait(DATABASE_UNAVAILABLE_MS);
+      return true;
     }
   }
 
@@ -145,7 +183,7 @@ export class LaneFiller {
     await this.addKnown(fresh);
     for (const lane of wanting) {
       const counted = counts.get(lane) ?? { firsts: 0, repeated: 0, outdated: undefined };
-      if (counted.outdated) await this.giveUp(lane.id, counted.outdated);
+      if (counted.outdated) this.giveUp(lane, counted.outdated);
       lane.sawAll(counted, room, counted.outdated !== undefined);
       if (lane.lane.known > 0) this.lanes.ready(lane);
       else if (lane.lane.more) this.lanes.askToFill(lane);

@@ -224,3 +224,16 @@ describe('releasing', () => {
     }
   });
 });
+
+describe('what is given up', () => {
+  it('keeps a lane from being released, and is told once', () => {
+    const lane = given();
+    lane.givingUp = true;
+    expect(lane.mayBeReleased(9_000, 1_000)).toBe(false);
+    lane.gaveUp(true);
+    expect(lane.mayBeReleased(9_000, 1_000)).toBe(true);
+    expect([lane.takeGivenUp(), lane.takeGivenUp()]).toEqual([true, false]);
+    lane.gaveUp(false);
+    expect(lane.takeGivenUp()).toBe(false);
+  });
+});

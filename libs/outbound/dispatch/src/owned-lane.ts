@@ -49,6 +49,8 @@ export class OwnedLane<D extends Taken> {
   hungry = false;
   /** A statement about this lane is running; its result must not be applied to a lane that has changed hands. */
   busy: 'filling' | 'releasing' | undefined;
+  /** What is too old, or of a subscription that has ended, is being failed: nothing is taken meanwhile. */
+  givingUp = false;
   /** When the earliest retry that this process has planned is due. */
   nextDue = Infinity;
   private viewedAt = 0;
@@ -62,6 +64,8 @@ export class OwnedLane<D extends Taken> {
   private readonly heldManual: Set<number>;
   /** Recorded since the queue was last read: its answer may still show these as due. */
   private settled: Set<number> | undefined;
+  /** Nothing was left of it when the queue was told last. */
+  private givenUp = false;
   private closing: 'no' | 'unrecorded' | 'unseen' = 'no';
 
   /** @param before the same lane, lost earlier with attempts in flight, which must not be made twice */
@@ -197,9 +201,22 @@ export class OwnedLane<D extends Taken> {
     return now - this.viewedAt > keptMs;
   }
 
-  /** Nothing is in it, and nothing is being done with it. */
+  /** @param all everything that was pending, not only what was too old */
+  gaveUp(all: boolean): void {
+    this.givingUp = false;
+    this.givenUp = all;
+  }
+
+  /** Whether everything has been given up since it was asked last. */
+  takeGivenUp(): boolean {
+    const { givenUp } = this;
+    this.givenUp = false;
+    return givenUp;
+  }
+
+  /** Nothing is in it and nothing is being done with it. */
   mayBeReleased(now: number, lingerMs: number): boolean {
-    if (this.busy !== undefined || !this.isIdle) return false;
+    if (this.busy !== undefined || this.givingUp || !this.isIdle) return false;
     if (this.leaving) return true;
     if (this.hungry || this.lane.more) return false;
     return this.hold !== 'none' || now - this.emptySince > lingerMs;

@@ -7,7 +7,7 @@ import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { finishedFrom } from './finished-deliveries.js';
 import type { Wanted } from './owned-lane.js';
 
-const GIVE_UP_AT_ONCE = 2_000;
+const GIVE_UP_AT_ONCE = 500;
 /** Of one lane. */
 const REDELIVERIES_AT_ONCE = 64;
 

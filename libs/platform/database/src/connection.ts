@@ -98,7 +98,10 @@ export function inTransaction<R>(
   });
 }
 
-/** The work itself is fine and can be retried once the database is back. */
+/** How long background work that has found the database unavailable waits before it tries again. */
+export const DATABASE_UNAVAILABLE_MS = 1_000;
+
+/** Nothing is wrong with the work itself: it is to be tried again when the database is back. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error);
 }
