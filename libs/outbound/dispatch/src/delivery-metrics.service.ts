@@ -17,90 +17,13 @@ type Attempt = { manual: boolean; tries: number; createdAt: Date; dueAt: Date };
 /** Metrics of deliveries. Labelled by kind only, because the number of subscriptions and stores is unbounded. */
 @Injectable()
 export class DeliveryMetrics implements OnApplicationShutdown {
-  private readonly lag: Histogram<'pace'>;
-  private readonly attempts: Histogram<'result' | 'kind'>;
-  private readonly latency: Histogram;
-  private readonly planning: Histogram;
-  private readonly retries: Counter<'attempt'>;
-  private readonly finished: Counter<'status' | 'reason'>;
-  private readonly ended: Counter<'reason'>;
-  private readonly lanes: Counter<'change'>;
-  private readonly connections: Counter;
-  private readonly seconds: Histogram<'statement'>;
-  private readonly sizes: Histogram<'statement'>;
-  private readonly onConnected = () => this.connections.inc();
+  private readonly times: ReturnType<typeof histograms>;
+  private readonly counts: ReturnType<typeof counters>;
+  private readonly onConnected = () => this.counts.connections.inc();
 
   constructor(private readonly registry: Registry) {
-    const registers = [registry];
-    this.lag = new Histogram({
-      name: 'inkpad_webhook_schedule_lag_seconds',
-      help: 'How much later than planned attempts begin',
-      labelNames: ['pace'],
-      buckets: LATE,
-      registers,
-    });
-    this.attempts = new Histogram({
-      name: 'inkpad_webhook_attempt_seconds',
-      help: 'Duration of attempts by result: the class of the status, or what went wrong',
-      labelNames: ['result', 'kind'],
-      buckets: QUICK,
-      registers,
-    });
-    this.latency = new Histogram({
-      name: 'inkpad_webhook_delivery_seconds',
-      help: 'Time from the planning of a delivery to its 2xx',
-      buckets: LATE,
-      registers,
-    });
-    this.planning = new Histogram({
-      name: 'inkpad_webhook_planning_seconds',
-      help: 'Time from the recording of an event to the planning of its deliveries',
-      buckets: LATE,
-      registers,
-    });
-    this.retries = new Counter({
-      name: 'inkpad_webhook_retries_total',
-      help: 'Scheduled attempts after the first, by number',
-      labelNames: ['attempt'],
-      registers,
-    });
-    this.finished = new Counter({
-      name: 'inkpad_webhook_deliveries_total',
-      help: 'Finished deliveries, by result and reason',
-      labelNames: ['status', 'reason'],
-      registers,
-    });
-    this.ended = new Counter({
-      name: 'inkpad_webhook_subscriptions_ended_total',
-      help: 'Subscriptions disabled (failing, blocked_address) or deleted (gone) by the dispatcher',
-      labelNames: ['reason'],
-      registers,
-    });
-    this.lanes = new Counter({
-      name: 'inkpad_webhook_lanes_total',
-      help: 'Lanes claimed, taken over from a dispatcher that has died, and lost to another dispatcher',
-      labelNames: ['change'],
-      registers,
-    });
-    this.connections = new Counter({
-      name: 'inkpad_webhook_connections_opened_total',
-      help: 'New connections to receivers; all other attempts used an open one',
-      registers,
-    });
-    this.seconds = new Histogram({
-      name: 'inkpad_webhook_statement_seconds',
-      help: 'Duration of the frequent database statements of dispatchers',
-      labelNames: ['statement'],
-      buckets: QUICK,
-      registers,
-    });
-    this.sizes = new Histogram({
-      name: 'inkpad_webhook_statement_size',
-      help: 'Lanes claimed, deliveries taken, attempts recorded and deliveries planned in one statement',
-      labelNames: ['statement'],
-      buckets: SIZES,
-      registers,
-    });
+    this.times = histograms([registry]);
+    this.counts = counters([registry]);
     subscribe(CONNECTED, this.onConnected);
   }
 
@@ -159,34 +82,34 @@ export class DeliveryMetrics implements OnApplicationShutdown {
   ): Promise<R> {
     const begun = performance.now();
     const answer = await work();
-    this.seconds.observe({ statement }, (performance.now() - begun) / 1000);
+    this.times.seconds.observe({ statement }, (performance.now() - begun) / 1000);
     const count = size(answer);
-    if (count > 0) this.sizes.observe({ statement }, count);
+    if (count > 0) this.times.sizes.observe({ statement }, count);
     return answer;
   }
 
   planned(recordedAt: string): void {
-    this.planning.observe(secondsSince(new Date(recordedAt)));
+    this.times.planning.observe(secondsSince(new Date(recordedAt)));
   }
 
   claimed(lanes: number, takenOver: number): void {
-    this.lanes.inc({ change: 'claimed' }, lanes);
-    this.lanes.inc({ change: 'taken_over' }, takenOver);
+    this.counts.lanes.inc({ change: 'claimed' }, lanes);
+    this.counts.lanes.inc({ change: 'taken_over' }, takenOver);
   }
 
   lostLane(): void {
-    this.lanes.inc({ change: 'lost' });
+    this.counts.lanes.inc({ change: 'lost' });
   }
 
   begins({ manual, tries, dueAt }: Attempt, pace: Pace): void {
-    this.lag.observe({ pace }, secondsSince(dueAt));
-    if (!manual && tries > 0) this.retries.inc({ attempt: String(tries + 1) });
+    this.times.lag.observe({ pace }, secondsSince(dueAt));
+    if (!manual && tries > 0) this.counts.retries.inc({ attempt: String(tries + 1) });
   }
 
   made({ manual, createdAt }: Attempt, outcome: Outcome, milliseconds: number): void {
     const kind = manual ? 'manual' : 'scheduled';
-    this.attempts.observe({ result: attemptResult(outcome), kind }, milliseconds / 1000);
-    if (isSuccess(outcome) && !manual) this.latency.observe(secondsSince(createdAt));
+    this.times.attempts.observe({ result: attemptResult(outcome), kind }, milliseconds / 1000);
+    if (isSuccess(outcome) && !manual) this.times.latency.observe(secondsSince(createdAt));
   }
 
   /** Counts what followed from an attempt, once that is recorded. */
@@ -203,12 +126,91 @@ export class DeliveryMetrics implements OnApplicationShutdown {
   }
 
   subscriptionEnded(reason: 'failing' | 'blocked_address' | 'gone', count = 1): void {
-    this.ended.inc({ reason }, count);
+    this.counts.ended.inc({ reason }, count);
   }
 
   private over(status: string, reason: string, count = 1): void {
-    this.finished.inc({ status, reason }, count);
+    this.counts.finished.inc({ status, reason }, count);
   }
+}
+
+function histograms(registers: Registry[]) {
+  return {
+    lag: new Histogram({
+      name: 'inkpad_webhook_schedule_lag_seconds',
+      help: 'How much later than planned an attempt begins',
+      labelNames: ['pace'],
+      buckets: LATE,
+      registers,
+    }),
+    attempts: new Histogram({
+      name: 'inkpad_webhook_attempt_seconds',
+      help: 'Time of attempts by result: the class of the status, or what went wrong',
+      labelNames: ['result', 'kind'],
+      buckets: QUICK,
+      registers,
+    }),
+    latency: new Histogram({
+      name: 'inkpad_webhook_delivery_seconds',
+      help: 'From the planning of a delivery to its 2xx',
+      buckets: LATE,
+      registers,
+    }),
+    planning: new Histogram({
+      name: 'inkpad_webhook_planning_seconds',
+      help: 'From the recording of an event to the planning of its deliveries',
+      buckets: LATE,
+      registers,
+    }),
+    seconds: new Histogram({
+      name: 'inkpad_webhook_statement_seconds',
+      help: 'Time of what dispatchers ask of the database again and again',
+      labelNames: ['statement'],
+      buckets: QUICK,
+      registers,
+    }),
+    sizes: new Histogram({
+      name: 'inkpad_webhook_statement_size',
+      help: 'Lanes claimed, deliveries taken, attempts recorded and deliveries planned in one statement',
+      labelNames: ['statement'],
+      buckets: SIZES,
+      registers,
+    }),
+  };
+}
+
+function counters(registers: Registry[]) {
+  return {
+    retries: new Counter({
+      name: 'inkpad_webhook_retries_total',
+      help: 'Scheduled attempts after the first, by their number',
+      labelNames: ['attempt'],
+      registers,
+    }),
+    finished: new Counter({
+      name: 'inkpad_webhook_deliveries_total',
+      help: 'Deliveries that are over, by how and why',
+      labelNames: ['status', 'reason'],
+      registers,
+    }),
+    ended: new Counter({
+      name: 'inkpad_webhook_subscriptions_ended_total',
+      help: 'Subscriptions disabled (failing, blocked_address) or deleted (gone) by the dispatcher',
+      labelNames: ['reason'],
+      registers,
+    }),
+    lanes: new Counter({
+      name: 'inkpad_webhook_lanes_total',
+      help: 'Lanes claimed, of these taken over from a dispatcher that died, and lost to another one',
+      labelNames: ['change'],
+      registers,
+    }),
+    connections: new Counter({
+      name: 'inkpad_webhook_connections_opened_total',
+      help: 'Connections to receivers; attempts beyond these went out on one that was open',
+      registers,
+    }),
+  };
 }
 
 function reasonOf(outcome: Outcome, status: string, subscription: Next['subscription']): string {

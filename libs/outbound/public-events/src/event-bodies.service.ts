@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
@@ -6,7 +6,7 @@ import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { publicEventId } from '#kernel/public-id.js';
-import { PublicEventsService } from './public-events.service.js';
+import { found, RENDERERS, type EventRenderer, type Rendered } from './event-renderer.js';
 import { withPartitions } from './webhook-partitions.service.js';
 
 /** A row of `webhook_events`. */
@@ -71,7 +71,7 @@ export class EventBodies {
     private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
-    private readonly publicEvents: PublicEventsService,
+    @Inject(RENDERERS) private readonly renderers: EventRenderer[],
   ) {}
 
   /** A stored event that will be asked for soon. */
@@ -181,7 +181,7 @@ export class EventBodies {
     if (wanted.length + placeless.length < refs.length) throw new Error('it is not in the history');
     for (const { seq } of placeless) found.set(seq, 'missing');
     if (wanted.length === 0) return;
-    const rendered = await this.publicEvents.render(wanted.map(({ event }) => event));
+    const rendered = await this.rendered(wanted.map(({ event }) => event));
     const texts = rendered.map(({ event }) => Buffer.from(JSON.stringify(event)));
     const bodies = await this.keys.sealAll(
       rendered.map(({ event, customerId }, i) => ({
@@ -208,6 +208,18 @@ export class EventBodies {
     }
     // Another process has stored these first, so its bytes are used.
     if (overtaken.size > 0) await this.read(overtaken, found);
+  }
+
+  /** A batch takes a handful of queries, however large it is. */
+  private async rendered(events: StoredEvent[]): Promise<Rendered[]> {
+    const opened = await this.keys.opened(events);
+    const byId = new Map<string, Rendered>();
+    for (const renderer of this.renderers) {
+      const own = opened.filter(({ stream }) => stream.startsWith(`${renderer.aggregate}-`));
+      if (own.length === 0) continue;
+      for (const [id, one] of await renderer.render(own)) byId.set(id, one);
+    }
+    return events.map(({ id }) => found(byId.get(id), `a rendering of event ${id}`));
   }
 
   private async keep(sealed: Rendering[]): Promise<Set<number>> {

@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
 import { EventBodies } from './event-bodies.service.js';
-import type { EventRenderer } from './event-renderer.js';
+import { RENDERERS, type EventRenderer } from './event-renderer.js';
 import { EventFeed } from './event-feed.service.js';
 import { CustomerCardRenderer } from './customer-card-renderer.service.js';
 import { CustomerRenderer } from './customer-renderer.service.js';
-import { PublicEventsService, RENDERERS } from './public-events.service.js';
 import { StreamFolds } from './stream-folds.service.js';
 
 /** One for each aggregate with public events. */
@@ -17,7 +16,6 @@ const renderers = [CustomerRenderer, CustomerCardRenderer];
   providers: [
     EventBodies,
     EventFeed,
-    PublicEventsService,
     StreamFolds,
     ...renderers,
     { provide: RENDERERS, inject: renderers, useFactory: (...all: EventRenderer[]) => all },
