@@ -246,4 +246,32 @@ describe('the OpenAPI document', () => {
     }
     expect(shown).toContain('/openapi.json');
   });
+
+  it('OPENAPI-13 is sent compressed, and only when it has changed', async () => {
+    for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui.css', '/docs/start.js']) {
+      const ask = (headers: Record<string, string>) =>
+        stranger.send('GET', path, undefined, headers);
+      const plain = await ask({ 'accept-encoding': 'identity' });
+      const tags = [plain.headers.get('etag')];
+      for (const encoding of ['br', 'gzip']) {
+        const { headers, text } = await ask({ 'accept-encoding': encoding });
+        expect([path, headers.get('content-encoding')]).toEqual([path, encoding]);
+        // Its length is known beforehand: it is not compressed anew for each who asks.
+        expect(Number(headers.get('content-length'))).toBeGreaterThan(0);
+        expect(Number(headers.get('content-length'))).toBeLessThan(plain.text.length);
+        expect(text).toBe(plain.text);
+        expect(headers.get('vary')).toMatch(/accept-encoding/i);
+        const tag = headers.get('etag');
+        const known = { 'accept-encoding': encoding, 'if-none-match': `"other", W/${tag}` };
+        const again = await ask(known);
+        expect([again.status, again.text]).toEqual([304, '']);
+        expect(again.headers.get('etag')).toBe(tag);
+        expect(again.headers.get('cache-control')).toBe('no-cache');
+        tags.push(tag);
+      }
+      expect(new Set(tags).size).toBe(3);
+      const other = await ask({ 'accept-encoding': 'identity', 'if-none-match': '"other"' });
+      expect([other.status, other.text]).toEqual([200, plain.text]);
+    }
+  });
 });

@@ -5,6 +5,7 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
 import { endpoints, publishedWebhooks, TAGS } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#http/error.dto.js';
+import { serveFixed } from './fixed-text.js';
 import { innerDtos, reachable, Schemas } from './schemas.js';
 import {
   HEADERS,
@@ -130,13 +131,7 @@ function within<R>(what: string, make: () => R): R {
 /** /openapi.json, and /docs to read it, from our own files: nothing is loaded from elsewhere. */
 export function serveDocs(server: FastifyInstance, document: OpenApiDocument): void {
   const serve = (path: string, type: string, body: string | Buffer) =>
-    server.get(path, (_request, reply) =>
-      reply
-        .header('content-type', `${type}; charset=utf-8`)
-        .header('content-security-policy', POLICY)
-        .header('x-content-type-options', 'nosniff')
-        .send(body),
-    );
+    serveFixed(server, path, { type, policy: POLICY, body });
   const require = createRequire(import.meta.url);
   const asset = (name: string) => readFileSync(require.resolve(`swagger-ui-dist/${name}`));
 
