@@ -79,6 +79,18 @@ describe('account', () => {
 });
 
 describe('a time zone', () => {
+  it.each(
+    'Asia/Kolkata Asia/Ho_Chi_Minh Africa/Dar_es_Salaam America/Port-au-Prince America/Knox_IN Etc/GMT+0 Etc/UTC US/East-Indiana GB-Eire NZ-CHAT W-SU EST5EDT PRC Eire Australia/ACT Brazil/DeNoronha America/Argentina/ComodRivadavia Chile/EasterIsland Mexico/BajaNorte Antarctica/McMurdo'.split(
+      ' ',
+    ),
+  )('is kept in one spelling, however it is given: %s', (name) => {
+    expect([name, name.toLowerCase(), name.toUpperCase()].map(timeZoneOf)).toEqual([
+      name,
+      name,
+      name,
+    ]);
+  });
+
   it.each([
     ['Europe/Berlin', 'Europe/Berlin'],
     ['europe/berlin', 'Europe/Berlin'],

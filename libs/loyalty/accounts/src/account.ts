@@ -60,19 +60,35 @@ export function updateAccount(
   return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];
 }
 
+/** Parts of aliases that are not spelled with a capital at the beginning alone. Intl spells all other names. */
+const SPELLED = new Map(
+  'ACT BajaNorte BajaSur CET CHAT ComodRivadavia CST6CDT DeNoronha EasterIsland EET EST EST5EDT GB GMT GMT0 HST IN LHI MET MST MST7MDT NSW NZ PRC PST8PDT ROC ROK SU UCT US UTC W WET'
+    .split(' ')
+    .map((part) => [part.toLowerCase(), part]),
+);
+
 /**
- * An IANA name in its usual spelling, or undefined if it is not one. An alias is kept as given, since it
- * often resolves to the older name: Asia/Kolkata to Asia/Calcutta.
+ * An IANA name in its usual spelling, or undefined if it is not one. An alias stays one, since it often
+ * resolves to the older name: Asia/Kolkata to Asia/Calcutta.
  */
 export function timeZoneOf(given: string): string | undefined {
   if (/^[+-]|^SystemV/i.test(given) || ABBREVIATIONS.has(given.toUpperCase())) return undefined;
   try {
     const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: given }).resolvedOptions();
-    return timeZone.toLowerCase() === given.toLowerCase() ? timeZone : given;
+    return timeZone.toLowerCase() === given.toLowerCase() ? timeZone : aliasOf(given);
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
+}
+
+function aliasOf(given: string): string {
+  return given
+    .toLowerCase()
+    .replaceAll(
+      /[^/_+-]+/g,
+      (part) => SPELLED.get(part) ?? `${part.slice(0, 1).toUpperCase()}${part.slice(1)}`,
+    );
 }
 
 /** A BCP 47 tag in its canonical form, or undefined if it is not one. */

@@ -1,4 +1,8 @@
-const formats = new Map<string, Intl.DateTimeFormat>();
+import { LRUCache } from 'lru-cache';
+
+/** More than there are names, in their usual spelling. */
+const KEPT = 1_000;
+const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: KEPT });
 
 /**
  * The calendar day of a moment in a time zone, as YYYY-MM-DD.
