@@ -20,7 +20,8 @@ LABEL org.opencontainers.image.title="Inkpad" \
       org.opencontainers.image.description="Self-hosted loyalty stamp cards" \
       org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production \
-    DATA_DIR=/data
+    DATA_DIR=/data \
+    MONITORING_HOST=0.0.0.0
 WORKDIR /app
 RUN install -d -o node -g node /data
 COPY --from=build /app/node_modules ./node_modules

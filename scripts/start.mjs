@@ -18,6 +18,7 @@ import {
   takeLock,
   writeJson,
 } from './processes.mjs';
+import { EVERYWHERE, LOOPBACK, isLocal, readSettings } from './start-settings.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const programs = {
@@ -39,7 +40,7 @@ const running = { step: null, compiler: null, postgres: null, api: null, dispatc
 
 async function main() {
   checkNodeVersion();
-  const settings = readSettings();
+  const settings = readSettings(root);
   const dataDir = makeDataDir(settings.dataDir);
   const lock = takeLock(dataDir);
   if (lock.holder) throw new Refusal(describeHolder(dataDir, lock.holder));
@@ -58,7 +59,7 @@ async function main() {
   }
 }
 
-async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
+async function run({ port, publicUrl, host, insecureTargets, databaseUrl, dataDir, runFile }) {
   const started = new Date().toISOString();
   const birth = birthOf(process.pid);
   const base = { starter: { pid: process.pid, birth, started }, base_url: publicUrl };
@@ -84,11 +85,14 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
     DATABASE_URL_FILE: '',
     DATABASE_MIGRATION_URL_FILE: '',
     DATA_DIR: dataDir,
+    HOST: host,
     PORT: String(port),
     // Any free port, because a second Inkpad on this machine could have taken a fixed one.
     HEALTH_PORT: process.env.HEALTH_PORT || '0',
     PUBLIC_URL: publicUrl,
-    ...localTargets(publicUrl),
+    // What was given is for the programs to judge.
+    WEBHOOK_ALLOW_INSECURE_TARGETS:
+      process.env.WEBHOOK_ALLOW_INSECURE_TARGETS || String(insecureTargets),
   };
   say('migrating the database …');
   await runScript('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
@@ -98,9 +102,12 @@ async function run({ port, publicUrl, databaseUrl, dataDir, runFile }) {
   for (const name of Object.keys(programs)) {
     running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
   }
-  const [result] = await Promise.all([setup, untilAnswering(port)]);
-  const local = keepLocalFile(path.join(dataDir, 'local.json'), publicUrl, lastJson(result));
-  welcome(publicUrl, local);
+  const [result] = await Promise.all([setup, untilAnswering(host, port)]);
+  const localFile = path.join(dataDir, 'local.json');
+  const { created, ...credentials } = lastJson(result);
+  const local = keepLocalFile(localFile, publicUrl, created ? credentials : null);
+  if (insecureTargets) sayWhoGetsIn(host);
+  welcome(publicUrl, { localFile, local, created });
   await stopped;
 }
 
@@ -110,38 +117,15 @@ function checkNodeVersion() {
   throw new Refusal(`Inkpad needs Node.js 20.19 or newer; this is ${process.versions.node}.`);
 }
 
-function readSettings() {
-  const file = path.join(root, '.env');
-  if (fs.existsSync(file)) process.loadEnvFile(file);
-  const port = Number(process.env.PORT || 3000);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new Refusal(`PORT must be a number from 1 to 65535, not "${process.env.PORT}".`);
+/** Whoever may create subscriptions then reaches what listens on this machine for itself alone. */
+function sayWhoGetsIn(host) {
+  const why = 'webhooks may go to http and loopback targets';
+  if (!process.env.HOST) say(`listening on ${host} only, since ${why}; HOST changes that`);
+  else if (!isLocal(host)) {
+    say(
+      `WARNING: HOST=${host} lets other machines in while ${why}: set WEBHOOK_ALLOW_INSECURE_TARGETS=false, or leave HOST out`,
+    );
   }
-  return {
-    port,
-    publicUrl: (process.env.PUBLIC_URL || `http://localhost:${port}`).replace(/\/+$/, ''),
-    dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
-    databaseUrl: given('DATABASE_URL'),
-  };
-}
-
-/** A setting, or what stands in the file that its `…_FILE` names. */
-function given(name) {
-  const file = process.env[`${name}_FILE`];
-  if (process.env[name] || !file) return process.env[name] || null;
-  try {
-    return fs.readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new Refusal(`${name}_FILE: ${file} cannot be read (${error.code}).`);
-  }
-}
-
-/** Trying it out on one machine, webhooks go to that machine; a service with an address never does so by itself. */
-function localTargets(publicUrl) {
-  const local = ['localhost', '127.0.0.1', '[::1]'].includes(new URL(publicUrl).hostname);
-  if (process.env.WEBHOOK_ALLOW_INSECURE_TARGETS || process.env.NODE_ENV === 'production')
-    return {};
-  return local ? { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' } : {};
 }
 
 function describeHolder(dataDir, { pid }) {
@@ -281,10 +265,12 @@ async function startProgram(name, env) {
   });
 }
 
-async function untilAnswering(port) {
+async function untilAnswering(host, port) {
+  const at = [EVERYWHERE, '::'].includes(host) ? LOOPBACK : host;
+  const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/api/v1/status`;
   const deadline = Date.now() + answerPatience;
   while (!stopAsked.signal.aborted) {
-    if (await answers(`http://127.0.0.1:${port}/api/v1/status`)) return;
+    if (await answers(url)) return;
     if (running.api.ends >= endsBeforeGivingUp) {
       throw new Refusal(
         `The api exited ${running.api.ends} times while starting; see its output above.`,
@@ -317,23 +303,25 @@ function lastJson(lines) {
   return JSON.parse(line);
 }
 
-/** The token exists in plain text only here: the database stores only its hash. */
-function keepLocalFile(file, publicUrl, { created, ...credentials }) {
-  const kept = created ? credentials : readJson(file);
+/** The token exists in plain text only here: the database keeps nothing but its hash. */
+function keepLocalFile(file, publicUrl, made) {
+  const kept = made ?? readJson(file);
   if (!kept) return null;
   const local = { ...kept, base_url: publicUrl };
-  if (created || kept.base_url !== publicUrl) writeJson(file, local);
+  if (made || kept.base_url !== publicUrl) writeJson(file, local);
   return local;
 }
 
-function welcome(publicUrl, local) {
-  const token = local?.api_token;
+/** Output is kept and passed on in places where no token belongs: it is shown once. */
+function welcome(publicUrl, { localFile, local, created }) {
+  const elsewhere = local
+    ? `the one made at the first start, in ${localFile}`
+    : 'the one made at the first start, which this data folder does not hold';
+  const token = created ? local.api_token : null;
   const lines = [
     '',
     `Inkpad is running at ${publicUrl}`,
-    token
-      ? `API token: ${token}`
-      : 'API token: the one created at the first start, which is not in this data folder',
+    `API token: ${token ? `${token} (kept in ${localFile}, not shown again)` : elsewhere}`,
     'Try:',
     `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
     `Docs: ${publicUrl}/docs`,

@@ -59,6 +59,7 @@ const LEFT_OUT: Record<string, string> = {
   NODE_ENV: 'set in the image',
   DATA_DIR: 'set in the image',
   HOST: 'all addresses of a container',
+  MONITORING_HOST: 'set in the image',
   PORT: 'what the proxy and the health check expect',
   HEALTH_PORT: 'what the health check expects',
   METRICS_PORT: 'each has a port of its own',
@@ -77,7 +78,12 @@ describe('docker-compose.yml', () => {
 
   it.each(OURS)('%s gets settings that can be used', (name) => {
     const config = readConfig(environmentOf(name));
-    expect(config).toMatchObject({ production: true, trustProxyHops: 1, healthPort: 9466 });
+    expect(config).toMatchObject({
+      production: true,
+      trustProxyHops: 1,
+      monitoringHost: '0.0.0.0',
+      healthPort: 9466,
+    });
     expect(new URL(config.databaseUrl)).toMatchObject({
       hostname: 'postgres',
       username: 'inkpad_app',

@@ -153,6 +153,21 @@ it('a dispatcher is ready while its loops run', async () => {
   await database.drop();
 });
 
+it('only this machine asks about the dispatcher, unless the settings say otherwise', async () => {
+  const ready = () => Promise.resolve({ status: 'ok' as const });
+  for (const [settings, address] of [
+    [{ HOST: '0.0.0.0' }, '127.0.0.1'],
+    [{ HOST: '127.0.0.1', MONITORING_HOST: '0.0.0.0' }, '0.0.0.0'],
+  ] as const) {
+    const server = await listenForHealth(
+      testConfig('postgres://u:p@localhost:5432/x', settings),
+      ready,
+    );
+    expect((server.address() as AddressInfo).address).toBe(address);
+    server.close();
+  }
+});
+
 it('a port that is taken is named, with what to do', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');

@@ -135,6 +135,18 @@ describe('the port of metrics', () => {
     server.close();
   });
 
+  it('is for this machine, unless the settings say otherwise', async () => {
+    for (const [settings, address] of [
+      [{ HOST: '0.0.0.0' }, '127.0.0.1'],
+      [{ HOST: '127.0.0.1', MONITORING_HOST: '0.0.0.0' }, '0.0.0.0'],
+    ] as const) {
+      const config = testConfig('postgres://u:p@localhost:5432/x', settings);
+      const server = await listenForMetrics(config, 'api', new Registry());
+      expect((server.address() as AddressInfo).address).toBe(address);
+      server.close();
+    }
+  });
+
   it('that is taken is named, with what to do', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');

@@ -58,6 +58,15 @@ describe('npm start', () => {
     expect(await tokenStatus()).toBe(200);
   });
 
+  it('listens on this machine alone while webhooks may go there, and says so', async () => {
+    expect(starter.output()).toMatch(
+      /listening on 127\.0\.0\.1 only, since webhooks may go to http and loopback targets; HOST/,
+    );
+    // Another address of the same machine: who listens on all would answer there too.
+    expect(await statusAt('127.0.0.2')).toBe(null);
+    expect(await statusAt('127.0.0.1')).toBe(200);
+  });
+
   it('writes down what runs and its credentials, for its owner only', () => {
     const run = readRun();
     expect(run.starter.pid).toBe(starter.process.pid);
@@ -120,7 +129,7 @@ describe('npm start', () => {
     const left = pidOf('api');
     starter.process.kill('SIGKILL');
     await starter.ended;
-    starter = start();
+    starter = start({ HOST: '0.0.0.0' });
     await isUp(starter);
 
     expect(pidOf('api')).not.toBe(left);
@@ -128,26 +137,16 @@ describe('npm start', () => {
     expect(await tokenStatus()).toBe(200);
   });
 
-  it('goes on with a data folder of versions that had one role for everything', async () => {
-    starter.process.kill('SIGINT');
-    await starter.ended;
-    const current = dataDir;
-    dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
-    fs.chmodSync(dataDir, 0o711);
-    try {
-      await makeOldFolder();
-      starter = start();
-      await isUp(starter);
-      expect(await tokenStatus(readJson<{ api_token: string }>('local.json').api_token)).toBe(200);
-      expect(await rightsOf(readRun())).toEqual(ONLY_TO_ADD);
-    } finally {
-      starter.process.kill('SIGINT');
-      await starter.ended;
-      fs.rmSync(dataDir, { recursive: true, force: true });
-      dataDir = current;
-    }
-    starter = start();
-    await isUp(starter);
+  it('shows the token when it is made, and later says where it is', () => {
+    expect(starter.output()).not.toContain(token);
+    expect(starter.output()).toContain(path.join(dataDir, 'local.json'));
+  });
+
+  it('warns when others reach a service whose webhooks go to this machine', async () => {
+    expect(starter.output()).toMatch(
+      /WARNING: HOST=0\.0\.0\.0 lets other machines in while webhooks may go to http and loopback targets/,
+    );
+    expect(await statusAt('127.0.0.1')).toBe(200);
   });
 
   it('stops cleanly on SIGINT', async () => {
@@ -184,6 +183,8 @@ describe('npm start', () => {
         ...process.env,
         DATABASE_URL: '',
         PUBLIC_URL: '',
+        HOST: '',
+        WEBHOOK_ALLOW_INSECURE_TARGETS: '',
         PORT: `${port}`,
         DATA_DIR: dataDir,
         ...settings,
@@ -222,10 +223,14 @@ describe('npm start', () => {
   }
 
   /** Null when nothing listens. */
-  async function tokenStatus(of = token): Promise<number | null> {
+  function tokenStatus(): Promise<number | null> {
+    return statusAt('127.0.0.1');
+  }
+
+  async function statusAt(host: string): Promise<number | null> {
     try {
-      const response = await fetch(`http://127.0.0.1:${port}/api/v1/accounts`, {
-        headers: { authorization: `Bearer ${of}` },
+      const response = await fetch(`http://${host}:${port}/api/v1/accounts`, {
+        headers: { authorization: `Bearer ${token}` },
       });
       await response.arrayBuffer();
       return response.status;

@@ -694,6 +694,9 @@ describe('webhook subscriptions', () => {
       expectRefused(await create({ event: '*', target_url }), 'target_url');
       expect((await create({ event: '*', target_url }, near)).status).toBe(201);
     }
+    for (const target_url of ['http://10.0.0.1/', 'https://192.168.1.1/', 'http://[fd00::1]/']) {
+      expectRefused(await create({ event: '*', target_url }, near), 'target_url');
+    }
   });
 });
 

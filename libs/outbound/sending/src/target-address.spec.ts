@@ -112,6 +112,8 @@ describe('targetUrlFault', () => {
     'https://localhost./',
     'https://api.localhost/',
     'https://localhost:8443/',
+    'https://168.63.129.16/',
+    'https://[::ffff:168.63.129.16]/',
   ])('refuses %s', (url) => {
     expect(strict(url)).toBe('must be publicly reachable');
   });
@@ -135,6 +137,7 @@ describe('targetUrlFault', () => {
     'https://hooks.internal/',
     'https://intranet/',
     'https://metadata.google.internal/',
+    'https://168.63.129.17/',
   ])('accepts %s', (url) => {
     expect(strict(url)).toBeUndefined();
   });
@@ -161,18 +164,27 @@ describe('targetUrlFault', () => {
     expect(strict(url)).toBe(fault);
   });
 
-  it('lets development use http and this machine, but no metadata service', () => {
+  it('lets development use http and this machine, and nothing else', () => {
     for (const url of [
       'http://127.0.0.1:9000/',
+      'https://127.8.9.10/',
       'http://localhost:9000/',
       'http://[::1]:9000/',
-      'http://10.1.2.3/',
-      'http://[fd12::1]/',
+      'http://example.com/',
     ]) {
-      expect(targetUrlFault(url, DEVELOPMENT)).toBeUndefined();
+      expect([url, targetUrlFault(url, DEVELOPMENT)]).toEqual([url, undefined]);
     }
-    for (const url of ['http://169.254.169.254/', 'http://[fd00:ec2::254]/', 'http://0.0.0.0/']) {
-      expect(targetUrlFault(url, DEVELOPMENT)).toBe('must be publicly reachable');
+    for (const url of [
+      'http://10.1.2.3/',
+      'http://172.16.0.1/',
+      'https://192.168.1.1/',
+      'http://[fd12::1]/',
+      'http://169.254.169.254/',
+      'http://168.63.129.16/',
+      'http://[fd00:ec2::254]/',
+      'http://0.0.0.0/',
+    ]) {
+      expect([url, targetUrlFault(url, DEVELOPMENT)]).toEqual([url, 'must be publicly reachable']);
     }
   });
 });
@@ -201,6 +213,18 @@ describe('ranges that the operator allows', () => {
     ['https://a:b@10.1.2.3/', 'must not contain credentials'],
   ])('leave %s closed', (url, fault) => {
     expect(targetUrlFault(url, rules)).toBe(fault);
+  });
+
+  it.each([
+    'https://168.63.129.16/',
+    'https://[::ffff:a83f:8110]/',
+    'https://169.254.169.254/',
+    'https://100.100.100.200/',
+    'https://[fd00:ec2::254]/',
+  ])('never open %s, which is a service of the cloud', (url) => {
+    const open = allowing('0.0.0.0/0', '::/0');
+    expect(targetUrlFault(url, open)).toBe('must be publicly reachable');
+    expect(targetUrlFault('https://10.1.2.3/', open)).toBeUndefined();
   });
 
   it('do not make http one that may be delivered to', () => {

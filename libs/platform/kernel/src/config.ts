@@ -10,7 +10,9 @@ export class Config {
   readonly production: boolean;
   readonly host: string;
   readonly port: number;
-  /** The dispatcher's; the api answers health checks on its own port. */
+  /** Where whoever runs the service asks: for metrics, and for the dispatcher's health. */
+  readonly monitoringHost: string;
+  /** The dispatcher's; the api answers about its health on its own port. */
   readonly healthPort: number;
   /** Absolute. */
   readonly dataDir: string;
@@ -72,6 +74,7 @@ export class Config {
     this.production = production;
     this.host = env.HOST;
     this.port = env.PORT;
+    this.monitoringHost = env.MONITORING_HOST;
     this.healthPort = env.HEALTH_PORT;
     this.dataDir = dataDir;
     this.publicUrl = (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, '');

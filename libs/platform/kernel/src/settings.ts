@@ -28,6 +28,7 @@ export class Settings {
   @Text() NODE_ENV = 'development';
   @Text() HOST = '0.0.0.0';
   @Whole(0, 65_535) PORT = 3000;
+  @Text() MONITORING_HOST = '127.0.0.1';
   @Whole(0, 65_535) HEALTH_PORT = 9466;
   @Text() DATA_DIR = '.data';
   @Url('http:', 'https:') PUBLIC_URL?: string;

@@ -5,7 +5,7 @@ import { listenBeside } from './side-listener.js';
 
 /** The same two paths as on the api, for a process that serves nothing else. */
 export async function listenForHealth(
-  { host, healthPort: port }: Config,
+  { monitoringHost: host, healthPort: port }: Config,
   ready: () => Promise<Health>,
   isAlive: () => boolean = () => true,
 ): Promise<Server> {

@@ -12,7 +12,7 @@ import { listenBeside, portOf } from './side-listener.js';
  * @throws ConfigError when the port cannot be had
  */
 export async function listenForMetrics(
-  { host, metricsPort }: Config,
+  { monitoringHost: host, metricsPort }: Config,
   program: ProcessName,
   registry: Registry,
 ): Promise<Server> {

@@ -1,0 +1,47 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { Refusal } from './processes.mjs';
+
+export const LOOPBACK = '127.0.0.1';
+export const EVERYWHERE = '0.0.0.0';
+
+/** What `npm start` itself goes by; the programs read all other settings. */
+export function readSettings(root) {
+  const file = path.join(root, '.env');
+  if (fs.existsSync(file)) process.loadEnvFile(file);
+  const port = Number(process.env.PORT || 3000);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new Refusal(`PORT must be a number from 1 to 65535, not "${process.env.PORT}".`);
+  }
+  const publicUrl = (process.env.PUBLIC_URL || `http://localhost:${port}`).replace(/\/+$/, '');
+  const insecureTargets = allowsInsecureTargets(publicUrl);
+  return {
+    port,
+    publicUrl,
+    insecureTargets,
+    host: process.env.HOST || (insecureTargets ? LOOPBACK : EVERYWHERE),
+    dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
+    databaseUrl: process.env.DATABASE_URL || databaseUrlInFile(process.env.DATABASE_URL_FILE),
+  };
+}
+
+function databaseUrlInFile(file) {
+  if (!file) return null;
+  try {
+    return fs.readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Refusal(`DATABASE_URL_FILE: ${file} cannot be read (${error.code}).`);
+  }
+}
+
+/** Trying it out on one machine, webhooks go to that machine; a service with an address never does so by itself. */
+function allowsInsecureTargets(publicUrl) {
+  const given = process.env.WEBHOOK_ALLOW_INSECURE_TARGETS;
+  if (given) return ['true', '1'].includes(given);
+  if (process.env.NODE_ENV === 'production' || !URL.canParse(publicUrl)) return false;
+  return isLocal(new URL(publicUrl).hostname);
+}
+
+export function isLocal(host) {
+  return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.[\d.]+$/.test(host);
+}
