@@ -69,6 +69,9 @@ async function run({ port, publicUrl, host, insecureTargets, databaseUrl, dataDi
     record();
   };
   record();
+  if (process.versions.node.startsWith('20.')) {
+    say('Node.js 20 has had no security fixes since April 2026: Node.js 24 is recommended.');
+  }
   await prepare({ root, dataDir, say, signal: stopAsked.signal, onStep, record });
 
   const { url, ownerUrl } = databaseUrl
@@ -113,8 +116,9 @@ async function run({ port, publicUrl, host, insecureTargets, databaseUrl, dataDi
 
 function checkNodeVersion() {
   const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return;
-  throw new Refusal(`Inkpad needs Node.js 20.19 or newer; this is ${process.versions.node}.`);
+  if (major < 20 || (major === 20 && minor < 19)) {
+    throw new Refusal(`Inkpad needs Node.js 20.19 or newer; this is ${process.versions.node}.`);
+  }
 }
 
 /** Whoever may create subscriptions then reaches what listens on this machine for itself alone. */

@@ -141,7 +141,7 @@ describe('the TypeScript client', () => {
         mkdirSync(join(target, '..'), { recursive: true });
         if (existsSync(`node_modules/${name}`)) symlinkSync(resolve('node_modules', name), target);
       }
-      const { status, stdout, stderr } = spawnSync('npm', ['test'], {
+      const { status, stdout, stderr } = spawnSync('npm', ['test', '--', '--test-reporter=tap'], {
         cwd: folder,
         encoding: 'utf8',
         env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },

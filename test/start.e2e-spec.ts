@@ -55,6 +55,8 @@ describe('npm start', () => {
     token = readJson<{ api_token: string }>('local.json').api_token;
     expect(starter.output()).toContain(`http://localhost:${port}/api/v1/accounts`);
     expect(starter.output()).toContain(`Authorization: Bearer ${token}`);
+    const unsupported = process.versions.node.startsWith('20.');
+    expect(starter.output().includes('Node.js 24 is recommended')).toBe(unsupported);
     expect(await tokenStatus()).toBe(200);
   });
 
