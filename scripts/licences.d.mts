@@ -1,0 +1,9 @@
+type Component = {
+  name: string;
+  version: string;
+  licenses?: { expression?: string; license?: { id?: string; name?: string } }[];
+};
+
+export function licencesOf(document: {
+  components: Component[];
+}): { line: string; allowed: boolean }[];

@@ -1,0 +1,64 @@
+/**
+ * Licences that ask for no more than to be named. A package that offers one of several needs only one of these; one
+ * that combines several needs all of them.
+ */
+const ALLOWED = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'PostgreSQL',
+  'Python-2.0',
+  'Unlicense',
+]);
+
+/** @returns {{ line: string, allowed: boolean }[]} of the components of a CycloneDX document, by name */
+export function licencesOf({ components }) {
+  return components
+    .map(({ name, version, licenses = [] }) => {
+      const licence = licenses
+        .map(({ expression, license }) => expression ?? license?.id ?? license?.name ?? 'none')
+        .join(' AND ');
+      return {
+        line: `${name} ${version}: ${licence || 'none'}`,
+        allowed: licence !== '' && isAllowed(licence),
+      };
+    })
+    .sort((a, b) => (a.line < b.line ? -1 : 1));
+}
+
+/** SPDX expressions; AND binds more tightly than OR. */
+function isAllowed(expression) {
+  const tokens = expression.match(/[()]|[^\s()]+/g) ?? [];
+  let at = 0;
+  const either = () => {
+    let allowed = both();
+    while (tokens[at] === 'OR') {
+      at++;
+      const other = both();
+      allowed ||= other;
+    }
+    return allowed;
+  };
+  const both = () => {
+    let allowed = one();
+    while (tokens[at] === 'AND') {
+      at++;
+      const other = one();
+      allowed &&= other;
+    }
+    return allowed;
+  };
+  const one = () => {
+    const token = tokens[at++];
+    if (token !== '(') return ALLOWED.has(token);
+    const allowed = either();
+    return tokens[at++] === ')' && allowed;
+  };
+  const allowed = either();
+  // Whatever is left over, `WITH` an exception for one, has not been judged.
+  return at === tokens.length && allowed;
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { licencesOf } from './licences.mjs';
+
+const component = (licenses?: Parameters<typeof licencesOf>[0]['components'][0]['licenses']) =>
+  licencesOf({ components: [{ name: 'a', version: '1.0.0', ...(licenses && { licenses }) }] });
+
+describe('licences', () => {
+  it.each([
+    ['MIT', true],
+    ['GPL-3.0-only', false],
+    ['(MIT OR GPL-3.0-only)', true],
+    ['(GPL-3.0-only OR MIT)', true],
+    ['(MIT AND GPL-3.0-only)', false],
+    ['MIT AND (GPL-2.0-only OR BSD-3-Clause)', true],
+    ['MIT AND GPL-2.0-only OR ISC', true],
+    ['GPL-2.0-only WITH Classpath-exception-2.0', false],
+    ['MIT WITH whatever', false],
+    ['(MIT', false],
+    ['', false],
+  ])('%s', (expression, allowed) => {
+    expect(component([{ expression }])).toMatchObject([{ allowed }]);
+  });
+
+  it('are known by their id, and by nothing that a package calls its own', () => {
+    expect(component([{ license: { id: 'ISC' } }])).toEqual([
+      { line: 'a 1.0.0: ISC', allowed: true },
+    ]);
+    expect(component([{ license: { name: 'My licence' } }])).toMatchObject([{ allowed: false }]);
+  });
+
+  it('of several that are listed count together', () => {
+    const licenses = [{ license: { id: 'MIT' } }, { license: { id: 'AGPL-3.0-only' } }];
+    expect(component(licenses)).toEqual([
+      { line: 'a 1.0.0: MIT AND AGPL-3.0-only', allowed: false },
+    ]);
+  });
+
+  it('are missed where a package states none', () => {
+    expect(component()).toEqual([{ line: 'a 1.0.0: none', allowed: false }]);
+  });
+
+  it('are sorted by package', () => {
+    const components = ['b', 'a'].map((name) => ({ name, version: '1.0.0' }));
+    expect(licencesOf({ components }).map(({ line }) => line)).toEqual([
+      'a 1.0.0: none',
+      'b 1.0.0: none',
+    ]);
+  });
+});
