@@ -249,4 +249,39 @@ describe('lists', () => {
       expect(searchParams.get('colour')).toBe('é 1');
     }
   });
+
+  it('LIST-14 end near 4 MiB', async () => {
+    const MIB = 1024 * 1024;
+    const big = await service.newStore();
+    const list = `${big.store}/rewards`;
+    const made: number[] = [];
+    for (let i = 0; i < 12; i++) {
+      const { body: card } = await big.post<Record>(`${big.store}/cards`, {
+        card: { name: 'Tea' },
+      });
+      const reward = { card_id: card.id, name: 'Cake', stamps_required: 5 };
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () =>
+          big.post<Record>(list, { reward: { ...reward, description: '🎂'.repeat(2_000) } }),
+        ),
+      );
+      made.push(...answers.map(({ body }) => body.id));
+    }
+    const found: number[] = [];
+    const sizes: number[] = [];
+    for (let path: string | null = list; path !== null;) {
+      const page: Answer<Record[]> = await big.get<Record[]>(path);
+      sizes.push(Buffer.byteLength(page.text) / MIB);
+      found.push(...idsOf(page));
+      path = nextOf(page);
+    }
+    const [first] = sizes;
+    expect(first).toBeGreaterThan(3.9);
+    expect(first).toBeLessThan(4.1);
+    expect(sizes).toHaveLength(2);
+    expect(found.toSorted((a, b) => a - b)).toEqual(made.toSorted((a, b) => a - b));
+    expect(new Set(found).size).toBe(made.length);
+    const some = await big.get<Record[]>(`${list}?limit=250`);
+    expect(some.body).toHaveLength(250);
+  });
 });

@@ -2183,9 +2183,9 @@ export interface operations {
   listAccounts: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
       };
       header?: {
@@ -2292,9 +2292,9 @@ export interface operations {
   listCards: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
         /** @description active, archived or all; blank or anything else: active */
         scope?: string | null;
@@ -2530,9 +2530,9 @@ export interface operations {
   listRewards: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
@@ -2728,9 +2728,9 @@ export interface operations {
   listCustomerCards: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
       };
       header?: {
@@ -3102,9 +3102,9 @@ export interface operations {
   listLocations: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
       };
       header?: {
@@ -3297,9 +3297,9 @@ export interface operations {
   listPosters: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
@@ -3495,9 +3495,9 @@ export interface operations {
   listWebhookSubscriptions: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
         /** @description Only subscriptions that list this event, or * */
         event?: string | null;
@@ -3770,9 +3770,9 @@ export interface operations {
   listWebhookDeliveries: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and while there are more a Link to the next ones */
+        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end */
+        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
         cursor?: string | null;
         status?: 'pending' | 'delivered' | 'failed' | 'cancelled' | null;
         type?:

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
+import { roughBytes } from '#kernel/rough-bytes.js';
 import { ask } from '#database/connection.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
@@ -16,6 +17,8 @@ type TemplateRow = {
   rewards: Reward[] | null;
   version: number;
 };
+
+const KEPT_BYTES = 16 * 1024 * 1024;
 
 const TEMPLATES = {
   name: 'templates_load',
@@ -33,7 +36,10 @@ const TEMPLATES = {
  */
 @Injectable()
 export class TemplatesService {
-  private readonly known = new LRUCache<number, Versioned>({ max: 5_000 });
+  private readonly known = new LRUCache<number, Versioned>({
+    maxSize: KEPT_BYTES,
+    sizeCalculation: roughBytes,
+  });
 
   constructor(private readonly pool: Pool) {}
 

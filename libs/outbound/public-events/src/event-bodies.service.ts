@@ -5,6 +5,7 @@ import { messageOf } from '#kernel/errors.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
+import { roughBytes } from '#kernel/rough-bytes.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { found, RENDERERS, type EventRenderer, type Rendered } from './event-renderer.js';
 import { withPartitions } from './webhook-partitions.service.js';
@@ -27,12 +28,14 @@ type Sealed = { ref: PublicEventRef; body: Buffer };
 
 type Rendering = Sealed & { text: Buffer };
 
-const TEXTS_KEPT = 4_000;
+const TEXTS_KEPT_BYTES = 16 * 1024 * 1024;
 /** As long as keys are cached: a text must not be used for longer than the key that it is sealed with. */
 export const TEXT_KEPT_MS = 5_000;
 /** Rendering more at once would block the process for too long. */
-const RENDERED_AT_ONCE = 250;
-const FRESH_KEPT = 10_000;
+const RENDERED_AT_ONCE = { first: 32, most: 250, bytes: 1024 * 1024 };
+const FRESH_KEPT_BYTES = 16 * 1024 * 1024;
+/** What the cache itself needs for each entry. */
+const OVERHEAD_BYTES = 200;
 
 const BODIES = {
   name: 'webhook_bodies_read',
@@ -62,10 +65,17 @@ const PLACES = {
 @Injectable()
 export class EventBodies {
   private readonly log = new Logger('webhook events');
-  private readonly texts = new LRUCache<number, Buffer>({ max: TEXTS_KEPT, ttl: TEXT_KEPT_MS });
+  private readonly texts = new LRUCache<number, Buffer>({
+    maxSize: TEXTS_KEPT_BYTES,
+    sizeCalculation: (text) => text.length + OVERHEAD_BYTES,
+    ttl: TEXT_KEPT_MS,
+  });
   private readonly preparing = new Map<number, Promise<void>>();
   /** Read from the log a moment ago, and not rendered yet. */
-  private readonly fresh = new LRUCache<string, StoredEvent>({ max: FRESH_KEPT });
+  private readonly fresh = new LRUCache<string, StoredEvent>({
+    maxSize: FRESH_KEPT_BYTES,
+    sizeCalculation: (event) => roughBytes(event) + OVERHEAD_BYTES,
+  });
 
   constructor(
     private readonly pool: Pool,
@@ -113,8 +123,13 @@ export class EventBodies {
     if (planned < unread.size) await this.read(unread, found);
     // In the order of the log, so that each stream is folded once from beginning to end.
     const inOrder = [...unread.values()].sort((a, b) => a.seq - b.seq);
-    for (let i = 0; i < inOrder.length; i += RENDERED_AT_ONCE) {
-      await this.render(inOrder.slice(i, i + RENDERED_AT_ONCE), found);
+    const { first, most, bytes } = RENDERED_AT_ONCE;
+    for (let i = 0, count = first; i < inOrder.length;) {
+      const some = inOrder.slice(i, i + count);
+      await this.render(some, found);
+      i += some.length;
+      const average = some.reduce((sum, { seq }) => sum + sizeOf(found.get(seq)), 0) / some.length;
+      count = Math.max(1, Math.min(most, Math.floor(bytes / Math.max(1, average))));
     }
     return found;
   }
@@ -255,6 +270,10 @@ export class EventBodies {
     const placed = new Set(rows.map(({ seq }) => seq));
     return { events, placeless: missing.filter(({ seq }) => !placed.has(seq)) };
   }
+}
+
+function sizeOf(body: Body | undefined): number {
+  return Buffer.isBuffer(body) ? body.length : 0;
 }
 
 function bodyContext(eventId: string): string {

@@ -1,17 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
+import { pageByBytes } from '#http/page-by-bytes.js';
 import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
 export type FeedPage = {
   /** JSON texts, the same bytes as in webhooks. Events of erased persons, and of a day just dropped, are left out. */
-  envelopes: string[];
+  envelopes: Buffer[];
   /** The id to continue after; null when there is nothing more. */
   next: string | null;
 };
 
+/** Rendered before the size of any is known. */
+const FIRST = 16;
+
 const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_id = $2`;
+
+/** Null where there is nothing left to show: the person was erased, or the day dropped. */
+type Rendered = { ref: PublicEventRef; text: Buffer | null };
 
 /** A store's public events in the order in which they happened, whether or not there is a subscription. */
 @Injectable()
@@ -24,11 +31,13 @@ export class EventFeed {
   /**
    * @param after the id of the last envelope seen; null starts at the oldest that is kept
    * @param types null means all
+   * @param grown waits until the page may grow large
    * @returns undefined when `after` is not an event of the store that is still kept
    */
   async catchUp(
     accountId: number,
     options: { after: string | null; types: PublicEventType[] | null; limit: number },
+    grown: () => Promise<void>,
   ): Promise<FeedPage | undefined> {
     const { after, types, limit } = options;
     const position = after === null ? 0 : await this.positionOf(accountId, after);
@@ -39,22 +48,37 @@ export class EventFeed {
              order by seq limit $3`,
       values: [accountId, position, limit + 1, ...(types === null ? [] : [types])],
     });
-    const refs = rows.slice(0, limit).map((row): PublicEventRef => ({
+    const refs = rows.map((row): PublicEventRef => ({
       seq: row.seq,
       eventId: row.event_id,
       accountId,
       customerId: row.customer_id,
     }));
+    const { page, more } = await pageByBytes<Rendered>(
+      { limit, first: FIRST },
+      (last, count) => {
+        const from = last === undefined ? 0 : refs.indexOf(last.ref) + 1;
+        return this.rendered(refs.slice(from, from + count));
+      },
+      ({ text }) => text?.length ?? 0,
+      grown,
+    );
+    return {
+      envelopes: page.flatMap(({ text }) => text ?? []),
+      next: (more && page.at(-1)?.ref.eventId) || null,
+    };
+  }
+
+  private async rendered(refs: PublicEventRef[]): Promise<Rendered[]> {
     const texts = await this.bodies.textsOf(refs);
-    const envelopes = refs.flatMap(({ seq, eventId }) => {
-      const text = texts.get(seq);
+    return refs.map((ref) => {
+      const text = texts.get(ref.seq);
       // Left out, it would be missed for good by whoever goes on from the next one.
-      if (text === undefined || text === 'unrendered')
-        throw new Error(`${eventId} is not rendered`);
-      return typeof text === 'string' ? [] : [text.toString()];
+      if (text === undefined || text === 'unrendered') {
+        throw new Error(`${ref.eventId} is not rendered`);
+      }
+      return { ref, text: typeof text === 'string' ? null : text };
     });
-    const last = rows.length > limit ? refs.at(-1) : undefined;
-    return { envelopes, next: last?.eventId ?? null };
   }
 
   private async positionOf(accountId: number, eventId: string): Promise<number | undefined> {

@@ -1,21 +1,24 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { Context } from '#http/caller.js';
+import { Context, type GatedRequest } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
+import { LargeAnswers } from '#http/large-answers.js';
 import { addLink, nextLink } from '#http/page.js';
 import { EventFeed } from './event-feed.service.js';
 import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 
 const SHOWN = 100;
+const COMMA = Buffer.from(',');
 
 @Controller('/api/v1/accounts/:account_id/events')
 export class EventsController {
   constructor(
     private readonly feed: EventFeed,
     private readonly config: Config,
+    private readonly large: LargeAnswers,
   ) {}
 
   @Get()
@@ -33,17 +36,22 @@ export class EventsController {
   async list(
     @Context() { accountId }: CommandContext,
     @Query() { after, type, limit }: FeedQuery,
-    @Req() { url }: FastifyRequest,
+    @Req() request: GatedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<EnvelopeJson[]> {
-    const page = await this.feed.catchUp(accountId, {
-      after,
-      types: type === null ? null : [type],
-      limit: limit ?? SHOWN,
-    });
+  ): Promise<Buffer> {
+    const options = { after, types: type === null ? null : [type], limit: limit ?? SHOWN };
+    const page = await this.feed.catchUp(accountId, options, () => this.large.turn(request, reply));
     if (!page) throw new InvalidFieldsError({ after: ['is no event of this store that is kept'] });
     if (page.next !== null)
-      addLink(reply, nextLink(this.config.publicUrl, url, { after: page.next }));
-    return page.envelopes.map((text) => JSON.parse(text) as EnvelopeJson);
+      addLink(reply, nextLink(this.config.publicUrl, request.url, { after: page.next }));
+    // As they are: read and written again, they would be several times as large for a while.
+    void reply.type('application/json; charset=utf-8');
+    return listOf(page.envelopes);
   }
+}
+
+/** Of JSON texts. */
+function listOf(texts: Buffer[]): Buffer {
+  const parts = texts.flatMap((text, i) => (i === 0 ? [text] : [COMMA, text]));
+  return Buffer.concat([Buffer.from('['), ...parts, Buffer.from(']')]);
 }

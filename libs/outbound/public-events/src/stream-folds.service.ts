@@ -2,14 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
+import { roughBytes } from '#kernel/rough-bytes.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { recorded, type RowTable } from '#event-store/rows.js';
 
-const FOLDS_KEPT = 20_000;
+const FOLDS_KEPT_BYTES = 32 * 1024 * 1024;
 const PAGE = 200;
 /** How many earlier events are read ahead for a batch: over all streams, and in one query. */
-const AHEAD = { most: 10_000, atOnce: 1_000 };
+const AHEAD = { most: 10_000, atOnce: 250, bytes: 8 * 1024 * 1024 };
 
 type Fold<S> = { state: S; revision: number };
 
@@ -18,7 +19,10 @@ type SnapshotRow<S> = { id: number; revision: number; state: S };
 /** The state of an aggregate right after each of its events, without reading long streams again. */
 @Injectable()
 export class StreamFolds {
-  private readonly known = new LRUCache<string, Fold<object>>({ max: FOLDS_KEPT });
+  private readonly known = new LRUCache<string, Fold<object>>({
+    maxSize: FOLDS_KEPT_BYTES,
+    sizeCalculation: roughBytes,
+  });
 
   constructor(
     private readonly pool: Pool,
@@ -116,8 +120,11 @@ export class StreamFolds {
       for (let one = from; one < revision; one++) refs.push({ stream, revision: one });
     }
     const read: StoredEvent[] = [];
-    for (let i = 0; i < refs.length; i += AHEAD.atOnce) {
-      read.push(...(await this.store.readEvents(refs.slice(i, i + AHEAD.atOnce))));
+    // Streams that are left when enough is read are read one by one.
+    for (let i = 0, bytes = 0; i < refs.length && bytes < AHEAD.bytes; i += AHEAD.atOnce) {
+      const some = await this.store.readEvents(refs.slice(i, i + AHEAD.atOnce));
+      for (const event of some) bytes += roughBytes(event);
+      read.push(...some);
     }
     const byStream = new Map<string, StoredEvent[]>();
     for (const event of await this.keys.opened(read)) {

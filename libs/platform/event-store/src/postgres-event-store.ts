@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
+import { roughBytes } from '#kernel/rough-bytes.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   inTransaction,
@@ -32,7 +33,7 @@ import { refuseForeignPositions } from './positions-check.js';
 const CHANNEL = 'inkpad_events';
 const WAKE_EVERY_MS = 20;
 const POLL_MS = 500;
-const READ_BATCH = 500;
+const READ_BATCH = { first: 50, most: 500, bytes: 4 * 1024 * 1024 };
 const SETTLE_WITHIN_MS = 30_000;
 
 const COMMIT = {
@@ -134,16 +135,17 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     const backwards = options.direction === 'backwards';
     let low = backwards ? (options.to ?? 0) : (options.from ?? 0);
     let high = (backwards ? options.from : options.to) ?? Number.MAX_SAFE_INTEGER;
-    for (;;) {
+    for (let batch = READ_BATCH.first; ;) {
       const { rows } = await this.pool.query<EventRow>(backwards ? READ_BACKWARDS : READ_FORWARDS, [
         stream,
         low,
         high,
-        READ_BATCH,
+        batch,
       ]);
       for (const row of rows) yield storedEvent(row);
       const last = rows.at(-1);
-      if (last === undefined || rows.length < READ_BATCH) return;
+      if (last === undefined || rows.length < batch) return;
+      batch = batchFor(rows);
       if (backwards) high = last.revision - 1;
       else low = last.revision + 1;
     }
@@ -411,6 +413,13 @@ function groupsOf(wanted: Wanted[]): Wanted[][] {
 function isIndependent(commit: Commit): boolean {
   const { writes, claims, releases, cap } = commit;
   return writes.length === 1 && !claims?.length && !releases?.length && !cap;
+}
+
+/** As many as come to a few megabytes when they are like these. */
+function batchFor(rows: EventRow[]): number {
+  const average = rows.reduce((sum, { data }) => sum + roughBytes(data), 0) / rows.length;
+  const { first, most, bytes } = READ_BATCH;
+  return Math.max(first / 5, Math.min(most, Math.floor(bytes / average)));
 }
 
 function storedEvent(row: EventRow): StoredEvent {

@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Config } from '#kernel/config.js';
@@ -7,9 +7,11 @@ import { HttpMetrics } from './http-metrics.js';
 import { Idempotency } from './idempotency.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
 import { StatusController } from './status.controller.js';
+import { LargeAnswers } from './large-answers.js';
 import { openCounts } from './throttler-storage.js';
 
-/** What every request passes; the gate asks the throttler's storage (installGate). */
+/** What every request passes; the gate asks the throttler's storage (installGate). Global for the lists of all. */
+@Global()
 @Module({
   imports: [
     ThrottlerModule.forRootAsync({
@@ -21,6 +23,7 @@ import { openCounts } from './throttler-storage.js';
     }),
   ],
   controllers: [StatusController],
-  providers: [HttpMetrics, Idempotency, { provide: APP_PIPE, useClass: FieldsPipe }],
+  providers: [HttpMetrics, Idempotency, LargeAnswers, { provide: APP_PIPE, useClass: FieldsPipe }],
+  exports: [LargeAnswers],
 })
 export class HttpModule {}

@@ -45,14 +45,20 @@ describe('the link to the next page', () => {
 describe('pages', () => {
   const numbers = [1, 2, 3, 4, 5];
   const find = async ({ after, limit }: Range) =>
-    numbers.filter((n) => n > (after?.[0] ?? 0)).slice(0, limit ?? undefined);
+    numbers.filter((n) => n > (after?.[0] ?? 0)).slice(0, limit);
   const ask = async (url: string) => {
     const links: string[] = [];
     const query = readQuery(
       PageQuery,
       Object.fromEntries(new URL(url, 'https://cards.example').searchParams),
     );
-    const pages = new Pages(KEY, 'https://cards.example', url, (link) => links.push(link));
+    const pages = new Pages(
+      KEY,
+      'https://cards.example',
+      url,
+      (link) => links.push(link),
+      async () => undefined,
+    );
     return { page: await pages.answer(query, find, (n) => [n]), link: links.join() };
   };
   const next = (link: string) => /<https:\/\/cards\.example(.+)>/.exec(link)?.[1] ?? '';

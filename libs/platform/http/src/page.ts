@@ -4,15 +4,20 @@ import {
   type ExecutionContext,
   type PipeTransform,
 } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { open, seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
+import type { GatedRequest } from './caller.js';
 import { IntegerField, TextField } from './fields.js';
 import { Dto } from './fields.pipe.js';
+import { LargeAnswers } from './large-answers.js';
+import { pageByBytes } from './page-by-bytes.js';
 
 const MOST = 250;
+/** Asked for at once, before the size of any is known; most pages have no more. */
+const FIRST = 101;
 const SEALED_EMPTY_BYTES = 28;
 
 /** What every list that is an array takes beside its filters (contract section 1). */
@@ -22,14 +27,16 @@ export class PageQuery {
     min: 1,
     max: MOST,
     optional: true,
-    description: 'At most so many elements, and while there are more a Link to the next ones',
+    description:
+      'At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones',
   })
   declare readonly limit: number | null;
 
   @TextField({
     max: 1024,
     optional: true,
-    description: 'Goes on behind the elements before, as a Link says; without limit to the end',
+    description:
+      'Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB',
   })
   declare readonly cursor: string | null;
 }
@@ -40,8 +47,8 @@ export class PageQuery {
  */
 export type CursorKey = readonly number[];
 
-/** The part of a list that is asked for: behind a key, at most so many (null: all). */
-export type Range = { after: CursorKey | null; limit: number | null };
+/** The part of a list that is asked for: behind a key, at most so many. */
+export type Range = { after: CursorKey | null; limit: number };
 
 /** Opaque, and good for nothing but the list that it comes from. @param list the path of it */
 export function encodeCursor(key: Buffer, list: string, cursorKey: CursorKey): string {
@@ -89,12 +96,15 @@ export class Pages {
     private readonly publicUrl: string,
     private readonly url: string,
     private readonly addLink: (link: string) => void,
+    /** Waits until the page may grow large, and on. */
+    private readonly grown: () => Promise<void>,
   ) {
     this.list = partsOf(url).path.replace(/\/+$/, '');
   }
 
   /**
-   * The page that was asked for; while there is more, the answer gets a link to it.
+   * The page that was asked for, or as much of it as one answer holds; while there is more, the answer gets a link
+   * to it.
    * @param find answers the elements of a range in the order of their keys
    * @throws InvalidFieldsError when the cursor is none of this list
    */
@@ -105,11 +115,14 @@ export class Pages {
   ): Promise<T[]> {
     const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
     if (after === undefined) throw new InvalidFieldsError({ cursor: ['is none of this list'] });
-    const found = await find({ after, limit: limit === null ? null : limit + 1 });
-    if (limit === null || found.length <= limit) return found;
-    const page = found.slice(0, limit);
+    const { page, more } = await pageByBytes<T>(
+      { limit, first: FIRST },
+      (last, count) => find({ after: last === undefined ? after : keyOf(last), limit: count }),
+      (element) => Buffer.byteLength(JSON.stringify(element)),
+      this.grown,
+    );
     const last = page.at(-1);
-    if (last !== undefined) {
+    if (more && last !== undefined) {
       const cursor = encodeCursor(this.key, this.list, keyOf(last));
       this.addLink(nextLink(this.publicUrl, this.url, { cursor }));
     }
@@ -117,18 +130,24 @@ export class Pages {
   }
 }
 
-type Exchange = { request: FastifyRequest; reply: FastifyReply };
+type Exchange = { request: GatedRequest; reply: FastifyReply };
 
 @Injectable()
 class PagesPipe implements PipeTransform<Exchange, Pages> {
   constructor(
     private readonly config: Config,
     private readonly keys: MasterKeys,
+    private readonly large: LargeAnswers,
   ) {}
 
   transform({ request, reply }: Exchange): Pages {
-    const key = this.keys.dataKey('cursors');
-    return new Pages(key, this.config.publicUrl, request.url, (link) => addLink(reply, link));
+    return new Pages(
+      this.keys.dataKey('cursors'),
+      this.config.publicUrl,
+      request.url,
+      (link) => addLink(reply, link),
+      () => this.large.turn(request, reply),
+    );
   }
 }
 

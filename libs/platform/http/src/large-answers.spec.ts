@@ -1,0 +1,77 @@
+import { EventEmitter } from 'node:events';
+import { describe, expect, it } from '@jest/globals';
+import type { FastifyReply } from 'fastify';
+import { UnavailableError } from '#kernel/errors.js';
+import type { GatedRequest } from './caller.js';
+import { LargeAnswers } from './large-answers.js';
+
+/** An answer of a store, with what has become of its turn. */
+function answerOf(answers: LargeAnswers, accountId: number) {
+  const raw = Object.assign(new EventEmitter(), { closed: false, destroy: () => undefined });
+  const reply = { raw } as unknown as FastifyReply;
+  const ask = () => answers.turn({ accountId } as GatedRequest, reply);
+  const answer = {
+    turn: 'waits',
+    close: async () => {
+      raw.closed = true;
+      raw.emit('close');
+      await settled();
+    },
+    ask,
+  };
+  ask().then(
+    () => (answer.turn = 'has it'),
+    (error: Error) => (answer.turn = error.message),
+  );
+  return answer;
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+const many = (count: number, answers: LargeAnswers, accountId: number) =>
+  Array.from({ length: count }, () => answerOf(answers, accountId));
+
+const turnsOf = (asked: { turn: string }[]) => asked.map(({ turn }) => turn);
+
+describe('large answers', () => {
+  it('of one store leave room for those of others', async () => {
+    const answers = new LargeAnswers();
+    const [first, second] = [many(4, answers, 1), many(1, answers, 2)];
+    await settled();
+    expect(turnsOf(first)).toEqual(['has it', 'has it', 'waits', 'waits']);
+    expect(turnsOf(second)).toEqual(['has it']);
+    for (const answer of [...first, ...second]) await answer.close();
+  });
+
+  it('are four at once, and each that is sent makes room for the next', async () => {
+    const answers = new LargeAnswers();
+    const asked = [1, 2, 3].flatMap((store) => many(2, answers, store));
+    await settled();
+    expect(turnsOf(asked).filter((turn) => turn === 'has it')).toHaveLength(4);
+    for (const answer of asked) {
+      expect(answer.turn).toBe('has it');
+      await answer.ask();
+      await answer.close();
+    }
+  });
+
+  it('whose caller has hung up are not made, and keep no place', async () => {
+    const answers = new LargeAnswers();
+    const [one, two, gone, next] = many(4, answers, 1);
+    await gone?.close();
+    expect(gone?.turn).toBe('The caller has hung up');
+    await one?.close();
+    expect(next?.turn).toBe('has it');
+    await expect(one?.ask()).rejects.toThrow(UnavailableError);
+    for (const answer of [two, next]) await answer?.close();
+  });
+
+  it('wait in a line that is not endless', async () => {
+    const answers = new LargeAnswers();
+    const asked = many(2 + 16 + 1, answers, 1);
+    await settled();
+    expect(asked.at(-2)?.turn).toBe('waits');
+    expect(asked.at(-1)?.turn).toBe('Too many large answers are under way');
+    for (const answer of asked) await answer.close();
+  });
+});

@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { UnavailableError } from '#kernel/errors.js';
+import type { GatedRequest } from './caller.js';
+
+const AT_ONCE = { all: 4, ofStore: 2 };
+/** Each holds what it has found so far. */
+const WAITING = { all: 48, ofStore: 16 };
+const TURN_WITHIN_MS = 20_000;
+/** Whoever reads so slowly keeps the place from others. */
+const TAKEN_WITHIN_MS = 60_000;
+
+type Waiting = { store: string; begin: () => void };
+
+/**
+ * A few large answers at once: each holds megabytes from its first row until the caller has taken the last byte. The
+ * others wait their turn, and no store has all of them.
+ */
+@Injectable()
+export class LargeAnswers {
+  private readonly begun = new WeakSet<FastifyReply>();
+  private readonly held = new Map<string, number>();
+  private waiting: Waiting[] = [];
+  private total = 0;
+
+  /**
+   * Waits until this answer may grow large, and on: to be asked before each of its larger steps. Its place is free
+   * again when it has been sent.
+   * @throws UnavailableError when its turn does not come in time, and when the caller has hung up
+   */
+  async turn({ accountId, caller }: GatedRequest, reply: FastifyReply): Promise<void> {
+    // Its place is free already: what nobody reads is not made.
+    if (reply.raw.closed) throw new UnavailableError('The caller has hung up');
+    if (this.begun.has(reply)) return;
+    const store = accountId === undefined ? `token ${caller?.tokenId}` : `store ${accountId}`;
+    const ofStore = this.waiting.filter((one) => one.store === store).length;
+    if (this.waiting.length >= WAITING.all || ofStore >= WAITING.ofStore) throw tooMany();
+    await this.wait(store, reply);
+    this.begun.add(reply);
+  }
+
+  private wait(store: string, reply: FastifyReply): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (error: Error) => {
+        clearTimeout(timer);
+        this.waiting = this.waiting.filter((one) => one !== waiting);
+        reject(error);
+      };
+      const hungUp = () => giveUp(new UnavailableError('The caller has hung up'));
+      const waiting = {
+        store,
+        begin: () => {
+          clearTimeout(timer);
+          reply.raw.off('close', hungUp);
+          this.hold(store, reply);
+          resolve();
+        },
+      };
+      const timer = setTimeout(() => giveUp(tooMany()), TURN_WITHIN_MS);
+      reply.raw.once('close', hungUp);
+      this.waiting.push(waiting);
+      this.beginNext();
+    });
+  }
+
+  private hold(store: string, reply: FastifyReply): void {
+    this.count(store, 1);
+    const tooSlow = setTimeout(() => reply.raw.destroy(), TAKEN_WITHIN_MS);
+    reply.raw.once('close', () => {
+      clearTimeout(tooSlow);
+      this.count(store, -1);
+      this.beginNext();
+    });
+  }
+
+  private beginNext(): void {
+    for (let next = this.next(); next; next = this.next()) next.begin();
+  }
+
+  private next(): Waiting | undefined {
+    if (this.total >= AT_ONCE.all) return undefined;
+    const i = this.waiting.findIndex(({ store }) => (this.held.get(store) ?? 0) < AT_ONCE.ofStore);
+    return i < 0 ? undefined : this.waiting.splice(i, 1)[0];
+  }
+
+  private count(store: string, by: 1 | -1): void {
+    const held = (this.held.get(store) ?? 0) + by;
+    if (held === 0) this.held.delete(store);
+    else this.held.set(store, held);
+    this.total += by;
+  }
+}
+
+function tooMany(): UnavailableError {
+  return new UnavailableError('Too many large answers are under way');
+}

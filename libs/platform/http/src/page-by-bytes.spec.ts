@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import { PAGE_BYTES, pageByBytes } from './page-by-bytes.js';
+
+const KIB = 1024;
+
+/** A list of elements with these sizes, and what was asked of it. */
+function listOf(sizes: number[]) {
+  const elements = sizes.map((bytes, i) => ({ i, bytes }));
+  const asked: number[] = [];
+  let grown = 0;
+  const page = async (limit: number | null, first = 16) => {
+    const { page, more } = await pageByBytes<(typeof elements)[number]>(
+      { limit, first },
+      async (after, count) => {
+        asked.push(count);
+        const from = after === undefined ? 0 : after.i + 1;
+        return elements.slice(from, from + count);
+      },
+      ({ bytes }) => bytes,
+      async () => void grown++,
+    );
+    return { count: page.length, more };
+  };
+  return { page, asked, grown: () => grown };
+}
+
+const same = (count: number, bytes: number) => Array.from({ length: count }, () => bytes);
+
+describe('a page', () => {
+  it('has what was asked for where that is little, and takes no turn', async () => {
+    const list = listOf(same(300, KIB));
+    expect(await list.page(250)).toEqual({ count: 250, more: true });
+    expect(await list.page(300)).toEqual({ count: 300, more: false });
+    expect(await list.page(null)).toEqual({ count: 300, more: false });
+    expect(list.grown()).toBe(0);
+  });
+
+  it('ends before it would be larger than it may', async () => {
+    const list = listOf(same(250, 100 * KIB));
+    const count = Math.floor(PAGE_BYTES / (100 * KIB));
+    expect(await list.page(250)).toEqual({ count, more: true });
+    expect(await list.page(count)).toEqual({ count, more: true });
+    expect(await listOf(same(count, 100 * KIB)).page(null)).toEqual({ count, more: false });
+    expect(list.grown()).toBeGreaterThan(2);
+  });
+
+  it('never asks for much more than it can hold', async () => {
+    const list = listOf(same(250, 100 * KIB));
+    await list.page(250);
+    const read = list.asked.reduce((sum, count) => sum + count, 0);
+    expect(read * 100 * KIB).toBeLessThan(PAGE_BYTES * 1.5);
+  });
+
+  it('has one element however large it is', async () => {
+    const list = listOf([2 * PAGE_BYTES, 1]);
+    expect(await list.page(10)).toEqual({ count: 1, more: true });
+  });
+
+  it('of a list without elements is empty', async () => {
+    expect(await listOf([]).page(10)).toEqual({ count: 0, more: false });
+    expect(await listOf(same(16, 0)).page(null)).toEqual({ count: 16, more: false });
+  });
+});

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { samples } from '../support/metrics.js';
+import { freePort, startProgram, type Program } from '../support/program.js';
+import { Client, startService, type Answer, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+const MIB = 1024 * 1024;
+const CUSTOMERS = 5;
+const UPDATES = 52;
+
+let service: Service;
+let dispatcher: Program;
+let store: Client;
+
+beforeAll(async () => {
+  service = await startService();
+  dispatcher = await startDispatcher(service);
+  store = await service.newStore();
+  await Promise.all(Array.from({ length: CUSTOMERS }, () => changeOften()));
+  await eventually(
+    async () => (await store.get<EnvelopeJson[]>(`${store.store}/events?limit=1`)).body.length,
+    (count) => count === 1,
+  );
+});
+afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
+  await service.stop();
+});
+
+/** As large as events get: a customer with all the metadata and references that there may be. */
+async function changeOften(): Promise<void> {
+  const { customer } = await enrol(store);
+  const path = `${store.store}/customers/${customer.id}`;
+  const references = ['till', 'shop'].map((source) => ({
+    source,
+    external_id: String(customer.id),
+    metadata: { text: 'x'.repeat(15_000) },
+  }));
+  await update(path, { external_references: references });
+  for (let i = 0; i < UPDATES; i++) {
+    await update(path, { metadata: { text: String(i % 10).repeat(16_000) } });
+  }
+}
+
+async function update(path: string, customer: object): Promise<void> {
+  const { status } = await store.send<CustomerJson>('PATCH', path, { customer });
+  expect(status).toBe(200);
+}
+
+describe('large pages of the feed', () => {
+  it('DELIV-53 of four callers at once end near 4 MiB and fit a small heap', async () => {
+    const PORT = String(await freePort());
+    const METRICS_PORT = String(await freePort());
+    const api = startProgram(
+      'dist/apps/api/src/main.js',
+      testEnvironment(service.database.url, {
+        ...service.environment,
+        PORT,
+        METRICS_PORT,
+        LOG_LEVEL: 'info',
+        NODE_OPTIONS: '--max-old-space-size=256',
+      }),
+    );
+    try {
+      await eventually(api.output, (text) => text.includes('[api] listening'));
+      const caller = new Client(`http://127.0.0.1:${PORT}`, store.accountId, store.token);
+      const peak = { bytes: 0 };
+      const done = new AbortController();
+      const watching = watch(METRICS_PORT, peak, done.signal);
+      const lists = await Promise.all(Array.from({ length: 4 }, () => wholeFeed(caller)));
+      done.abort();
+      await watching;
+      const [first] = lists;
+      expect(first?.ids.length).toBeGreaterThan(CUSTOMERS * UPDATES);
+      for (const { ids, pages } of lists) {
+        expect(ids).toEqual(first?.ids);
+        expect(pages).toBeGreaterThan(3);
+      }
+      expect(peak.bytes).toBeLessThan(200 * MIB);
+    } finally {
+      await api.kill('SIGTERM');
+    }
+  });
+});
+
+async function wholeFeed(caller: Client): Promise<{ ids: string[]; pages: number }> {
+  const ids: string[] = [];
+  let path: string | undefined = `${caller.store}/events?limit=250`;
+  let pages = 0;
+  for (; path !== undefined; pages++) {
+    const { status, body, text, headers }: Answer<EnvelopeJson[]> = await caller.get(path);
+    expect(status).toBe(200);
+    expect(text.length).toBeLessThan(4.5 * MIB);
+    ids.push(...body.map(({ id }) => id));
+    path = /<https:\/\/cards\.example([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+  }
+  return { ids, pages };
+}
+
+/** The heap and what hangs on it; the process holds the program's own code beside these. */
+async function watch(port: string, peak: { bytes: number }, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const found = samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+    const heap = found.value('nodejs_heap_size_total_bytes') ?? NaN;
+    const beside = found.value('nodejs_external_memory_bytes') ?? NaN;
+    // NaN stays, and is below nothing.
+    peak.bytes = Math.max(peak.bytes, heap + beside);
+  }
+}
