@@ -156,6 +156,7 @@ describe('deliveries', () => {
         id: expect.stringMatching(/^evt_[0-9A-Z]{26}$/),
         type,
         timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        sequence: expect.any(Number),
         account_id: store.accountId,
         data,
       })),

@@ -837,6 +837,25 @@ describe('the feed', () => {
     expect(text).toBe(`[${sent.join(',')}]`);
   });
 
+  it('DELIV-54 says which of two envelopes about one record is the later', async () => {
+    const store = await service.newStore();
+    const { customer, path } = await enrol(store, { rewards: [1, 2] });
+    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.patch(`${store.store}/customers/${customer.id}`, {
+      customer: { phone: '1234567' },
+    });
+    const events = await feedOf(store, [
+      ...ENROLLED,
+      'stamp.earned',
+      'reward.unlocked',
+      'reward.unlocked',
+      'customer.updated',
+    ]);
+    expect(events.map(({ sequence }) => sequence)).toEqual([0, 0, 1, 2, 3, 1]);
+    const [, , earned, ...unlocked] = events;
+    for (const { timestamp } of unlocked.slice(0, 2)) expect(timestamp).toBe(earned?.timestamp);
+  });
+
   it('DELIV-45 goes on after the event that was seen last', async () => {
     const { store, events } = await stamped();
     const after = async (id?: string) =>

@@ -1035,6 +1035,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: components['schemas']['CustomerCardCreatedData'];
     };
@@ -1121,6 +1123,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: components['schemas']['CustomerCreatedData'];
     };
@@ -1171,6 +1175,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: components['schemas']['Customer'];
       /** @description The old values of what changed */
@@ -1189,6 +1195,8 @@ export interface components {
         | 'reward.redeemed';
       /** Format: date-time */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: {
         [key: string]: unknown;
@@ -1557,6 +1565,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: components['schemas']['RewardRedeemedData'];
     };
@@ -1579,6 +1589,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: components['schemas']['RewardUnlockedData'];
     };
@@ -1618,6 +1630,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: components['schemas']['StampEarnedData'];
     };
@@ -1673,6 +1687,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence: number;
       account_id: number;
       data: components['schemas']['StampRemovedData'];
     };
@@ -2025,6 +2041,8 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
+      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      sequence?: number;
       account_id: number;
       data: components['schemas']['WebhookTestData'];
     };

@@ -1,13 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { checkNowAndThen, databaseClient } from '#database/database-client.js';
 import { checkpointOf } from '#event-store/checkpoint.js';
 import {
   BEGINNING,
@@ -20,7 +18,12 @@ import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { NOBODY } from '#event-store/personal-keys.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
-import { publicTypeOf } from '#public-events/public-events.js';
+import {
+  publicTypeOf,
+  refuseUnknown,
+  UnknownEventTypeError,
+} from '#public-events/public-events.js';
+import { LeaderLock } from './leader-lock.service.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { Replays } from './replays.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
@@ -33,12 +36,7 @@ import { type PayloadFormat, type PublicEventType } from '#public-events/public-
 const BATCH = 500;
 /** With no more deliveries than this in a batch, their bodies are rendered before they are asked for. */
 const PREPARED = 8;
-const LEADER_LOCK = 727_001;
-const LEADER_POLL_MS = 1_000;
 const BACK_OFF_MS = { first: 500, longest: 30_000 };
-/** Makes the server notice after about ten seconds that the leader's machine has gone. */
-const NOTICE_LOSS =
-  '-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
 
 type Listener = {
   id: number;
@@ -119,57 +117,23 @@ export class FanOut {
     private readonly replays: Replays,
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
-    private readonly config: Config,
+    private readonly lock: LeaderLock,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    for (let unavailable = false; !signal.aborted;) {
-      try {
-        await this.campaignForLeadership(signal);
-        unavailable = false;
-      } catch (error) {
-        if (!unavailable)
-          this.log.warn(`the leader's lock could not be requested: ${messageOf(error)}`);
-        unavailable = true;
-      }
-      await pause(LEADER_POLL_MS, signal);
-    }
-  }
-
-  /** Asks for the lock until it is granted, and leads until the connection that holds it is lost. */
-  private async campaignForLeadership(signal: AbortSignal): Promise<void> {
-    const client = databaseClient(this.config.databaseUrl, 'webhook fan-out', {
-      options: NOTICE_LOSS,
-    });
-    const lost = new AbortController();
-    client.on('error', (error) => {
-      this.log.warn(`leadership was lost: ${error.message}`);
-      lost.abort();
-    });
-    client.on('end', () => lost.abort());
-    const connected = AbortSignal.any([signal, lost.signal]);
-    try {
-      await client.connect();
-      checkNowAndThen(client);
-      while (!connected.aborted) {
-        const { rows } = await client.query<{ leads: boolean }>(
-          'select pg_try_advisory_lock($1) as leads',
-          [LEADER_LOCK],
-        );
-        if (rows[0]?.leads) await this.lead(connected);
-        else await pause(LEADER_POLL_MS, connected);
-      }
-    } finally {
-      await client.end().catch((error: unknown) => this.log.debug(messageOf(error)));
-    }
+    await this.lock.lead(signal, (leading) => this.lead(leading));
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
     const { maintenance, replays } = this;
-    await Promise.all([this.follow(signal), maintenance.run(signal), replays.run(signal)]);
+    const steppedDown = new AbortController();
+    const leading = AbortSignal.any([signal, steppedDown.signal]);
+    const follow = this.follow(leading).finally(() => steppedDown.abort());
+    await Promise.all([follow, maintenance.run(leading), replays.run(leading)]);
   }
 
+  /** Until the signal aborts, or another dispatcher should try instead. */
   private async follow(signal: AbortSignal): Promise<void> {
     this.log.log('follows the log');
     for (let backOff = BACK_OFF_MS.first; !signal.aborted;) {
@@ -187,10 +151,13 @@ export class FanOut {
         });
       } catch (error) {
         if (error instanceof OvertakenError) continue;
+        const unknown = error instanceof UnknownEventTypeError;
         const message = `${messageOf(error)}; next try in ${backOff} ms`;
         if (isDatabaseUnavailable(error)) this.log.warn(message);
-        else this.log.error(message, stackOf(error));
+        else this.log.error(message, unknown ? undefined : stackOf(error));
         await pause(backOff, signal);
+        // During an upgrade another one may know it. Alone, this one goes on with everything else that a leader does.
+        if (unknown && !this.worker.isAlone) return;
         backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
       }
     }
@@ -202,6 +169,7 @@ export class FanOut {
       return await this.planBatch(from, events, to);
     } catch (error) {
       if (error instanceof OvertakenError || isDatabaseUnavailable(error)) throw error;
+      if (error instanceof UnknownEventTypeError && events.length === 1) throw error;
       this.log.warn(
         `a batch of ${events.length} events failed and is repeated one by one: ${messageOf(error)}`,
       );
@@ -212,6 +180,7 @@ export class FanOut {
         position = await this.planBatch(position, [event], event.position);
       } catch (cause) {
         if (cause instanceof OvertakenError || isDatabaseUnavailable(cause)) throw cause;
+        if (cause instanceof UnknownEventTypeError) throw cause;
         throw new Error(`event ${event.id} blocks all webhooks: ${messageOf(cause)}`, { cause });
       }
     }
@@ -264,6 +233,7 @@ export class FanOut {
 
   /** Renders no bodies, because a flood in one store would then delay planning for all others. */
   private async plan(events: StoredEvent[]): Promise<Planned> {
+    refuseUnknown(events);
     const listeners = await this.listeners(events);
     const planned: Planned = { events: [], deliveries: [] };
     for (const stored of events) {

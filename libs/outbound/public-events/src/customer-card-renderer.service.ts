@@ -48,7 +48,8 @@ export class CustomerCardRenderer implements EventRenderer {
           now: new Date(event.meta.recordedAt),
           publicUrl: this.config.publicUrl,
         };
-        const publicEvent = publicCustomerCardEvent(recorded<CustomerCardEvent>(event), {
+        const told = { ...recorded<CustomerCardEvent>(event), revision: event.revision };
+        const publicEvent = publicCustomerCardEvent(told, {
           state,
           cardName: template.name,
           list: customerCardJson(state, renderContext),

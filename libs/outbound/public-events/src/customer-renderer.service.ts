@@ -26,9 +26,11 @@ export class CustomerRenderer implements EventRenderer {
     return new Map(
       events.map((event) => {
         const { before, after } = found(states.get(event.id), event.stream);
-        const publicEvent = publicCustomerEvent(recorded<ToldCustomerEvent>(event), {
+        const { revision } = event;
+        const told = { ...recorded<ToldCustomerEvent>(event), revision };
+        const publicEvent = publicCustomerEvent(told, {
           // A customer's cards come later than the customer: right after its creation there are none.
-          customer: customerJson(after, event.revision > 0 ? (cards.get(after.id) ?? []) : []),
+          customer: customerJson(after, revision > 0 ? (cards.get(after.id) ?? []) : []),
           before: before && customerJson(before, []),
         });
         return [event.id, { event: publicEvent, customerId: after.id }];

@@ -36,6 +36,11 @@ export class EnvelopeJson {
   @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly id: string;
   @OneOfProperty(PUBLIC_EVENTS) declare readonly type: PublicEventType;
   @TimestampProperty() declare readonly timestamp: string;
+  @IntegerProperty({
+    description:
+      'The revision of the record that changed, from 0: of two envelopes about one record the higher is the later',
+  })
+  declare readonly sequence: number;
   @IntegerProperty() declare readonly account_id: number;
   @JsonProperty({ example: { id: 1, first_name: 'Anna' } }) declare readonly data: Record<
     string,

@@ -26,7 +26,7 @@ const META: EventMeta = {
   occurredAt: AT,
   recordedAt: AT,
 };
-const RECORDED = { id: '018f3c1e-1111-7222-8333-444455556666', meta: META };
+const RECORDED = { id: '018f3c1e-1111-7222-8333-444455556666', revision: 1, meta: META };
 const CARD: CustomerCard = {
   id: 12,
   accountId: 7,

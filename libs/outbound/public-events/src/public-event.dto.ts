@@ -129,6 +129,12 @@ function published(
     @OneOfProperty([type]) declare readonly type: string;
     @TimestampProperty({ description: 'When the event was recorded' })
     declare readonly timestamp: string;
+    @IntegerProperty({
+      ...(type === 'webhook.test' && { optional: true }),
+      description:
+        'The revision of the record that changed, from 0: of two envelopes about one record the higher is the later',
+    })
+    declare readonly sequence: number;
     @IntegerProperty() declare readonly account_id: number;
     @ObjectProperty(() => data) declare readonly data: object;
   }

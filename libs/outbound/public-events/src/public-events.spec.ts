@@ -7,6 +7,7 @@ import {
   publicCustomerCardEvent,
   publicCustomerEvent,
   publicTypeOf,
+  refuseUnknown,
   type CustomerCardSubject,
   type CustomerSubject,
 } from './public-events.js';
@@ -64,11 +65,14 @@ const PERSON = {
 
 function updated(subject: CustomerSubject) {
   const data = { customerId: 31, personal: null };
-  return publicCustomerEvent({ type: 'CustomerUpdated', id: ID, meta: META, data }, subject);
+  return publicCustomerEvent(
+    { type: 'CustomerUpdated', id: ID, revision: 4, meta: META, data },
+    subject,
+  );
 }
 
 function rendered(event: CustomerCardEvent) {
-  return publicCustomerCardEvent({ ...event, id: ID, meta: META }, SUBJECT);
+  return publicCustomerCardEvent({ ...event, id: ID, revision: 4, meta: META }, SUBJECT);
 }
 
 describe('public events', () => {
@@ -76,6 +80,17 @@ describe('public events', () => {
     expect(publicTypeOf('StampsEarned')).toBe('stamp.earned');
     expect(publicTypeOf('CardCreated')).toBeUndefined();
     expect(publicTypeOf('constructor')).toBeUndefined();
+  });
+
+  it('refuses to pass over a type that it does not know', () => {
+    const id = ID;
+    refuseUnknown([
+      { id, type: 'StampsEarned' },
+      { id, type: 'CardCreated' },
+    ]);
+    for (const type of ['StampsLost', 'constructor']) {
+      expect(() => refuseUnknown([{ id, type }])).toThrow(`the type ${type} of event ${ID}`);
+    }
   });
 
   it('is wrapped in an envelope whose id is always the same', () => {
@@ -87,6 +102,7 @@ describe('public events', () => {
       id: expect.stringMatching(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/),
       type: 'customer_card.created',
       timestamp: META.recordedAt,
+      sequence: 4,
       account_id: 7,
       data: { id: 12, available_rewards: [], customer: ADA },
     });
@@ -97,6 +113,7 @@ describe('public events', () => {
       {
         type: 'CustomerCreated',
         id: ID,
+        revision: 0,
         meta: META,
         data: {
           customerId: 31,

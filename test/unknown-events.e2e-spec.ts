@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { event } from '#event-store/event-store.contract.js';
+import { EventStore } from '#event-store/event-store.js';
+import { isAfter, parsePosition } from '#event-store/position.js';
+import { PLANNED } from '#subscriptions/delivery-plans.service.js';
+import { eventually } from './support/eventually.js';
+import type { Program } from './support/program.js';
+import { startService, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+import { subscribe, useWebhooks } from './support/webhooks.js';
+
+const TYPE = 'CardPainted';
+const LINE = new RegExp(
+  `this version does not know the type ${TYPE} of event [-0-9a-f]+; no webhook`,
+);
+
+let service: Service;
+const { receive, startDispatcher } = useWebhooks(() => service);
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+});
+afterAll(() => service.stop());
+
+const said = (dispatcher: Program) =>
+  eventually(dispatcher.output, (text) => LINE.test(text)).then(() => undefined);
+
+// 1. The new api is there already, and writes an event that the old dispatchers do not know.
+// 2. The leader meets it. It could be published: passing it over would lose it for every receiver.
+// 3. A second dispatcher starts, which might be the new one: the leader lets it try.
+describe('an event of a newer version', () => {
+  it('is not passed over, and whoever may know it gets the lead', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    await subscribe(store, receiver, { events: ['*'] });
+    const { path } = await enrol(store);
+    const first = await startDispatcher();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 2,
+    );
+    const painted = event(TYPE);
+    const events = service.app.get(EventStore, { strict: false });
+    const stream = 'card-900000000000';
+    await events.commit({
+      accountId: store.accountId,
+      writes: [{ stream, expected: null, events: [painted] }],
+    });
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    await Promise.race([
+      said(first),
+      eventually(
+        () => receiver.events.length,
+        (count) => count > 2,
+      ),
+    ]);
+    expect(first.output()).toMatch(LINE);
+    const second = await startDispatcher();
+    await said(second);
+    expect(receiver.events).toHaveLength(2);
+    const [checkpoint] = (
+      await service.database.query<{ position: string }>(
+        'select position from es.checkpoints where subscription = $1',
+        [PLANNED],
+      )
+    ).rows;
+    const [stored] = await events.readEvents([{ stream, revision: 0 }]);
+    const planned = parsePosition(checkpoint?.position ?? '');
+    expect(stored && isAfter(stored.position, planned)).toBe(true);
+  });
+});
