@@ -21,16 +21,19 @@ export function readSettings(root) {
     insecureTargets,
     host: process.env.HOST || (insecureTargets ? LOOPBACK : EVERYWHERE),
     dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
-    databaseUrl: process.env.DATABASE_URL || databaseUrlInFile(process.env.DATABASE_URL_FILE),
+    databaseUrl: given('DATABASE_URL'),
+    databaseMigrationUrl: given('DATABASE_MIGRATION_URL'),
   };
 }
 
-function databaseUrlInFile(file) {
-  if (!file) return null;
+/** A setting, or the content of the file that its `…_FILE` names. */
+function given(name) {
+  const file = process.env[`${name}_FILE`];
+  if (process.env[name] || !file) return process.env[name] || null;
   try {
     return fs.readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new Refusal(`DATABASE_URL_FILE: ${file} cannot be read (${error.code}).`);
+    throw new Refusal(`${name}_FILE: ${file} cannot be read (${error.code}).`);
   }
 }
 

@@ -59,7 +59,8 @@ async function main() {
   }
 }
 
-async function run({ port, publicUrl, host, insecureTargets, databaseUrl, dataDir, runFile }) {
+async function run(settings) {
+  const { port, publicUrl, host, insecureTargets, databaseUrl, dataDir, runFile } = settings;
   const started = new Date().toISOString();
   const birth = birthOf(process.pid);
   const base = { starter: { pid: process.pid, birth, started }, base_url: publicUrl };
@@ -75,7 +76,7 @@ async function run({ port, publicUrl, host, insecureTargets, databaseUrl, dataDi
   await prepare({ root, dataDir, say, signal: stopAsked.signal, onStep, record });
 
   const { url, ownerUrl } = databaseUrl
-    ? { url: databaseUrl, ownerUrl: given('DATABASE_MIGRATION_URL') || databaseUrl }
+    ? { url: databaseUrl, ownerUrl: settings.databaseMigrationUrl ?? databaseUrl }
     : await keepPostgres(dataDir, record);
   if (databaseUrl) await checkDatabase(ownerUrl);
   stopAsked.signal.throwIfAborted();

@@ -111,7 +111,10 @@ describe('npm start', () => {
       () => pidOf('api'),
       (pid) => ![0, before].includes(pid),
     );
-    await eventually(tokenStatus, (status) => status === 200);
+    await eventually(
+      () => tokenStatus(),
+      (status) => status === 200,
+    );
     expect(isThere(before)).toBe(false);
   });
 
@@ -124,7 +127,10 @@ describe('npm start', () => {
       (pid) => ![0, before].includes(pid),
     );
     expect(readRun().postgres?.url).toBe(postgres?.url);
-    await eventually(tokenStatus, (status) => status === 200);
+    await eventually(
+      () => tokenStatus(),
+      (status) => status === 200,
+    );
   });
 
   it('starts again after kill -9 of the starter, with its data', async () => {
@@ -149,6 +155,28 @@ describe('npm start', () => {
       /WARNING: HOST=0\.0\.0\.0 lets other machines in while webhooks may go to http and loopback targets/,
     );
     expect(await statusAt('127.0.0.1')).toBe(200);
+  });
+
+  it('goes on with a data folder of versions that had one role for everything', async () => {
+    starter.process.kill('SIGINT');
+    await starter.ended;
+    const current = dataDir;
+    dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
+    fs.chmodSync(dataDir, 0o711);
+    try {
+      await makeOldFolder();
+      starter = start();
+      await isUp(starter);
+      expect(await tokenStatus(readJson<{ api_token: string }>('local.json').api_token)).toBe(200);
+      expect(await rightsOf(readRun())).toEqual(ONLY_TO_ADD);
+    } finally {
+      starter.process.kill('SIGINT');
+      await starter.ended;
+      fs.rmSync(dataDir, { recursive: true, force: true });
+      dataDir = current;
+    }
+    starter = start();
+    await isUp(starter);
   });
 
   it('stops cleanly on SIGINT', async () => {
@@ -225,14 +253,14 @@ describe('npm start', () => {
   }
 
   /** Null when nothing listens. */
-  function tokenStatus(): Promise<number | null> {
-    return statusAt('127.0.0.1');
+  function tokenStatus(of = token): Promise<number | null> {
+    return statusAt('127.0.0.1', of);
   }
 
-  async function statusAt(host: string): Promise<number | null> {
+  async function statusAt(host: string, of = token): Promise<number | null> {
     try {
       const response = await fetch(`http://${host}:${port}/api/v1/accounts`, {
-        headers: { authorization: `Bearer ${token}` },
+        headers: { authorization: `Bearer ${of}` },
       });
       await response.arrayBuffer();
       return response.status;

@@ -138,33 +138,33 @@ function histograms(registers: Registry[]) {
   return {
     lag: new Histogram({
       name: 'inkpad_webhook_schedule_lag_seconds',
-      help: 'How much later than planned an attempt begins',
+      help: 'How much later than planned attempts begin',
       labelNames: ['pace'],
       buckets: LATE,
       registers,
     }),
     attempts: new Histogram({
       name: 'inkpad_webhook_attempt_seconds',
-      help: 'Time of attempts by result: the class of the status, or what went wrong',
+      help: 'Duration of attempts by result: the class of the status, or what went wrong',
       labelNames: ['result', 'kind'],
       buckets: QUICK,
       registers,
     }),
     latency: new Histogram({
       name: 'inkpad_webhook_delivery_seconds',
-      help: 'From the planning of a delivery to its 2xx',
+      help: 'Time from the planning of a delivery to its 2xx',
       buckets: LATE,
       registers,
     }),
     planning: new Histogram({
       name: 'inkpad_webhook_planning_seconds',
-      help: 'From the recording of an event to the planning of its deliveries',
+      help: 'Time from the recording of an event to the planning of its deliveries',
       buckets: LATE,
       registers,
     }),
     seconds: new Histogram({
       name: 'inkpad_webhook_statement_seconds',
-      help: 'Time of what dispatchers ask of the database again and again',
+      help: 'Duration of the frequent database statements of dispatchers',
       labelNames: ['statement'],
       buckets: QUICK,
       registers,
@@ -183,13 +183,13 @@ function counters(registers: Registry[]) {
   return {
     retries: new Counter({
       name: 'inkpad_webhook_retries_total',
-      help: 'Scheduled attempts after the first, by their number',
+      help: 'Scheduled attempts after the first, by number',
       labelNames: ['attempt'],
       registers,
     }),
     finished: new Counter({
       name: 'inkpad_webhook_deliveries_total',
-      help: 'Deliveries that are over, by how and why',
+      help: 'Finished deliveries, by result and reason',
       labelNames: ['status', 'reason'],
       registers,
     }),
@@ -201,13 +201,13 @@ function counters(registers: Registry[]) {
     }),
     lanes: new Counter({
       name: 'inkpad_webhook_lanes_total',
-      help: 'Lanes claimed, of these taken over from a dispatcher that died, and lost to another one',
+      help: 'Lanes claimed, taken over from a dispatcher that has died, and lost to another dispatcher',
       labelNames: ['change'],
       registers,
     }),
     connections: new Counter({
       name: 'inkpad_webhook_connections_opened_total',
-      help: 'Connections to receivers; attempts beyond these went out on one that was open',
+      help: 'New connections to receivers; all other attempts used an open one',
       registers,
     }),
   };

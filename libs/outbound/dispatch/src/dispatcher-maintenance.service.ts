@@ -154,7 +154,7 @@ export class DispatcherMaintenance {
       return true;
     } catch (error) {
       const level = isDatabaseUnavailable(error) || isRolledBackForRetry(error) ? 'warn' : 'error';
-      this.log[level](`${what}: ${messageOf(error)}; tried again later`);
+      this.log[level](`${what}: ${messageOf(error)}; will be tried again`);
       return false;
     }
   }
