@@ -5,6 +5,7 @@ import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
+import { LargeAnswers } from '#http/large-answers.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { rowTables } from '../apps/row-tables.js';
@@ -27,6 +28,10 @@ class ScriptModule {
   static forRoot(config: Config): DynamicModule {
     return {
       module: ScriptModule,
+      // What the controllers of these modules take from the server.
+      global: true,
+      providers: [LargeAnswers],
+      exports: [LargeAnswers],
       imports: [
         DatabaseModule.forRoot(config, 'script'),
         EventStoreModule.forRoot(rowTables),
