@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
+import { TEXT_KEPT_MS } from '#public-events/event-bodies.service.js';
 import { eventually } from './support/eventually.js';
 import { isSigned, type Receiver } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
@@ -35,6 +36,24 @@ async function show(store: Client, { id }: { id: number }): Promise<WebhookSubsc
 async function stamp(store: Client, path: string, body: object = {}): Promise<void> {
   expect((await store.post(`${path}/stamp`, { stamps: 1, ...body })).status).toBe(200);
 }
+
+const deliveriesOf = async (subscriptionId: number) =>
+  (
+    await service.database.query<{ customer_id: number; status: string }>(
+      `select customer_id, status from webhook_deliveries where subscription_id = $1 order by id`,
+      [subscriptionId],
+    )
+  ).rows.map(({ customer_id, status }) => ({ customer_id: Number(customer_id), status }));
+
+/** How many events that are to be delivered have their bodies. */
+const rendered = async (subscriptionId: number) =>
+  (
+    await service.database.query(
+      `select from webhook_deliveries d join webhook_bodies b on b.seq = d.event_seq
+       where d.subscription_id = $1`,
+      [subscriptionId],
+    )
+  ).rowCount;
 
 const dataOf = ({ events }: Receiver) => events.map(({ body }) => body['data'] as Data);
 
@@ -389,6 +408,46 @@ describe('deliveries', () => {
         expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
       }
     }
+  });
+
+  // 1. Three deliveries are read and rendered; the first is under way, to a receiver that takes its time.
+  // 2. The key of the second one's customer is destroyed, in the database alone.
+  // 3. For longer than keys and texts are kept nothing moves. Then the receiver answers.
+  it('about a person erased while they waited in memory are not sent', async () => {
+    const store = await service.newStore();
+    const { receiver, release } = await receiveHeld();
+    const subscription = await subscribe(store, receiver);
+    const erased = await enrol(store);
+    const other = await enrol(store);
+    for (const { path } of [erased, erased, other]) await stamp(store, path);
+    await startDispatcher();
+    const bodies = await eventually(
+      async () => [await rendered(subscription.id), receiver.received.length],
+      ([count, sent]) => count === 3 && sent === 1,
+    );
+    expect(bodies).toEqual([3, 1]);
+    await service.database.query('delete from personal_keys where customer_id = $1', [
+      erased.customer.id,
+    ]);
+    const forgotten = performance.now() + TEXT_KEPT_MS + 500;
+    await eventually(
+      () => performance.now(),
+      (now) => now > forgotten,
+    );
+    expect(receiver.received).toHaveLength(1);
+    release();
+    await eventually(
+      async () => (await deliveriesOf(subscription.id)).map(({ status }) => status),
+      (statuses) => statuses.every((status) => status !== 'pending'),
+    );
+    expect(await deliveriesOf(subscription.id)).toEqual([
+      { customer_id: erased.customer.id, status: 'delivered' },
+      { customer_id: erased.customer.id, status: 'cancelled' },
+      { customer_id: other.customer.id, status: 'delivered' },
+    ]);
+    expect(
+      receiver.received.map(({ body }) => (body['data'] as { customer_id: number }).customer_id),
+    ).toEqual([erased.customer.id, other.customer.id]);
   });
 
   it('come once from two dispatchers', async () => {

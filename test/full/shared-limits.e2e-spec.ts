@@ -6,7 +6,7 @@ import { TestRedis } from '../support/redis.js';
 import { Client, startService, type Service } from '../support/service.js';
 
 const LIMIT = 50;
-const AWAY = 'Redis does not count';
+const AWAY = 'Redis is unavailable';
 const BACK = 'Redis is back';
 
 describe('two apis that share a Redis', () => {
@@ -128,7 +128,36 @@ describe('an api whose Redis', () => {
     expect(await redis.asked((client) => client.get('inkpad:ip 127.0.0.1'))).toBe('1');
   });
 
-  it('refuses to write counts by itself, and never says the password', async () => {
+  it('answers PING and refuses to write counts by itself, until Redis writes again', async () => {
+    redis = await TestRedis.start();
+    api = await startApi(database, redis.url);
+    const left = async () => {
+      const { headers } = await fetch(`${api.baseUrl}/api/v1/status`);
+      return Number(headers.get('ratelimit-remaining'));
+    };
+    const said = (text: string) => api.program.output().split(text).length - 1;
+    const refusals = async () => {
+      const errors = await redis.asked((client) => client.info('errorstats'));
+      return Number(/errorstat_OOM:count=(\d+)/.exec(errors)?.[1]);
+    };
+    expect(await left()).toBe(LIMIT - 1);
+    await redis.asked((client) => client.config('SET', 'maxmemory', '1'));
+    expect(await left()).toBe(LIMIT - 1);
+    const before = await refusals();
+    // It is asked again and again, and each time it answers.
+    await eventually(
+      async () => said(BACK) > 0 || (await refusals()) >= before + 3,
+      (over) => over,
+    );
+    expect([said(AWAY), said(BACK)]).toEqual([1, 0]);
+    expect(await left()).toBe(LIMIT - 2);
+    await redis.asked((client) => client.config('SET', 'maxmemory', '0'));
+    await eventually(api.program.output, (text) => text.includes(BACK));
+    expect(await left()).toBe(LIMIT - 2);
+    expect([said(AWAY), said(BACK)]).toEqual([1, 1]);
+  });
+
+  it('refuses to write from the start counts by itself, and never says the password', async () => {
     redis = await TestRedis.start();
     await redis.asked((client) => client.config('SET', 'maxmemory', '1'));
     const url = redis.url.replace('//', '//:s3cret@');
