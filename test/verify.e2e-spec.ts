@@ -130,7 +130,9 @@ describe('a difference', () => {
     'that is a stream without a row is found, and repaired',
     async () => {
       await query(`delete from customer_cards where ${row()}`);
-      expect(await verify()).toEqual(finding(`${card.stream}: the row is missing`));
+      const found = await verify();
+      expect(found).toEqual(finding(`${card.stream}: the row is missing`));
+      expect(found.output.split(`${card.stream}: the row is missing`)).toHaveLength(2);
       expect((await verify('--repair')).output).toContain('1 rows were replaced');
     },
     SLOW,
@@ -194,6 +196,16 @@ describe('a difference', () => {
     SLOW,
   );
 
+  it(
+    "of a row that is another store's is found",
+    async () => {
+      await keep('customer_cards', row());
+      await query(`update customer_cards set account_id = account_id + 1 where ${row()}`);
+      expect(await verify()).toEqual(finding(`${card.stream}: the row belongs to another store`));
+    },
+    SLOW,
+  );
+
   // In EventStoreDB nobody but its own administrator can change what was written.
   if (ON_POSTGRES) {
     it(
@@ -214,6 +226,41 @@ describe('a difference', () => {
         await keep('es.events', `${ofStream()} and revision = 1`);
         await unguarded(`delete from es.events where ${ofStream()} and revision = 1`);
         expect(await verify()).toEqual(finding(`${card.stream}: event 1 is missing`));
+      },
+      SLOW,
+    );
+
+    it(
+      'that is an event missing at the end, or an event out of order, is found',
+      async () => {
+        await stamp(1);
+        const last = `${ofStream()} and revision = (select max(revision) from es.events where ${ofStream()})`;
+        const { rows } = await query(`select revision, pos from es.events where ${last}`);
+        const { revision, pos } = rows[0] as { revision: number; pos: number };
+        const its = `${ofStream()} and revision = ${revision}`;
+        await keep('es.events', its);
+        await unguarded(`update es.events set tx = '3', pos = ${pos} where ${its}`);
+        expect(await verify()).toEqual(
+          finding(`${card.stream}: event ${revision} comes before ${revision - 1} in the log`),
+        );
+        await unguarded(`delete from es.events where ${its}`);
+        expect(await verify()).toEqual(
+          finding(
+            `${card.stream}: the row is at revision ${revision}, the stream ends at ${revision - 1}`,
+          ),
+        );
+      },
+      SLOW,
+    );
+
+    it(
+      'that is a stream of no kind of record is found',
+      async () => {
+        await query(
+          `insert into es.streams values ('stranger-1', ${store.accountId}, 0, sha256('other'))`,
+        );
+        undo.push(() => query(`delete from es.streams where stream_id = 'stranger-1'`));
+        expect(await verify()).toEqual(finding('stranger-1: no aggregate with that name'));
       },
       SLOW,
     );

@@ -129,22 +129,23 @@ export class Verification {
    * @param repair whether to write the missing rows
    */
   async strays(repair: boolean): Promise<Pick<Verified, 'faults' | 'repaired'>> {
-    const faults: string[] = [];
+    // A stream is named by its events and by its head.
+    const faults = new Set<string>();
     let repaired = 0;
     for await (const { streams, whose } of this.namedStreams()) {
       const without = await this.withoutRow(streams);
       for (const stream of whose === 'claims' ? await this.stillClaimed(without) : without) {
         const rows = this.tableOf(stream);
-        if (rows === undefined) faults.push(`${stream}: no aggregate with that name`);
+        if (rows === undefined) faults.add(`${stream}: no aggregate with that name`);
         else if (whose === 'claims')
-          faults.push(`${stream}: claims of a record that does not exist`);
+          faults.add(`${stream}: claims of a record that does not exist`);
         else {
-          faults.push(`${stream}: the row is missing`);
+          faults.add(`${stream}: the row is missing`);
           if (repair && (await this.rows.catchUp(rows, idIn(stream)))) repaired++;
         }
       }
     }
-    return { faults, repaired };
+    return { faults: [...faults], repaired };
   }
 
   /** @returns 1, or 0 if the row has changed meanwhile */
