@@ -316,13 +316,50 @@ describe('stamp', () => {
         .then(earned(1));
     });
 
-    it('remembers a bounded number of stampings', () => {
+    it.each<StampSource>(['api', 'pos', 'app_scan'])('count stampings from %s', (source) => {
+      const capped = { ...template, maxStampsPerDay: 1 };
+      given(customerCard, issued, stampedAt(AT, 1, source))
+        .when(stamping(1, {}, capped))
+        .thenRejected(reached);
+    });
+
+    it('let a late report in exactly so long before a stamping', () => {
+      const spaced = { ...template, minSecondsBetweenStamps: 60 };
+      given(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
+        .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:00Z') }, spaced))
+        .then(earned(1));
+    });
+
+    it('remembers stampings by the quarter of an hour, in the order in which they happened', () => {
+      const { stampings } = given(
+        customerCard,
+        issued,
+        stampedAt('2026-03-01T10:05:00.000Z', 2),
+        stampedAt('2026-03-01T10:15:00.000Z', 1),
+        stampedAt('2026-03-01T10:14:59.999Z', 3),
+        stampedAt('2026-03-01T10:00:00.000Z', 4),
+        stampedAt('2026-02-27T09:59:00.000Z', 5),
+      ).state();
+      const quarter = (first: string, last: string, stamps: number) => ({
+        first: Date.parse(first),
+        last: Date.parse(last),
+        stamps,
+      });
+      expect(stampings).toEqual([
+        quarter('2026-02-27T09:59:00.000Z', '2026-02-27T09:59:00.000Z', 5),
+        quarter('2026-03-01T10:00:00.000Z', '2026-03-01T10:14:59.999Z', 9),
+        quarter('2026-03-01T10:15:00.000Z', '2026-03-01T10:15:00.000Z', 1),
+      ]);
+    });
+
+    it('remembers a bounded number of stampings, the newest', () => {
       const many = Array.from({ length: 5_000 }, (_, i) =>
         stampedAt(new Date(Date.parse(AT) + i * 60_000 * 7).toISOString()),
       );
       const { stampings, stampsCount } = given(customerCard, issued, ...many).state();
       expect(stampsCount).toBe(5_000);
       expect(stampings).toHaveLength(100);
+      expect(stampings.at(-1)?.last).toBe(Date.parse(AT) + 4_999 * 60_000 * 7);
     });
   });
 });
@@ -362,6 +399,24 @@ describe('redeem', () => {
     given(customerCard, ...both)
       .when(redeeming(coffee.id, inactive))
       .then(redeemed(coffee));
+  });
+
+  it('locks what its event says, whatever the thresholds were', () => {
+    const kept = given(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, []));
+    expect(kept.state().unlocked).toEqual([{ rewardId: coffee.id, stampsRequired: 5 }]);
+    const earlier = given(
+      customerCard,
+      issued,
+      earned(5),
+      unlocked(coffee),
+      redeemedEarlier(coffee),
+    );
+    expect(earlier.state().unlocked).toEqual([]);
+  });
+
+  it('is remembered once for each reward', () => {
+    const twice = given(customerCard, issued, earned(20), redeemed(coffee), redeemed(coffee));
+    expect(twice.state().redeemedRewardIds).toEqual([coffee.id]);
   });
 
   it('never goes below zero', () => {
@@ -407,6 +462,7 @@ describe('what a card shows', () => {
   it.each([
     [0, 0],
     [2, 40],
+    [7, 70],
     [4, 80],
     [5, 50],
     [9, 90],
@@ -416,7 +472,14 @@ describe('what a card shows', () => {
     expect(progressPercentage(stamps, template)).toBe(percentage);
   });
 
+  it('rounds its way down, so that only a full card is at 100 %', () => {
+    expect(progressPercentage(2, { stampsRequired: 3, rewards: [] })).toBe(66);
+    expect(progressPercentage(299, { stampsRequired: 300, rewards: [] })).toBe(99);
+  });
+
   it('offers what is active and paid for, cheapest first', () => {
+    const exactly = given(customerCard, issued, earned(5)).state();
+    expect(availableRewards(exactly, template).map((reward) => reward.id)).toEqual([1]);
     const state = given(customerCard, issued, earned(12)).state();
     expect(availableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
     const inactive = { ...template, rewards: [{ ...coffee, active: false }, cake] };

@@ -22,6 +22,29 @@ describe('canonical JSON', () => {
     expect(canonicalize(value)).toBe(text);
   });
 
+  it('of objects that begin with the same names but go on differently', () => {
+    const values = [
+      { b: 1, a: 2 },
+      { b: 1, a: 2, c: 3 },
+      { b: 1 },
+      { b: 1, c: 3 },
+      { b: 1, A: 2 },
+      { b: 1, a: 2 },
+    ];
+    for (const value of [...values, ...values])
+      expect(canonicalJson(value)).toBe(canonicalize(value));
+  });
+
+  it.each([31, 32, 33, 100])('sorts %i names', (count) => {
+    const names = Array.from({ length: count }, (_, i) => `n${(i * 37) % count}`);
+    const value = Object.fromEntries(names.map((name, i) => [name, i]));
+    expect(canonicalJson(value)).toBe(canonicalize(value));
+  });
+
+  it.each([1n, undefined, Symbol('s'), () => 1, [undefined], { a: 1n }])('refuses %p', (value) =>
+    expect(() => canonicalJson(value)).toThrow('has no JSON'),
+  );
+
   it.each([Number.NaN, Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }])(
     'refuses %p, which JSON has no text for',
     (value) => expect(() => canonicalJson(value)).toThrow(),
