@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
+import type { FastifyReply } from 'fastify';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { readQuery } from './fields.pipe.js';
-import { decodeCursor, encodeCursor, nextLink, PageQuery, Pages, type Range } from './page.js';
+import {
+  addLink,
+  decodeCursor,
+  encodeCursor,
+  nextLink,
+  PageQuery,
+  Pages,
+  type Range,
+} from './page.js';
 
 const KEY = Buffer.alloc(32, 1);
 const LIST = '/api/v1/accounts/7/cards';
@@ -38,6 +47,22 @@ describe('the link to the next page', () => {
     ).toBe(`<https://cards.example/in${LIST}?scope=all&limit=2&cursor=NEXT>; rel="next"`);
     expect(nextLink('https://cards.example', LIST, { cursor: 'NEXT' })).toBe(
       `<https://cards.example${LIST}?cursor=NEXT>; rel="next"`,
+    );
+  });
+});
+
+describe('links of a response', () => {
+  it('stand beside one another', () => {
+    const headers = new Map<string, unknown>();
+    const reply = {
+      getHeader: (name: string) => headers.get(name),
+      header: (name: string, value: unknown) => headers.set(name, value),
+    } as unknown as FastifyReply;
+    addLink(reply, '<https://cards.example/policy>; rel="deprecation"');
+    expect(headers.get('link')).toBe('<https://cards.example/policy>; rel="deprecation"');
+    addLink(reply, '</next>; rel="next"');
+    expect(headers.get('link')).toBe(
+      '<https://cards.example/policy>; rel="deprecation", </next>; rel="next"',
     );
   });
 });
