@@ -3,6 +3,7 @@ import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
 import {
   afterAttempt,
   afterManualAttempt,
+  endsSubscription,
   giveUpBefore,
   MAX_ATTEMPTS,
 } from './webhook-delivery.js';
@@ -81,6 +82,7 @@ describe('Retry-After', () => {
     ['lengthens the delay of a 503', answered(503, '40'), { tries: 1 }, 40],
     ['never beyond twice the planned delay', answered(429, '3600'), { tries: 1 }, 60],
     ['never shortens', answered(429, '1'), { tries: 1 }, 30],
+    ['is read without the spaces around it', answered(503, ' 40 '), { tries: 1 }, 40],
     ['is read as a date', answered(503, 'Sun, 01 Mar 2026 12:00:50 GMT'), { tries: 1 }, 50],
     ['in the past is ignored', answered(503, 'Sun, 01 Mar 2026 11:00:00 GMT'), {}, 5],
     ['that cannot be parsed is ignored', answered(503, 'soon'), {}, 5],
@@ -95,6 +97,8 @@ describe('Retry-After', () => {
     // 12,000.
     const options = { tries: 8, elapsed: 7600 };
     expect(delayAfter(answered(429, '9000'), options)).toBe(6790);
+    const scaled = { tries: 8, elapsed: 76, timeScale: 100 };
+    expect(delayAfter(answered(429, '9000'), scaled)).toBe(67.9);
     let clock = 0;
     for (let tries = 0; tries < 9; tries++) {
       clock += 10;
@@ -197,6 +201,15 @@ describe('what becomes of the delivery and its subscription', () => {
     expect(next.delivery.status).toBe(status);
     expect(next.subscription).toEqual(subscription);
   });
+});
+
+it('says what ends a subscription', () => {
+  const failingSince = NOW;
+  expect(endsSubscription({ kept: false })).toBe(true);
+  expect(endsSubscription({ kept: true, disabled: 'failing', failingSince })).toBe(true);
+  expect(endsSubscription({ kept: true, disabled: 'blocked_address', failingSince })).toBe(true);
+  expect(endsSubscription({ kept: true, failingSince })).toBe(false);
+  expect(endsSubscription({ kept: true, failingSince: null })).toBe(false);
 });
 
 it('says why an attempt failed', () => {
