@@ -72,6 +72,31 @@ describe('the order of a lane', () => {
     expect(lane.next()).toBeUndefined();
   });
 
+  it('drops what waits for an attempt under way, and lets its customer begin anew after that', () => {
+    const lane = wideLane();
+    const a1 = first(101, 1);
+    lane.add([a1, first(102, 1), first(103, 1)]);
+    expect(started(lane)).toEqual([101]);
+    lane.add([first(104, 2), again(9, 3)]);
+    const dropped = lane.clear().map(({ id }) => id);
+    expect(dropped.sort((a, b) => a - b)).toEqual([9, 102, 103, 104]);
+    lane.letGo(a1);
+    expect([started(lane), lane.known, lane.inFlight]).toEqual([[], 0, 0]);
+    lane.add([first(106, 1)]);
+    expect(started(lane)).toEqual([106]);
+  });
+
+  it('drops what may go again but has not begun, and forgets that its customer is busy', () => {
+    const lane = wideLane();
+    const a1 = first(101, 1);
+    lane.add([a1, first(102, 1), first(103, 1)]);
+    expect(started(lane)).toEqual([101]);
+    lane.letGo(a1);
+    expect(lane.clear().map(({ id }) => id)).toEqual([102, 103]);
+    lane.add([first(104, 1)]);
+    expect(started(lane)).toEqual([104]);
+  });
+
   it("lets the customer's next delivery go when one is over without an attempt", () => {
     const lane = wideLane();
     const a1 = first(101, 1);
@@ -83,6 +108,29 @@ describe('the order of a lane', () => {
 });
 
 describe('how many at once', () => {
+  it('is never more than it may be', () => {
+    const narrow = new DeliveryLane();
+    narrow.add([first(1, 1), first(2, 2), again(3, 3)]);
+    expect(started(narrow)).toHaveLength(1);
+    const wide = wideLane();
+    wide.add(Array.from({ length: 20 }, (_, i) => first(101 + i, 101 + i)));
+    expect([started(wide).length, wide.known]).toEqual([16, 4]);
+  });
+
+  it('grows for a known backlog that takes longer than a second', () => {
+    for (const [milliseconds, atOnce] of [
+      [500, 1],
+      [501, 2],
+    ] as const) {
+      const lane = new DeliveryLane();
+      lane.more = false;
+      lane.add([first(1, 1), first(2, 2), again(3, 3)]);
+      const begun = lane.next();
+      if (begun) lane.done(begun, 'success', milliseconds, true);
+      expect(lane.atOnce).toBe(atOnce);
+    }
+  });
+
   it('begins with one, and grows by one with each success while there is more to do', () => {
     const lane = new DeliveryLane();
     expect(lane.atOnce).toBe(1);
@@ -128,6 +176,20 @@ describe('the pace', () => {
     const lane = new DeliveryLane();
     signals.forEach((signal, i) => answer(lane, first(i, i), signal, milliseconds));
     expect(lane.pace).toBe(pace);
+  });
+
+  it('is what the lane begins with', () => {
+    expect(new DeliveryLane().pace).toBe('fast');
+    expect(new DeliveryLane('slow').pace).toBe('slow');
+  });
+
+  it('forgets a slow answer over the next ones', () => {
+    const lane = new DeliveryLane();
+    const paces = [5_000, 5, 5, 5, 5, 5].map((milliseconds, i) => {
+      answer(lane, first(i, i), 'success', milliseconds);
+      return lane.pace;
+    });
+    expect(paces).toEqual(['slow', 'slow', 'slow', 'slow', 'slow', 'fast']);
   });
 
   it('of a probe is one at a time, whatever it was before', () => {
