@@ -151,6 +151,55 @@ describe('an attempt', () => {
     expect(excerpt).not.toContain('\0');
   });
 
+  it('closes the connection after 64 KiB, however long the answer is', async () => {
+    const MIB = 1024 * 1024;
+    const chunk = Buffer.alloc(MIB, 'x');
+    let closed = false;
+    let written = 0;
+    const at = await rawServer((socket) => {
+      const write = () => {
+        // Begun once, and then as fast as it is taken.
+        while (!socket.destroyed && written < 64 * MIB) {
+          written += MIB;
+          if (!socket.write(chunk)) return;
+        }
+      };
+      socket.on('close', () => (closed = true));
+      socket.on('drain', write);
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${64 * MIB}\r\n\r\n`);
+      write();
+    });
+    const { outcome, excerpt } = await send({ at });
+    expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
+    expect(excerpt).toBe('x'.repeat(1024));
+    await eventually(
+      () => closed,
+      (is) => is,
+    );
+    // What was on its way is more than 64 KiB, and far less than all.
+    expect(written).toBeLessThan(32 * MIB);
+  });
+
+  it('waits for the rest of an answer of less than 64 KiB', async () => {
+    let finish: () => void = () => undefined;
+    respond = (response) => {
+      response.write(Buffer.alloc(60 * 1024, 'x'));
+      finish = () => response.end();
+    };
+    let over = false;
+    const sent = send().then((attempted) => {
+      over = true;
+      return attempted;
+    });
+    await eventually(
+      () => requests.length,
+      (count) => count === 1,
+    );
+    expect(over).toBe(false);
+    finish();
+    expect((await sent).outcome).toMatchObject({ status: 200 });
+  });
+
   it('reports a connection closed without an answer', async () => {
     respond = (response) => response.socket?.destroy();
     expect((await send()).outcome).toEqual({

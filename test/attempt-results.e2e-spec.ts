@@ -1,0 +1,138 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
+import {
+  AttemptResults,
+  type Result,
+} from '../libs/outbound/dispatch/src/attempt-results.service.js';
+import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
+import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
+import { afterAttempt } from '#subscriptions/webhook-delivery.js';
+import { testConfig } from './support/database.js';
+import { startService, type Service } from './support/service.js';
+
+const DAY_MS = 24 * 3_600_000;
+const AT = new Date('2026-03-01T12:00:00.000Z');
+const LONG_AGO = new Date(AT.getTime() - 4 * DAY_MS);
+const YESTERDAY = new Date(AT.getTime() - DAY_MS);
+
+let service: Service;
+let dispatcher: INestApplicationContext;
+let results: AttemptResults;
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  const config = testConfig(service.database.url, service.environment);
+  dispatcher = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
+    logger: false,
+  });
+  results = dispatcher.get(AttemptResults, { strict: false });
+});
+
+afterAll(async () => {
+  await dispatcher.close();
+  await service.stop();
+});
+
+const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
+  (await service.database.query(text, values)).rows as R[];
+
+/** A subscription that has failed since then, and so many deliveries of it. */
+async function given(failingSince: Date | null, count: number): Promise<[number, ...Delivery[]]> {
+  const store = await service.newStore();
+  const { body } = await store.post<{ id: number }>(`${store.store}/webhook_subscriptions`, {
+    event: 'stamp.earned',
+    target_url: 'http://127.0.0.1:9/',
+  });
+  await ask(
+    'update webhook_subscriptions set failing_since = $2 where id = $1',
+    body.id,
+    failingSince,
+  );
+  await ask(
+    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+       payload_format, next_attempt_at, created_at)
+     select webhook_next_id(), $1, webhook_next_id(), 'evt_' || i, $2, 1, 'stamp.earned', 'envelope', now(), now()
+     from generate_series(1, $3::int) i`,
+    body.id,
+    store.accountId,
+    count,
+  );
+  const wanted = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
+  const taken = await dispatcher.get(PendingDeliveries, { strict: false }).take([wanted]);
+  expect(taken).toHaveLength(count);
+  return [body.id, ...taken];
+}
+
+function resultOf(
+  delivery: Delivery | undefined,
+  status: number,
+  failingSince: Date | null,
+  at = AT,
+): Result {
+  if (!delivery) throw new Error('one was planned');
+  const attempted: Result['attempted'] = {
+    outcome: { kind: 'answered', status, retryAfter: null },
+    at,
+    durationMs: 0,
+    excerpt: null,
+  };
+  const next = afterAttempt(delivery, { failingSince }, attempted.outcome, at, 0.5, 1);
+  return { delivery, attempted, next };
+}
+
+const subscriptionOf = async (id: number) => {
+  const [row] = await ask<{ failing_since: Date | null; enabled: boolean }>(
+    'select failing_since, enabled from webhook_subscriptions where id = $1',
+    id,
+  );
+  return row;
+};
+
+describe('attempts', () => {
+  it('that failed count once, although they are recorded twice', async () => {
+    const [id, delivery] = await given(null, 1);
+    const result = resultOf(delivery, 500, null);
+    await results.record(result);
+    await results.record(result);
+    expect(
+      await ask('select tries, attempts_count from webhook_pending where subscription_id = $1', id),
+    ).toEqual([{ tries: 1, attempts_count: 1 }]);
+    expect(
+      await ask('select attempt from webhook_attempts where delivery_id = $1', delivery?.id),
+    ).toEqual([{ attempt: 1 }]);
+  });
+
+  it.each([
+    ['a failure, then a success', [500, 200], null],
+    ['a success, then a failure', [200, 500], new Date(AT.getTime() + 1)],
+    ['failures alone', [500, 503], YESTERDAY],
+  ] as const)(
+    'recorded together decide since when it fails: %s',
+    async (_what, statuses, since) => {
+      const [id, ...deliveries] = await given(YESTERDAY, 2);
+      // What is recorded in one turn of the event loop is one group.
+      await Promise.all(
+        statuses.map((status, i) =>
+          results.record(resultOf(deliveries[i], status, YESTERDAY, new Date(AT.getTime() + i))),
+        ),
+      );
+      expect(await subscriptionOf(id)).toEqual({ failing_since: since, enabled: true });
+    },
+  );
+
+  // the last attempt is under way | pause and resume | it fails, and by what was known would be the end
+  it('that would end a subscription leave one enabled that was resumed meanwhile', async () => {
+    const [id, ...deliveries] = await given(LONG_AGO, 2);
+    const [first, last] = deliveries.map((delivery) => resultOf(delivery, 500, LONG_AGO));
+    if (!first || !last) throw new Error('two were planned');
+    expect(last.next.subscription).toMatchObject({ disabled: 'failing' });
+    await ask('update webhook_subscriptions set failing_since = null where id = $1', id);
+    await results.record(first);
+    expect(await subscriptionOf(id)).toEqual({ failing_since: AT, enabled: true });
+    await ask('update webhook_subscriptions set failing_since = $2 where id = $1', id, LONG_AGO);
+    await results.record(last);
+    expect(await subscriptionOf(id)).toEqual({ failing_since: LONG_AGO, enabled: false });
+  });
+});

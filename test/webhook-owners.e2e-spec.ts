@@ -1,0 +1,289 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import { eventually } from './support/eventually.js';
+import { samples } from './support/metrics.js';
+import { freePort } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+import { subscribe, useWebhooks } from './support/webhooks.js';
+
+type Subscription = { id: number };
+
+const SLOW = 300_000;
+const LOCK = 4_711;
+
+let service: Service;
+let holder: pg.Client;
+const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  holder = new pg.Client({ connectionString: service.database.url });
+  await holder.connect();
+}, SLOW);
+
+afterAll(async () => {
+  await holder.end();
+  await service.stop();
+}, SLOW);
+
+const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
+  (await service.database.query(text, values)).rows as R[];
+
+async function stamp(store: Client, path: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  }
+}
+
+const statusesOf = async ({ id }: Subscription): Promise<string[]> =>
+  (
+    await ask<{ status: string }>(
+      'select status from webhook_deliveries where subscription_id = $1 order by id',
+      id,
+    )
+  ).map(({ status }) => status);
+
+const delivered = (subscription: Subscription, count: number) =>
+  eventually(
+    () => statusesOf(subscription),
+    (all) => all.length === count && all.every((status) => status === 'delivered'),
+  );
+
+/** A dispatcher that waits before each statement of this name for as long as `LOCK` is held. */
+const startHeld = (statement: string) =>
+  startDispatcher({
+    NODE_OPTIONS: `--import=${new URL('support/hold-statement.mjs', import.meta.url).pathname}`,
+    HOLD_STATEMENT: statement,
+    HOLD_LOCK: String(LOCK),
+  });
+
+const hold = () => holder.query('select pg_advisory_lock($1)', [LOCK]);
+const release = () => holder.query('select pg_advisory_unlock($1)', [LOCK]);
+const isHeld = () =>
+  eventually(
+    () =>
+      ask(
+        "select 1 from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
+        LOCK,
+      ),
+    (waiting) => waiting.length > 0,
+  );
+
+describe('a lane of a deleted subscription', () => {
+  // dispatcher: views the lane | api: adds to the lane | dispatcher: forgets the lane as it was viewed
+  it('is given up although something was added to it while it was being forgotten', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await hold();
+    try {
+      await startHeld('webhook_lane_forget');
+      await stamp(store, path);
+      await delivered(subscription, 1);
+      await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
+      await isHeld();
+      await service.app.get(DeliveryPlans, { strict: false }).changed(subscription.id);
+    } finally {
+      await release();
+    }
+    await eventually(
+      () => ask('select owner from webhook_lanes where subscription_id = $1', subscription.id),
+      (lanes) => lanes.length === 0,
+      // Before any sweep would find it.
+      10_000,
+    );
+  });
+});
+
+describe('a leader that is one no more', () => {
+  // first: is about to plan | first loses its lock | second: leads, plans the same events | first: plans
+  it('writes nothing', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    const first = await startHeld('webhook_plan');
+    await hold();
+    try {
+      await stamp(store, path);
+      await isHeld();
+      await startDispatcher();
+      await ask(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%webhook fan-out'",
+      );
+      await delivered(subscription, 1);
+    } finally {
+      await release();
+    }
+    await eventually(
+      () =>
+        ask(
+          "select 1 from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
+          LOCK,
+        ),
+      (waiting) => waiting.length === 0,
+    );
+    await first.kill('SIGTERM');
+    await stamp(store, path);
+    await delivered(subscription, 2);
+    const events = await ask<{ seq: number }>(
+      "select seq from webhook_events where account_id = $1 and type = 'stamp.earned'",
+      store.accountId,
+    );
+    expect(events).toHaveLength(2);
+    expect(receiver.received).toHaveLength(2);
+  });
+});
+
+describe('an owner', () => {
+  it('whose lane was taken sends nothing more of it', async () => {
+    const [store, other] = [await service.newStore(), await service.newStore()];
+    const { receiver, release: answer } = await receiveHeld();
+    const taken = await subscribe(store, receiver);
+    const near = await receive();
+    const sound = await subscribe(other, near);
+    const [one, another] = [await enrol(store), await enrol(other)];
+    await stamp(store, one.path, 10);
+    const port = await freePort();
+    await startDispatcher({ METRICS_PORT: String(port) });
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 1,
+    );
+    const lanes = (set: string) =>
+      ask(`update webhook_lanes set ${set} where subscription_id = $1`, taken.id);
+    await lanes("owner = gen_random_uuid(), due_at = now() + interval '1 hour'");
+    await eventually(
+      async () => samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
+      ({ value }) => (value('inkpad_webhook_lanes_total', { change: 'lost' }) ?? 0) > 0,
+    );
+    answer();
+    await eventually(
+      () => statusesOf(taken),
+      (all) => all.includes('delivered'),
+    );
+    // Whatever it would send is sent by the time that others' come and go.
+    await stamp(other, another.path);
+    await delivered(sound, 1);
+    expect(receiver.received).toHaveLength(1);
+    await lanes('owner = null, due_at = now()');
+    await delivered(taken, 10);
+    expect(receiver.received).toHaveLength(10);
+  });
+
+  it(
+    'whose lease ran out while it could not do anything sends nothing more',
+    async () => {
+      const [store, other] = [await service.newStore(), await service.newStore()];
+      let answer: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => (answer = resolve));
+      const receiver = await receive(async (_received, nth) => {
+        if (nth === 1) await held;
+        return { status: 200 };
+      });
+      const lost = await subscribe(store, receiver);
+      const near = await receive();
+      const sound = await subscribe(other, near);
+      const [one, another] = [await enrol(store), await enrol(other)];
+      await stamp(store, one.path, 10);
+      const paused = await startDispatcher();
+      await eventually(
+        () => receiver.received.length,
+        (count) => count === 1,
+      );
+      const second = await startDispatcher();
+      paused.signal('SIGSTOP');
+      try {
+        await delivered(lost, 10);
+      } finally {
+        paused.signal('SIGCONT');
+      }
+      await second.kill('SIGTERM');
+      answer();
+      // Whatever it would send is sent by the time that others' come and go.
+      await stamp(other, another.path);
+      await delivered(sound, 1);
+      expect(receiver.received).toHaveLength(11);
+      expect(
+        await ask(
+          'select attempts_count from webhook_deliveries where subscription_id = $1 and attempts_count <> 1',
+          lost.id,
+        ),
+      ).toEqual([]);
+    },
+    SLOW,
+  );
+});
+
+describe('as many receivers that hang as there are places for attempts', () => {
+  it('keep none that answers waiting for a time limit', async () => {
+    const store = await service.newStore();
+    const { receiver, release: answer } = await receiveHeld();
+    const model = await subscribe(store, receiver);
+    const near = await receive();
+    const prompt = await subscribe(store, near);
+    const { path } = await enrol(store);
+    const secrets = service.app.get(WebhookSecrets, { strict: false });
+    const ids = (
+      await ask<Subscription>(
+        "select nextval('webhook_subscriptions_id') as id from generate_series(1, 768)",
+      )
+    ).map(({ id }) => id);
+    await ask(
+      `insert into webhook_subscriptions (id, account_id, events, target_url, payload_format, secret, enabled,
+         active_from, created_at, updated_at)
+       select x.id, s.account_id, '{customer.erased}', s.target_url, s.payload_format, x.secret, true,
+         s.active_from, now(), now()
+       from webhook_subscriptions s, unnest($2::bigint[], $3::bytea[]) as x (id, secret) where s.id = $1`,
+      model.id,
+      ids,
+      ids.map((id) => secrets.seal(id, secrets.generate())),
+    );
+    await store.send('DELETE', `${store.store}/webhook_subscriptions/${model.id}`);
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
+    await stamp(store, path);
+    await delivered(prompt, 1);
+    await ask(
+      `with planned as (
+         insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+           payload_format, next_attempt_at, created_at)
+         select webhook_next_id(), x.id, e.seq, e.event_id, e.account_id, e.customer_id, e.type, 'envelope',
+           now(), now()
+         from webhook_events e, unnest($2::bigint[]) as x (id)
+         where e.account_id = $1 and e.type = 'stamp.earned'
+       )
+       insert into webhook_lanes (subscription_id, due_at) select id, now() from unnest($2::bigint[]) as x (id)`,
+      store.accountId,
+      ids,
+    );
+    await eventually(
+      () => receiver.received.length,
+      (count) => count >= 768,
+    );
+    await stamp(store, path);
+    await delivered(prompt, 2);
+    answer();
+    await eventually(
+      () =>
+        ask(
+          "select 1 from webhook_deliveries where subscription_id = any ($1) and status <> 'delivered'",
+          ids,
+        ),
+      (left) => left.length === 0,
+    );
+    const [times] = await ask<{ began: Date; first_end: Date }>(
+      `select
+         (select max(a.at) from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id
+          where d.subscription_id = $1) as began,
+         (select min(a.at + make_interval(secs => a.duration_ms / 1000.0)) from webhook_attempts a
+          join webhook_deliveries d on d.id = a.delivery_id where d.subscription_id = any ($2)) as first_end`,
+      prompt.id,
+      ids,
+    );
+    expect(times?.began.getTime()).toBeLessThan(times?.first_end.getTime() ?? 0);
+  });
+});
