@@ -215,8 +215,13 @@ export class DeliveryWorker {
       try {
         const asked = performance.now();
         const ours = await this.stalls.during(() => this.leases.renew());
+        // Before the others may send again: what somebody else has taken must not be sent with them.
+        for (const lane of this.lanes.all) {
+          if (ours.has(lane.id)) continue;
+          lane.doubted = true;
+          this.lanes.askToFill(lane);
+        }
         this.lanes.renewed(asked);
-        for (const lane of this.lanes.all) if (!ours.has(lane.id)) this.lanes.askToFill(lane);
         await this.share();
         unavailable = false;
       } catch (error) {

@@ -225,6 +225,17 @@ describe('releasing', () => {
   });
 });
 
+describe('a lane whose lease was not renewed', () => {
+  it('sends nothing until it is shown to be ours', () => {
+    const lane = given(first(1));
+    expect(lane.maySend).toBe(true);
+    lane.doubted = true;
+    expect(lane.maySend).toBe(false);
+    lane.show(view(), 5);
+    expect(lane.maySend).toBe(true);
+  });
+});
+
 describe('what is given up', () => {
   it('keeps a lane from being released, and is told once', () => {
     const lane = given();

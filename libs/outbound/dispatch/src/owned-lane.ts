@@ -49,6 +49,8 @@ export class OwnedLane<D extends Taken> {
   hungry = false;
   /** A statement about this lane is running; its result must not be applied to a lane that has changed hands. */
   busy: 'filling' | 'releasing' | undefined;
+  /** Its lease was not renewed with the others: it may belong to somebody else, until it is shown again. */
+  doubted = false;
   /** What is too old, or of a subscription that has ended, is being failed: nothing is taken meanwhile. */
   givingUp = false;
   /** When the earliest retry that this process has planned is due. */
@@ -92,7 +94,8 @@ export class OwnedLane<D extends Taken> {
   }
 
   get maySend(): boolean {
-    return !this.lost && !this.leaving && !this.isClosing && this.hold !== 'parked';
+    if (this.lost || this.doubted || this.leaving || this.isClosing) return false;
+    return this.hold !== 'parked';
   }
 
   show({ planned, redelivery, target }: LaneView, now: number): void {
@@ -100,6 +103,7 @@ export class OwnedLane<D extends Taken> {
     this.redelivery = redelivery;
     this.target = target;
     this.viewedAt = now;
+    this.doubted = false;
   }
 
   /** The end is recorded, and any view read from now on shows it. */
