@@ -104,6 +104,21 @@ describe('npm start', () => {
     fs.rmSync(other, { recursive: true });
   });
 
+  it('refuses a database that cannot be reached, in one sentence', async () => {
+    const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
+    fs.writeFileSync(path.join(other, 'database'), 'postgres://u:p@127.0.0.1:1/none');
+    const second = start({
+      DATA_DIR: other,
+      PORT: `${await freePort()}`,
+      DATABASE_URL_FILE: path.join(other, 'database'),
+    });
+    expect(await second.ended).toBe(1);
+    expect(second.output().trim().split('\n').at(-1)).toMatch(
+      /^The database of DATABASE_URL \(127\.0\.0\.1:1\) cannot be reached: .*ECONNREFUSED.*\.$/,
+    );
+    fs.rmSync(other, { recursive: true });
+  });
+
   it('brings the api back after kill -9', async () => {
     const before = pidOf('api');
     process.kill(before, 'SIGKILL');
