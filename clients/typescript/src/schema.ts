@@ -8,7 +8,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Is the API up, and which limit and version are in force */
+    /** Whether the API is up, and which limit and version are in force */
     get: operations['getStatus'];
     put?: never;
     post?: never;
@@ -25,7 +25,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The stores that the token reaches, by id */
+    /** The stores that the token may access, by id */
     get: operations['listAccounts'];
     put?: never;
     post?: never;
@@ -49,7 +49,7 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    /** Change what is named */
+    /** Change the given fields */
     patch: operations['updateAccount'];
     trace?: never;
   };
@@ -63,7 +63,7 @@ export interface paths {
     /** A store's card templates, by id */
     get: operations['listCards'];
     put?: never;
-    /** Make a card template */
+    /** Create a card template */
     post: operations['createCard'];
     delete?: never;
     options?: never;
@@ -85,7 +85,7 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    /** Change what is named */
+    /** Change the given fields */
     patch: operations['updateCard'];
     trace?: never;
   };
@@ -98,7 +98,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Hide a card from the list; those who hold it keep it */
+    /** Hide a card from the list; customers who have it keep it */
     post: operations['archiveCard'];
     delete?: never;
     options?: never;
@@ -133,7 +133,7 @@ export interface paths {
     /** A store's rewards, by card and position */
     get: operations['listRewards'];
     put?: never;
-    /** Put a reward on a card */
+    /** Add a reward to a card */
     post: operations['createReward'];
     delete?: never;
     options?: never;
@@ -156,7 +156,7 @@ export interface paths {
     delete: operations['deleteReward'];
     options?: never;
     head?: never;
-    /** Change what is named */
+    /** Change the given fields */
     patch: operations['updateReward'];
     trace?: never;
   };
@@ -172,7 +172,7 @@ export interface paths {
     put?: never;
     /**
      * Enrol a customer on a card, with its welcome stamps
-     * @description Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for what they reach. A customer has at most one card of each template.
+     * @description Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for each threshold that they reach. A customer has at most one card of each template.
      */
     post: operations['enrolCustomer'];
     delete?: never;
@@ -188,7 +188,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One customer card with the rewards within reach */
+    /** One customer card with its available rewards */
     get: operations['getCustomerCard'];
     put?: never;
     post?: never;
@@ -209,7 +209,7 @@ export interface paths {
     put?: never;
     /**
      * Add stamps
-     * @description Sends stamp.earned, and reward.unlocked for each reward that comes within reach. The same external_ref again repeats the first answer and adds nothing.
+     * @description Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first answer and adds nothing.
      */
     post: operations['stampCustomerCard'];
     delete?: never;
@@ -228,7 +228,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Hand over a reward and take its stamps off
+     * Redeem a reward and deduct its stamps
      * @description Sends reward.redeemed. The same external_ref again repeats the first answer.
      */
     post: operations['redeemReward'];
@@ -248,7 +248,7 @@ export interface paths {
     /** Search customers, newest first */
     get: operations['listCustomers'];
     put?: never;
-    /** Add a customer, with card_id enrolled on that card */
+    /** Add a customer; with card_id, also enrol them on that card */
     post: operations['createCustomer'];
     delete?: never;
     options?: never;
@@ -271,8 +271,8 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change what is named
-     * @description Keys of metadata are merged and external_references added to what is there. Sends customer.updated, unless only external_references changed.
+     * Change the given fields
+     * @description metadata is merged key by key, and external_references are added to the existing ones. Sends customer.updated, unless only external_references changed.
      */
     patch: operations['updateCustomer'];
     trace?: never;
@@ -289,7 +289,7 @@ export interface paths {
     put?: never;
     /**
      * Add a location
-     * @description Its coordinates are looked up in the background: geocode_status is pending.
+     * @description Its address is geocoded in the background; until then geocode_status is pending.
      */
     post: operations['createLocation'];
     delete?: never;
@@ -309,13 +309,13 @@ export interface paths {
     get: operations['getLocation'];
     put?: never;
     post?: never;
-    /** Remove a location; what happened there stays on record */
+    /** Delete a location; what happened there stays in the history */
     delete: operations['deleteLocation'];
     options?: never;
     head?: never;
     /**
-     * Change what is named
-     * @description A changed address takes the coordinates away until it has been looked up.
+     * Change the given fields
+     * @description A changed address clears the coordinates until it has been geocoded.
      */
     patch: operations['updateLocation'];
     trace?: never;
@@ -331,8 +331,8 @@ export interface paths {
     get: operations['listPosters'];
     put?: never;
     /**
-     * Make a poster for a card
-     * @description The card's name and colours are copied: changing the card later leaves it alone.
+     * Create a poster for a card
+     * @description The card's name and colours are copied; later changes to the card do not affect the poster.
      */
     post: operations['createPoster'];
     delete?: never;
@@ -352,13 +352,13 @@ export interface paths {
     get: operations['getPoster'];
     put?: never;
     post?: never;
-    /** Take a poster down: its signup URL ends */
+    /** Delete a poster; its signup URL stops working */
     delete: operations['deletePoster'];
     options?: never;
     head?: never;
     /**
-     * Change what is named
-     * @description The result is what has to be consistent. With a mode that collects one contact, that one is required and the other is not; asking for anything else is refused. Back with both, what was required stays so.
+     * Change the given fields
+     * @description The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.
      */
     patch: operations['updatePoster'];
     trace?: never;
@@ -373,7 +373,7 @@ export interface paths {
     /** A store's webhook subscriptions, oldest first, without their secrets */
     get: operations['listWebhookSubscriptions'];
     put?: never;
-    /** Have events sent to a URL, from now on */
+    /** Have events sent to a URL from now on */
     post: operations['createWebhookSubscription'];
     delete?: never;
     options?: never;
@@ -388,15 +388,15 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One webhook subscription, with its secret and how the last delivery went */
+    /** One webhook subscription, with its secret and the result of its last delivery */
     get: operations['getWebhookSubscription'];
     put?: never;
     post?: never;
-    /** Delete a webhook subscription; what is still to be delivered to it goes with it */
+    /** Delete a webhook subscription and its pending deliveries */
     delete: operations['deleteWebhookSubscription'];
     options?: never;
     head?: never;
-    /** Change what is named; enabled pauses and resumes */
+    /** Change the given fields; enabled pauses and resumes */
     patch: operations['updateWebhookSubscription'];
     trace?: never;
   };
@@ -411,7 +411,7 @@ export interface paths {
     put?: never;
     /**
      * Send a signed webhook.test now
-     * @description Sent once, also while disabled. It counts for nothing.
+     * @description Sent once, even while the subscription is disabled. It does not count as a delivery.
      */
     post: operations['testWebhookSubscription'];
     delete?: never;
@@ -444,7 +444,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What was and is to be sent to a subscription, newest first */
+    /** What has been and will be sent to a subscription, newest first */
     get: operations['listWebhookDeliveries'];
     put?: never;
     post?: never;
@@ -461,7 +461,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One delivery with every attempt */
+    /** One delivery with all its attempts */
     get: operations['getWebhookDelivery'];
     put?: never;
     post?: never;
@@ -481,8 +481,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Send a delivery once more, now
-     * @description With the same webhook-id and bytes. The attempt appears among those of the delivery as soon as it is over.
+     * Send a delivery again now
+     * @description With the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.
      */
     post: operations['redeliverWebhook'];
     delete?: never;
@@ -501,8 +501,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Send the events of a time again
-     * @description Also those that happened while the subscription was disabled or before it was made, for as long as they are kept. They keep their ids, so that receivers can drop what they have already.
+     * Send the events of a period again
+     * @description Including events from while the subscription was disabled and from before it was created, as long as they are kept. They keep their ids, so that receivers can drop duplicates.
      */
     post: operations['replayWebhooks'];
     delete?: never;
@@ -520,7 +520,7 @@ export interface paths {
     };
     /**
      * Catch up on a store's events, oldest first
-     * @description The same envelopes as webhooks carry, whether or not there is a subscription. Go on with the id of the last one as after.
+     * @description The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.
      */
     get: operations['listEvents'];
     put?: never;
@@ -610,7 +610,7 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** Stamps were taken off by an adjustment */
+    /** Stamps were removed by an adjustment */
     post: operations['on_stamp_removed'];
     delete?: never;
     options?: never;
@@ -805,7 +805,7 @@ export interface components {
       initial_stamps?: number;
       show_member_field?: boolean;
       show_stamps_to_reward_field?: boolean;
-      /** @description Replaces the list; wholly blank elements are dropped */
+      /** @description Replaces the list; blank elements are dropped */
       auxiliary_fields?: {
         label?: string | null;
         value: string;
@@ -814,7 +814,7 @@ export interface components {
       strip_type?: 'color' | 'image' | 'preset';
       strip_color?: string | null;
       strip_opacity?: number;
-      /** @description Drawn: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other shows the colour */
+      /** @description Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other value shows the colour */
       strip_preset?: string | null;
       header_text?: string | null;
       /** Format: date-time */
@@ -886,7 +886,7 @@ export interface components {
       /** @default true */
       show_stamps_to_reward_field?: boolean | null;
       /**
-       * @description Replaces the list; wholly blank elements are dropped
+       * @description Replaces the list; blank elements are dropped
        * @default []
        */
       auxiliary_fields?:
@@ -905,7 +905,7 @@ export interface components {
       /** @default 100 */
       strip_opacity?: number | null;
       /**
-       * @description Drawn: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other shows the colour
+       * @description Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other value shows the colour
        * @default null
        */
       strip_preset?: string | null;
@@ -993,7 +993,7 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
-      /** @description What the barcode holds */
+      /** @description The content of the barcode */
       code: string;
     };
     CustomerCardCreatedData: {
@@ -1018,7 +1018,7 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
-      /** @description What the barcode holds */
+      /** @description The content of the barcode */
       code: string;
       customer_id: number;
       account_id: number;
@@ -1026,7 +1026,7 @@ export interface components {
       customer: components['schemas']['EventCustomer'];
     };
     CustomerCardCreatedEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'customer_card.created';
@@ -1062,7 +1062,7 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
-      /** @description What the barcode holds */
+      /** @description The content of the barcode */
       code: string;
       customer_id: number;
       account_id: number;
@@ -1076,7 +1076,7 @@ export interface components {
       last_name?: string | null;
       /** Format: email */
       email?: string | null;
-      /** @description With + it becomes E.164, without it only its digits are kept */
+      /** @description With + it is normalised to E.164; without +, only its digits are kept */
       phone?: string | null;
       /** Format: date */
       birthday?: string | null;
@@ -1114,7 +1114,7 @@ export interface components {
       source: 'poster' | 'app' | 'import' | 'api';
     };
     CustomerCreatedEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'customer.created';
@@ -1138,7 +1138,7 @@ export interface components {
        */
       email?: string | null;
       /**
-       * @description With + it becomes E.164, without it only its digits are kept
+       * @description With + it is normalised to E.164; without +, only its digits are kept
        * @default null
        */
       phone?: string | null;
@@ -1166,7 +1166,7 @@ export interface components {
       pagination: components['schemas']['Pagination'];
     };
     CustomerUpdatedEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'customer.updated';
@@ -1179,7 +1179,7 @@ export interface components {
       sequence: number;
       account_id: number;
       data: components['schemas']['Customer'];
-      /** @description The old values of what changed */
+      /** @description The old values of the changed fields */
       previous_attributes: components['schemas']['PreviousAttributes'];
     };
     Envelope: {
@@ -1207,10 +1207,10 @@ export interface components {
       };
     };
     Error: {
-      /** @description What went wrong, for people */
+      /** @description What went wrong, for people to read */
       error: string;
       /**
-       * @description The same for programs
+       * @description What went wrong, for programs
        * @enum {string}
        */
       code:
@@ -1235,16 +1235,16 @@ export interface components {
         | 'idempotency_in_progress'
         | 'internal'
         | 'unavailable';
-      /** @description On 422: messages by field; base is a fault of the whole record */
+      /** @description On 422: messages by field; base is for the whole record */
       errors?: {
         [key: string]: string[];
       };
-      /** @description How to put it right */
+      /** @description How to fix it */
       resolution?: string;
       /** Format: uri */
       documentation_url: string;
       request_id: string;
-      /** @description On 410 of the status: which versions there are instead */
+      /** @description On a 410 of the status: which versions there are instead */
       versioning?: components['schemas']['Versioning'];
     };
     EventCustomer: {
@@ -1284,7 +1284,7 @@ export interface components {
       latitude: number | null;
       longitude: number | null;
       /**
-       * @description What looking the address up has come to; coordinates come with ok
+       * @description The result of geocoding the address; ok has coordinates
        * @enum {string}
        */
       geocode_status: 'pending' | 'ok' | 'not_found' | 'failed';
@@ -1323,13 +1323,13 @@ export interface components {
       contact_collection_mode: 'email_and_phone' | 'email_only' | 'phone_only';
       collect_email: boolean;
       collect_phone: boolean;
-      /** @description Where neither contact is required, one of them has to be given all the same */
+      /** @description If neither contact is required, one of them must still be given */
       require_email: boolean;
       require_phone: boolean;
       require_birthday: boolean;
       minimum_age: number | null;
       signup_url: string;
-      /** @description What the QR code says */
+      /** @description The content of the QR code */
       qr_code_url: string;
       /** @description The poster on screen */
       display_url: string;
@@ -1348,9 +1348,9 @@ export interface components {
       active?: boolean;
       /** @enum {string} */
       contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only';
-      /** @description The only contact collected is required, and no other can be; follows the mode when left out */
+      /** @description True for a contact that is the only one collected, false for one that is not collected; if omitted, follows the mode */
       require_email?: boolean;
-      /** @description The only contact collected is required, and no other can be; follows the mode when left out */
+      /** @description True for a contact that is the only one collected, false for one that is not collected; if omitted, follows the mode */
       require_phone?: boolean;
       require_birthday?: boolean;
       /** @description Years; only with require_birthday */
@@ -1391,12 +1391,12 @@ export interface components {
        */
       contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only' | null;
       /**
-       * @description The only contact collected is required, and no other can be. Null: with both contacts true
+       * @description True for a contact that is the only one collected, false for one that is not collected. Null: true if both are collected
        * @default null
        */
       require_email?: boolean | null;
       /**
-       * @description The only contact collected is required, and no other can be. Null: with both contacts false
+       * @description True for a contact that is the only one collected, false for one that is not collected. Null: false if both are collected
        * @default null
        */
       require_phone?: boolean | null;
@@ -1422,10 +1422,10 @@ export interface components {
       sms_consent?: boolean;
     };
     Problem: {
-      /** @description What went wrong, for people */
+      /** @description What went wrong, for people to read */
       error: string;
       /**
-       * @description The same for programs
+       * @description What went wrong, for programs
        * @enum {string}
        */
       code:
@@ -1450,16 +1450,16 @@ export interface components {
         | 'idempotency_in_progress'
         | 'internal'
         | 'unavailable';
-      /** @description On 422: messages by field; base is a fault of the whole record */
+      /** @description On 422: messages by field; base is for the whole record */
       errors?: {
         [key: string]: string[];
       };
-      /** @description How to put it right */
+      /** @description How to fix it */
       resolution?: string;
       /** Format: uri */
       documentation_url: string;
       request_id: string;
-      /** @description On 410 of the status: which versions there are instead */
+      /** @description On a 410 of the status: which versions there are instead */
       versioning?: components['schemas']['Versioning'];
       /** Format: uri-reference */
       type: string;
@@ -1556,7 +1556,7 @@ export interface components {
       redeemed_at: string;
     };
     RewardRedeemedEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'reward.redeemed';
@@ -1580,7 +1580,7 @@ export interface components {
       reward: components['schemas']['AvailableReward'];
     };
     RewardUnlockedEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'reward.unlocked';
@@ -1596,7 +1596,7 @@ export interface components {
     };
     SecretRotation: {
       /**
-       * @description For so long the old secret signs beside the new one
+       * @description How many seconds the old secret also signs
        * @default 0
        */
       grace_seconds?: number | null;
@@ -1617,11 +1617,11 @@ export interface components {
       staff_ref: string | null;
       external_ref: string | null;
       customer_card: components['schemas']['CustomerCard'];
-      /** @description How many were added */
+      /** @description How many stamps were added */
       stamps: number;
     };
     StampEarnedEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'stamp.earned';
@@ -1674,11 +1674,11 @@ export interface components {
       staff_ref: string | null;
       external_ref: string | null;
       customer_card: components['schemas']['CustomerCard'];
-      /** @description How many were taken off */
+      /** @description How many were removed */
       stamps: number;
     };
     StampRemovedEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'stamp.removed';
@@ -1730,7 +1730,7 @@ export interface components {
       id: number;
       name: string;
       store_name: string | null;
-      /** @description store_name, or name where there is none */
+      /** @description store_name, or name if that is null */
       display_store_name: string;
       personal: boolean;
       locations_count: number;
@@ -1746,9 +1746,9 @@ export interface components {
     };
     StoreChanges: {
       name?: string;
-      /** @description The public name; null: the name */
+      /** @description The public name; null means the name */
       store_name?: string | null;
-      /** @description IANA name; days and birthdays are counted in it */
+      /** @description IANA name; days and birthdays are counted in this time zone */
       time_zone?: string;
       /** @description BCP 47 language tag */
       locale?: string;
@@ -1771,7 +1771,7 @@ export interface components {
       kind: 'scheduled' | 'manual';
       /** Format: date-time */
       at: string;
-      /** @description The HTTP status that was answered */
+      /** @description The HTTP status of the answer */
       status: number | null;
       duration_ms: number;
       error: string | null;
@@ -1780,7 +1780,7 @@ export interface components {
     };
     WebhookDelivery: {
       id: number;
-      /** @description The webhook-id, the same at every attempt */
+      /** @description The webhook-id, the same in every attempt */
       event_id: string;
       /** @enum {string} */
       type:
@@ -1796,7 +1796,7 @@ export interface components {
       attempts_count: number;
       /**
        * Format: date-time
-       * @description While it is pending
+       * @description Null unless pending
        */
       next_attempt_at: string | null;
       /** Format: date-time */
@@ -1806,7 +1806,7 @@ export interface components {
     };
     WebhookDeliveryDetail: {
       id: number;
-      /** @description The webhook-id, the same at every attempt */
+      /** @description The webhook-id, the same in every attempt */
       event_id: string;
       /** @enum {string} */
       type:
@@ -1822,7 +1822,7 @@ export interface components {
       attempts_count: number;
       /**
        * Format: date-time
-       * @description While it is pending
+       * @description Null unless pending
        */
       next_attempt_at: string | null;
       /** Format: date-time */
@@ -1834,17 +1834,17 @@ export interface components {
     WebhookReplay: {
       /**
        * Format: date-time
-       * @description Events recorded then or later
+       * @description Events recorded at or after this time
        */
       from: string;
       /**
        * Format: date-time
-       * @description and before; without it, until now
+       * @description Events recorded before this time; if omitted, until now
        * @default null
        */
       to?: string | null;
       /**
-       * @description Only these of what the subscription gets
+       * @description Only these types, of those that the subscription gets
        * @default null
        */
       types?:
@@ -1860,7 +1860,7 @@ export interface components {
         | null;
     };
     WebhookReplayed: {
-      /** @description Events of that time that will be sent */
+      /** @description How many events will be sent */
       matched: number;
     };
     WebhookSubscription: {
@@ -1876,7 +1876,7 @@ export interface components {
         | 'reward.redeemed'
         | '*'
       )[];
-      /** @description The event, where there is exactly one */
+      /** @description The event, if there is exactly one */
       event: string | null;
       /** Format: uri */
       target_url: string;
@@ -1936,7 +1936,7 @@ export interface components {
     };
     WebhookSubscriptionInput: {
       /**
-       * @description Either this or event is required; * stands alone and means every event
+       * @description Either this or event is required; * alone means every event
        * @default null
        */
       events?:
@@ -1994,7 +1994,7 @@ export interface components {
         | 'reward.redeemed'
         | '*'
       )[];
-      /** @description The event, where there is exactly one */
+      /** @description The event, if there is exactly one */
       event: string | null;
       /** Format: uri */
       target_url: string;
@@ -2014,13 +2014,13 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
-      /** @description Signs the deliveries, as Standard Webhooks says */
+      /** @description Signs the deliveries as in Standard Webhooks */
       secret: string;
     };
     WebhookTest: {
       /** @description The URL answered 2xx */
       delivered: boolean;
-      /** @description The HTTP status that it answered */
+      /** @description The HTTP status of the answer */
       status: number | null;
       /** @description The webhook-id of the test event */
       event_id: string;
@@ -2032,7 +2032,7 @@ export interface components {
       message: string;
     };
     WebhookTestEvent: {
-      /** @description The same at every attempt, so that duplicates can be dropped */
+      /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
       /** @enum {string} */
       type: 'webhook.test';
@@ -2048,7 +2048,7 @@ export interface components {
     };
   };
   responses: {
-    /** @description The body is not valid JSON. malformed_request: What was sent is not an HTTP request, or not a whole one. */
+    /** @description The body is not valid JSON. malformed_request: The bytes received are not a complete HTTP request. */
     MalformedJson: {
       headers: {
         [name: string]: unknown;
@@ -2068,7 +2068,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The record or path does not exist, or the token does not reach its store. */
+    /** @description The record or path does not exist, or the token may not access its store. */
     NotFound: {
       headers: {
         [name: string]: unknown;
@@ -2108,7 +2108,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The body is of a media type that this path does not take. */
+    /** @description The path does not accept the body's media type. */
     NotJson: {
       headers: {
         [name: string]: unknown;
@@ -2118,7 +2118,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A field is not as it must be: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this reward. reward_inactive: The reward is switched off. card_expired: The card has expired: it takes no stamps and gives no rewards. stamp_limit_reached: One of the limits that the card sets on stamping. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was used before, with another body. */
+    /** @description A field is not valid: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this reward. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -2128,7 +2128,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description Too many requests: wait as many seconds as Retry-After says. */
+    /** @description Too many requests: wait for the number of seconds in Retry-After. */
     TooManyRequests: {
       headers: {
         [name: string]: unknown;
@@ -2148,7 +2148,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A part that the request needs is unavailable. Nothing was written: send it again in a moment. */
+    /** @description A service that the request needs is unavailable. Nothing was written: send it again in a moment. */
     Unavailable: {
       headers: {
         [name: string]: unknown;
@@ -2160,9 +2160,9 @@ export interface components {
     };
   };
   parameters: {
-    /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+    /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
     IdempotencyKey: string;
-    /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+    /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
     RequestId: string;
   };
   requestBodies: never;
@@ -2175,7 +2175,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path?: never;
@@ -2201,13 +2201,13 @@ export interface operations {
   listAccounts: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path?: never;
@@ -2236,7 +2236,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2267,9 +2267,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2310,15 +2310,15 @@ export interface operations {
   listCards: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
         /** @description active, archived or all; blank or anything else: active */
         scope?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2350,9 +2350,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2394,7 +2394,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2426,9 +2426,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2471,9 +2471,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2510,9 +2510,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2548,16 +2548,16 @@ export interface operations {
   listRewards: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2589,9 +2589,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2633,7 +2633,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2665,9 +2665,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2702,9 +2702,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2746,13 +2746,13 @@ export interface operations {
   listCustomerCards: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2785,9 +2785,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2828,7 +2828,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2860,13 +2860,13 @@ export interface operations {
   stampCustomerCard: {
     parameters: {
       query?: {
-        /** @description True: the same answer, and nothing is stored */
+        /** @description true: the same answer, but nothing is stored */
         dry_run?: boolean | null;
       };
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2907,13 +2907,13 @@ export interface operations {
   redeemReward: {
     parameters: {
       query?: {
-        /** @description True: the same answer, and nothing is stored */
+        /** @description true: the same answer, but nothing is stored */
         dry_run?: boolean | null;
       };
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2954,9 +2954,9 @@ export interface operations {
   listCustomers: {
     parameters: {
       query?: {
-        /** @description Inside names and e-mail, digits of a phone, or exactly a card code, uuid or external id */
+        /** @description Part of a name or e-mail address, digits of a phone number, or a whole card code, uuid or external id */
         search?: string | null;
-        /** @description Together with external_id: exactly that customer */
+        /** @description With external_id: exactly that customer */
         source?: string | null;
         external_id?: string | null;
         page?: number | null;
@@ -2964,7 +2964,7 @@ export interface operations {
         items?: number | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -2996,9 +2996,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3044,7 +3044,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3076,9 +3076,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3120,13 +3120,13 @@ export interface operations {
   listLocations: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3158,9 +3158,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3202,7 +3202,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3234,9 +3234,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3271,9 +3271,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3315,16 +3315,16 @@ export interface operations {
   listPosters: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3356,9 +3356,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3400,7 +3400,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3432,9 +3432,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3469,9 +3469,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3513,15 +3513,15 @@ export interface operations {
   listWebhookSubscriptions: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
         /** @description Only subscriptions that list this event, or * */
         event?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3553,9 +3553,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3595,7 +3595,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3627,9 +3627,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3664,9 +3664,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3707,9 +3707,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3746,9 +3746,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3788,9 +3788,9 @@ export interface operations {
   listWebhookDeliveries: {
     parameters: {
       query?: {
-        /** @description At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones */
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
         limit?: number | null;
-        /** @description Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB */
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
         status?: 'pending' | 'delivered' | 'failed' | 'cancelled' | null;
         type?:
@@ -3802,13 +3802,13 @@ export interface operations {
           | 'reward.unlocked'
           | 'reward.redeemed'
           | null;
-        /** @description Made then or later */
+        /** @description Created at or after this time */
         from?: string | null;
-        /** @description Made before */
+        /** @description Created before this time */
         to?: string | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3841,7 +3841,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3874,9 +3874,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3914,9 +3914,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done. */
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -3956,7 +3956,7 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
-        /** @description The id of the last envelope seen; without it, from the oldest that is kept */
+        /** @description The id of the last envelope seen; if omitted, starts at the oldest event that is kept */
         after?: string | null;
         type?:
           | 'customer.created'
@@ -3967,11 +3967,11 @@ export interface operations {
           | 'reward.unlocked'
           | 'reward.redeemed'
           | null;
-        /** @description 100 where nothing is said */
+        /** @description Default 100 */
         limit?: number | null;
       };
       header?: {
-        /** @description Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
       };
       path: {
@@ -4003,11 +4003,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4023,7 +4023,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4037,7 +4037,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;
@@ -4050,11 +4050,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4069,7 +4069,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4083,7 +4083,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;
@@ -4096,11 +4096,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4116,7 +4116,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4130,7 +4130,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;
@@ -4143,11 +4143,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4162,7 +4162,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4176,7 +4176,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;
@@ -4189,11 +4189,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4208,7 +4208,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4222,7 +4222,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;
@@ -4235,11 +4235,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4255,7 +4255,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4269,7 +4269,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;
@@ -4282,11 +4282,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4302,7 +4302,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4316,7 +4316,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;
@@ -4329,11 +4329,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description The event’s id, the same at every attempt */
+        /** @description The event’s id, the same in every attempt */
         'webhook-id': string;
         /** @description When this attempt was made, in seconds since 1970 */
         'webhook-timestamp': string;
-        /** @description Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space */
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
         'webhook-signature': string;
         /** @description The type of the event */
         'Service-Event': string;
@@ -4348,7 +4348,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Nobody is here any more: the subscription is deleted */
+      /** @description The receiver is gone: the subscription is deleted */
       410: {
         headers: {
           [name: string]: unknown;
@@ -4362,7 +4362,7 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Not received: it is sent again, up to 10 attempts in four hours */
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
       default: {
         headers: {
           [name: string]: unknown;

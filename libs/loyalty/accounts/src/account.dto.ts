@@ -21,7 +21,7 @@ const TEXT = { type: 'string', minLength: 1, maxLength: MAX_NAME };
 export class UpdateAccountDto {
   @TextField({ omittable: true, example: 'Corner Café' }) declare readonly name?: string;
 
-  @TextField({ clearable: true, description: 'The public name; null: the name' })
+  @TextField({ clearable: true, description: 'The public name; null means the name' })
   declare readonly store_name?: string | null;
 
   @Field(
@@ -29,7 +29,7 @@ export class UpdateAccountDto {
     TEXT,
     {
       omittable: true,
-      description: 'IANA name; days and birthdays are counted in it',
+      description: 'IANA name; days and birthdays are counted in this time zone',
       example: 'Europe/Berlin',
     },
   )
@@ -49,7 +49,7 @@ export class AccountJson {
   @TextProperty({ example: 'corner-cafe' }) declare readonly name: string;
   @TextProperty({ nullable: true, example: 'Corner Café' })
   declare readonly store_name: string | null;
-  @TextProperty({ example: 'Corner Café', description: 'store_name, or name where there is none' })
+  @TextProperty({ example: 'Corner Café', description: 'store_name, or name if that is null' })
   declare readonly display_store_name: string;
   @BooleanProperty({ example: false }) declare readonly personal: boolean;
   @IntegerProperty() declare readonly locations_count: number;

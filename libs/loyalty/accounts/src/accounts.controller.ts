@@ -19,7 +19,7 @@ export class AccountsController {
   @Endpoint({
     id: 'listAccounts',
     tag: 'Stores',
-    summary: 'The stores that the token reaches, by id',
+    summary: 'The stores that the token may access, by id',
     status: 200,
     answer: [AccountJson],
     errors: [422],
@@ -54,7 +54,7 @@ export class AccountsController {
   @Endpoint({
     id: 'updateAccount',
     tag: 'Stores',
-    summary: 'Change what is named',
+    summary: 'Change the given fields',
     path: ['account_id'],
     status: 200,
     answer: AccountJson,

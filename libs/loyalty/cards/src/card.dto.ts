@@ -242,12 +242,12 @@ function AuxiliaryFieldsField(options: FieldOptions): PropertyDecorator {
       },
     },
   };
-  const description = 'Replaces the list; wholly blank elements are dropped';
+  const description = 'Replaces the list; blank elements are dropped';
   return Field(readAuxiliaryFields, schema, { ...options, description });
 }
 
 function PresetField(options: FieldOptions): PropertyDecorator {
-  const description = `Drawn: ${STRIP_PRESETS.join(', ')}; any other shows the colour`;
+  const description = `Pictures: ${STRIP_PRESETS.join(', ')}; any other value shows the colour`;
   const schema = { type: 'string', minLength: 1, maxLength: 64, pattern: PRESET.source };
   return Field(readMatching(PRESET, 64), schema, { ...options, description });
 }

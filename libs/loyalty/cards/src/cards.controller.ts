@@ -67,7 +67,7 @@ export class CardsController {
   @Endpoint({
     id: 'createCard',
     tag: 'Cards',
-    summary: 'Make a card template',
+    summary: 'Create a card template',
     path: ['account_id'],
     status: 201,
     answer: CardJson,
@@ -81,7 +81,7 @@ export class CardsController {
   @Endpoint({
     id: 'updateCard',
     tag: 'Cards',
-    summary: 'Change what is named',
+    summary: 'Change the given fields',
     path: ['account_id', 'id'],
     status: 200,
     answer: CardJson,
@@ -100,7 +100,7 @@ export class CardsController {
   @Endpoint({
     id: 'archiveCard',
     tag: 'Cards',
-    summary: 'Hide a card from the list; those who hold it keep it',
+    summary: 'Hide a card from the list; customers who have it keep it',
     path: ['account_id', 'id'],
     status: 200,
     answer: CardJson,

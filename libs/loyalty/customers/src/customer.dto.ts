@@ -115,11 +115,11 @@ export class CustomerListQuery {
   @TextField({
     optional: true,
     description:
-      'Inside names and e-mail, digits of a phone, or exactly a card code, uuid or external id',
+      'Part of a name or e-mail address, digits of a phone number, or a whole card code, uuid or external id',
   })
   declare readonly search: string | null;
 
-  @TextField({ optional: true, description: 'Together with external_id: exactly that customer' })
+  @TextField({ optional: true, description: 'With external_id: exactly that customer' })
   declare readonly source: string | null;
 
   @TextField({ optional: true }) declare readonly external_id: string | null;
@@ -301,7 +301,10 @@ function PhoneField(options: FieldOptions): PropertyDecorator {
   return Field(
     readTextAs(64, normalPhone, 'must be a phone number'),
     { type: 'string', example: '+4915112345678' },
-    { ...options, description: 'With + it becomes E.164, without it only its digits are kept' },
+    {
+      ...options,
+      description: 'With + it is normalised to E.164; without +, only its digits are kept',
+    },
   );
 }
 

@@ -65,7 +65,7 @@ export class CustomersController {
   @Endpoint({
     id: 'createCustomer',
     tag: 'Customers',
-    summary: 'Add a customer, with card_id enrolled on that card',
+    summary: 'Add a customer; with card_id, also enrol them on that card',
     path: ['account_id'],
     status: 201,
     answer: CreatedCustomerJson,
@@ -84,9 +84,9 @@ export class CustomersController {
   @Endpoint({
     id: 'updateCustomer',
     tag: 'Customers',
-    summary: 'Change what is named',
+    summary: 'Change the given fields',
     description:
-      'Keys of metadata are merged and external_references added to what is there. Sends customer.updated, unless only external_references changed.',
+      'metadata is merged key by key, and external_references are added to the existing ones. Sends customer.updated, unless only external_references changed.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CustomerJson,

@@ -36,7 +36,7 @@ export class LocationJson {
   @NumberProperty({ nullable: true, example: 9.9929 }) declare readonly longitude: number | null;
   @OneOfProperty(GEOCODE_STATUSES, {
     example: 'ok',
-    description: 'What looking the address up has come to; coordinates come with ok',
+    description: 'The result of geocoding the address; ok has coordinates',
   })
   declare readonly geocode_status: (typeof GEOCODE_STATUSES)[number];
   @TimestampProperty() declare readonly created_at: string;

@@ -62,7 +62,7 @@ export class LocationsController {
     id: 'createLocation',
     tag: 'Locations',
     summary: 'Add a location',
-    description: 'Its coordinates are looked up in the background: geocode_status is pending.',
+    description: 'Its address is geocoded in the background; until then geocode_status is pending.',
     path: ['account_id'],
     status: 201,
     answer: LocationJson,
@@ -79,8 +79,8 @@ export class LocationsController {
   @Endpoint({
     id: 'updateLocation',
     tag: 'Locations',
-    summary: 'Change what is named',
-    description: 'A changed address takes the coordinates away until it has been looked up.',
+    summary: 'Change the given fields',
+    description: 'A changed address clears the coordinates until it has been geocoded.',
     path: ['account_id', 'id'],
     status: 200,
     answer: LocationJson,
@@ -103,7 +103,7 @@ export class LocationsController {
   @Endpoint({
     id: 'deleteLocation',
     tag: 'Locations',
-    summary: 'Remove a location; what happened there stays on record',
+    summary: 'Delete a location; what happened there stays in the history',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

@@ -17,8 +17,9 @@ type CollectionMode = (typeof COLLECTION_MODES)[number];
 
 const TITLE = { example: 'Collect stamps, get a coffee' };
 const AGE = { min: 1, max: 120, description: 'Years; only with require_birthday' };
-const FOLLOWS = 'The only contact collected is required, and no other can be';
-const FOLLOWS_MODE = { description: `${FOLLOWS}; follows the mode when left out` };
+const FOLLOWS =
+  'True for a contact that is the only one collected, false for one that is not collected';
+const FOLLOWS_MODE = { description: `${FOLLOWS}; if omitted, follows the mode` };
 
 @Dto('PosterInput', {
   wrapper: 'poster',
@@ -39,9 +40,9 @@ export class CreatePosterDto {
   @BooleanField({ default: true }) declare readonly active: boolean;
   @OneOfField(COLLECTION_MODES, { default: 'email_and_phone' })
   declare readonly contact_collection_mode: CollectionMode;
-  @BooleanField({ optional: true, description: `${FOLLOWS}. Null: with both contacts true` })
+  @BooleanField({ optional: true, description: `${FOLLOWS}. Null: true if both are collected` })
   declare readonly require_email: boolean | null;
-  @BooleanField({ optional: true, description: `${FOLLOWS}. Null: with both contacts false` })
+  @BooleanField({ optional: true, description: `${FOLLOWS}. Null: false if both are collected` })
   declare readonly require_phone: boolean | null;
   @BooleanField({ default: false }) declare readonly require_birthday: boolean;
   @IntegerField({ ...AGE, optional: true }) declare readonly minimum_age: number | null;
@@ -109,7 +110,7 @@ export class PosterJson {
   @BooleanProperty() declare readonly collect_email: boolean;
   @BooleanProperty() declare readonly collect_phone: boolean;
   @BooleanProperty({
-    description: 'Where neither contact is required, one of them has to be given all the same',
+    description: 'If neither contact is required, one of them must still be given',
   })
   declare readonly require_email: boolean;
   @BooleanProperty({ example: false }) declare readonly require_phone: boolean;
@@ -118,7 +119,7 @@ export class PosterJson {
   @TextProperty({ example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc' })
   declare readonly signup_url: string;
   @TextProperty({
-    description: 'What the QR code says',
+    description: 'The content of the QR code',
     example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc?src=qr',
   })
   declare readonly qr_code_url: string;

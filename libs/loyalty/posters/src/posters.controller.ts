@@ -63,8 +63,9 @@ export class PostersController {
   @Endpoint({
     id: 'createPoster',
     tag: 'Posters',
-    summary: 'Make a poster for a card',
-    description: "The card's name and colours are copied: changing the card later leaves it alone.",
+    summary: 'Create a poster for a card',
+    description:
+      "The card's name and colours are copied; later changes to the card do not affect the poster.",
     path: ['account_id'],
     status: 201,
     answer: PosterJson,
@@ -81,9 +82,9 @@ export class PostersController {
   @Endpoint({
     id: 'updatePoster',
     tag: 'Posters',
-    summary: 'Change what is named',
+    summary: 'Change the given fields',
     description:
-      'The result is what has to be consistent. With a mode that collects one contact, that one is required and the other is not; asking for anything else is refused. Back with both, what was required stays so.',
+      'The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.',
     path: ['account_id', 'id'],
     status: 200,
     answer: PosterJson,
@@ -102,7 +103,7 @@ export class PostersController {
   @Endpoint({
     id: 'deletePoster',
     tag: 'Posters',
-    summary: 'Take a poster down: its signup URL ends',
+    summary: 'Delete a poster; its signup URL stops working',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

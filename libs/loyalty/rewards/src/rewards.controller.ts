@@ -67,7 +67,7 @@ export class RewardsController {
   @Endpoint({
     id: 'createReward',
     tag: 'Rewards',
-    summary: 'Put a reward on a card',
+    summary: 'Add a reward to a card',
     path: ['account_id'],
     status: 201,
     answer: RewardJson,
@@ -93,7 +93,7 @@ export class RewardsController {
   @Endpoint({
     id: 'updateReward',
     tag: 'Rewards',
-    summary: 'Change what is named',
+    summary: 'Change the given fields',
     path: ['account_id', 'id'],
     status: 200,
     answer: RewardJson,

@@ -47,7 +47,7 @@ export class RedeemDto extends CardActionDto {
 
 @Dto('CardActionQuery')
 export class CardActionQuery {
-  @BooleanField({ default: false, description: 'True: the same answer, and nothing is stored' })
+  @BooleanField({ default: false, description: 'true: the same answer, but nothing is stored' })
   declare readonly dry_run: boolean;
 }
 
@@ -69,7 +69,7 @@ export class CustomerCardJson {
   @TimestampProperty() declare readonly issued_at: string;
   @TimestampProperty() declare readonly created_at: string;
   @TimestampProperty() declare readonly updated_at: string;
-  @TextProperty({ example: 'K7QX2M9P', description: 'What the barcode holds' })
+  @TextProperty({ example: 'K7QX2M9P', description: 'The content of the barcode' })
   declare readonly code: string;
 }
 

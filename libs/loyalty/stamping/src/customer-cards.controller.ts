@@ -66,7 +66,7 @@ export class CustomerCardsController {
   @Endpoint({
     id: 'getCustomerCard',
     tag: 'Customer cards',
-    summary: 'One customer card with the rewards within reach',
+    summary: 'One customer card with its available rewards',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: CustomerCardDetailJson,
@@ -85,7 +85,7 @@ export class CustomerCardsController {
     tag: 'Customer cards',
     summary: 'Enrol a customer on a card, with its welcome stamps',
     description:
-      'Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for what they reach. A customer has at most one card of each template.',
+      'Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for each threshold that they reach. A customer has at most one card of each template.',
     path: ['account_id', 'customer_id'],
     status: 201,
     answer: CustomerCardDetailJson,
@@ -106,7 +106,7 @@ export class CustomerCardsController {
     tag: 'Customer cards',
     summary: 'Add stamps',
     description:
-      'Sends stamp.earned, and reward.unlocked for each reward that comes within reach. The same external_ref again repeats the first answer and adds nothing.',
+      'Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first answer and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: CustomerCardDetailJson,
@@ -133,7 +133,7 @@ export class CustomerCardsController {
   @Endpoint({
     id: 'redeemReward',
     tag: 'Customer cards',
-    summary: 'Hand over a reward and take its stamps off',
+    summary: 'Redeem a reward and deduct its stamps',
     description: 'Sends reward.redeemed. The same external_ref again repeats the first answer.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,

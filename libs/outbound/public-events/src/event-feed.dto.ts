@@ -16,7 +16,8 @@ export class FeedQuery {
   @TextField({
     max: 64,
     optional: true,
-    description: 'The id of the last envelope seen; without it, from the oldest that is kept',
+    description:
+      'The id of the last envelope seen; if omitted, starts at the oldest event that is kept',
   })
   declare readonly after: string | null;
 
@@ -26,7 +27,7 @@ export class FeedQuery {
     min: 1,
     max: MOST_ENVELOPES,
     optional: true,
-    description: '100 where nothing is said',
+    description: 'Default 100',
   })
   declare readonly limit: number | null;
 }

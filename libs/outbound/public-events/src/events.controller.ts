@@ -27,7 +27,7 @@ export class EventsController {
     tag: 'Webhook deliveries',
     summary: "Catch up on a store's events, oldest first",
     description:
-      'The same envelopes as webhooks carry, whether or not there is a subscription. Go on with the id of the last one as after.',
+      'The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.',
     path: ['account_id'],
     status: 200,
     answer: [EnvelopeJson],

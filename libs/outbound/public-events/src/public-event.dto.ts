@@ -63,13 +63,13 @@ class StampingData extends OfCustomerCard {
 
 @Dto('StampEarnedData')
 class StampEarnedData extends StampingData {
-  @IntegerProperty({ minimum: 1, description: 'How many were added' })
+  @IntegerProperty({ minimum: 1, description: 'How many stamps were added' })
   declare readonly stamps: number;
 }
 
 @Dto('StampRemovedData')
 class StampRemovedData extends StampingData {
-  @IntegerProperty({ minimum: 1, description: 'How many were taken off' })
+  @IntegerProperty({ minimum: 1, description: 'How many were removed' })
   declare readonly stamps: number;
 }
 
@@ -123,7 +123,7 @@ function published(
   class Envelope {
     @TextProperty({
       example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
-      description: 'The same at every attempt, so that duplicates can be dropped',
+      description: 'The same in every attempt, so that duplicates can be dropped',
     })
     declare readonly id: string;
     @OneOfProperty([type]) declare readonly type: string;
@@ -140,7 +140,9 @@ function published(
   }
 
   class EnvelopeWithPrevious extends Envelope {
-    @ObjectProperty(() => PreviousAttributes, { description: 'The old values of what changed' })
+    @ObjectProperty(() => PreviousAttributes, {
+      description: 'The old values of the changed fields',
+    })
     declare readonly previous_attributes: PreviousAttributes;
   }
 
@@ -159,7 +161,7 @@ export const publicEvents = [
   ),
   published('customer_card.created', 'A customer was issued a card', CustomerCardCreatedData),
   published('stamp.earned', 'Stamps were added', StampEarnedData),
-  published('stamp.removed', 'Stamps were taken off by an adjustment', StampRemovedData),
+  published('stamp.removed', 'Stamps were removed by an adjustment', StampRemovedData),
   published('reward.unlocked', 'A customer now has enough stamps for a reward', RewardUnlockedData),
   published(
     'reward.redeemed',

@@ -31,7 +31,7 @@ export class WebhookDeliveriesController {
   @Endpoint({
     id: 'listWebhookDeliveries',
     tag: TAG,
-    summary: 'What was and is to be sent to a subscription, newest first',
+    summary: 'What has been and will be sent to a subscription, newest first',
     path: ['account_id', 'subscription_id'],
     status: 200,
     answer: [DeliveryJson],
@@ -57,7 +57,7 @@ export class WebhookDeliveriesController {
   @Endpoint({
     id: 'getWebhookDelivery',
     tag: TAG,
-    summary: 'One delivery with every attempt',
+    summary: 'One delivery with all its attempts',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
     answer: DeliveryDetailJson,
@@ -75,9 +75,9 @@ export class WebhookDeliveriesController {
   @Endpoint({
     id: 'redeliverWebhook',
     tag: TAG,
-    summary: 'Send a delivery once more, now',
+    summary: 'Send a delivery again now',
     description:
-      'With the same webhook-id and bytes. The attempt appears among those of the delivery as soon as it is over.',
+      'With the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
     answer: DeliveryDetailJson,
@@ -95,9 +95,9 @@ export class WebhookDeliveriesController {
   @Endpoint({
     id: 'replayWebhooks',
     tag: TAG,
-    summary: 'Send the events of a time again',
+    summary: 'Send the events of a period again',
     description:
-      'Also those that happened while the subscription was disabled or before it was made, for as long as they are kept. They keep their ids, so that receivers can drop what they have already.',
+      'Including events from while the subscription was disabled and from before it was created, as long as they are kept. They keep their ids, so that receivers can drop duplicates.',
     path: ['account_id', 'subscription_id'],
     status: 200,
     answer: ReplayJson,

@@ -22,9 +22,10 @@ export const DELIVERIES_SHOWN = 100;
 export class DeliveryListQuery extends PageQuery {
   @OneOfField(STATUSES, { optional: true }) declare readonly status: Status | null;
   @OneOfField(PUBLIC_EVENTS, { optional: true }) declare readonly type: PublicEventType | null;
-  @TimeField({ optional: true, description: 'Made then or later' })
+  @TimeField({ optional: true, description: 'Created at or after this time' })
   declare readonly from: Date | null;
-  @TimeField({ optional: true, description: 'Made before' }) declare readonly to: Date | null;
+  @TimeField({ optional: true, description: 'Created before this time' })
+  declare readonly to: Date | null;
 }
 
 export type DeliveryFilter = Omit<DeliveryListQuery, 'limit' | 'cursor'>;
@@ -37,23 +38,29 @@ export type DeliveryFilter = Omit<DeliveryListQuery, 'limit' | 'cursor'>;
   'must be after from',
 )
 export class ReplayDto {
-  @TimeField({ example: '2026-03-01T00:00:00Z', description: 'Events recorded then or later' })
+  @TimeField({
+    example: '2026-03-01T00:00:00Z',
+    description: 'Events recorded at or after this time',
+  })
   declare readonly from: Date;
 
-  @TimeField({ optional: true, description: 'and before; without it, until now' })
+  @TimeField({
+    optional: true,
+    description: 'Events recorded before this time; if omitted, until now',
+  })
   declare readonly to: Date | null;
 
   @Field(
     readTypes,
     { type: 'array', minItems: 1, items: { type: 'string', enum: PUBLIC_EVENTS } },
-    { optional: true, description: 'Only these of what the subscription gets' },
+    { optional: true, description: 'Only these types, of those that the subscription gets' },
   )
   declare readonly types: PublicEventType[] | null;
 }
 
 @Dto('WebhookReplayed')
 export class ReplayJson {
-  @IntegerProperty({ description: 'Events of that time that will be sent' })
+  @IntegerProperty({ description: 'How many events will be sent' })
   declare readonly matched: number;
 }
 
@@ -62,13 +69,13 @@ export class DeliveryJson {
   @IntegerProperty() declare readonly id: number;
   @TextProperty({
     example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
-    description: 'The webhook-id, the same at every attempt',
+    description: 'The webhook-id, the same in every attempt',
   })
   declare readonly event_id: string;
   @OneOfProperty(PUBLIC_EVENTS) declare readonly type: PublicEventType;
   @OneOfProperty(STATUSES) declare readonly status: Status;
   @IntegerProperty() declare readonly attempts_count: number;
-  @TimestampProperty({ nullable: true, description: 'While it is pending' })
+  @TimestampProperty({ nullable: true, description: 'Null unless pending' })
   declare readonly next_attempt_at: string | null;
   @TimestampProperty() declare readonly created_at: string;
   @TimestampProperty({ nullable: true, example: null })
@@ -83,7 +90,7 @@ class AttemptJson {
   @IntegerProperty({
     nullable: true,
     example: 503,
-    description: 'The HTTP status that was answered',
+    description: 'The HTTP status of the answer',
   })
   declare readonly status: number | null;
   @IntegerProperty({ example: 87 }) declare readonly duration_ms: number;

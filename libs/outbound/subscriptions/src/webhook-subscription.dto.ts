@@ -67,7 +67,7 @@ type Chosen = { events: string[] | null; event: string | null };
 export class CreateWebhookSubscriptionDto {
   @EventsField({
     optional: true,
-    description: 'Either this or event is required; * stands alone and means every event',
+    description: 'Either this or event is required; * alone means every event',
   })
   declare readonly events: string[] | null;
 
@@ -110,7 +110,7 @@ export class RotateSecretDto {
     min: 0,
     max: WEEK_SECONDS,
     default: 0,
-    description: 'For so long the old secret signs beside the new one',
+    description: 'How many seconds the old secret also signs',
   })
   declare readonly grace_seconds: number;
 }
@@ -127,7 +127,7 @@ export class WebhookSubscriptionJson {
   @IntegerProperty() declare readonly account_id: number;
   @TextsProperty({ enum: SUBSCRIBABLE }, { example: ['stamp.earned', 'reward.redeemed'] })
   declare readonly events: string[];
-  @TextProperty({ nullable: true, description: 'The event, where there is exactly one' })
+  @TextProperty({ nullable: true, description: 'The event, if there is exactly one' })
   declare readonly event: string | null;
   @TextProperty({ format: 'uri', example: 'https://receiver.example/webhooks' })
   declare readonly target_url: string;
@@ -149,7 +149,7 @@ export class WebhookSubscriptionJson {
 export class WebhookSubscriptionSecretJson extends WebhookSubscriptionJson {
   @TextProperty({
     example: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
-    description: 'Signs the deliveries, as Standard Webhooks says',
+    description: 'Signs the deliveries as in Standard Webhooks',
   })
   declare readonly secret: string;
 }
@@ -160,7 +160,7 @@ export class WebhookTestJson {
   @IntegerProperty({
     nullable: true,
     example: 204,
-    description: 'The HTTP status that it answered',
+    description: 'The HTTP status of the answer',
   })
   declare readonly status: number | null;
   @TextProperty({

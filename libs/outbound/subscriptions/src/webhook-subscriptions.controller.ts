@@ -66,7 +66,7 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'getWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'One webhook subscription, with its secret and how the last delivery went',
+    summary: 'One webhook subscription, with its secret and the result of its last delivery',
     path: ['account_id', 'id'],
     status: 200,
     answer: WebhookSubscriptionSecretJson,
@@ -83,7 +83,7 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'createWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'Have events sent to a URL, from now on',
+    summary: 'Have events sent to a URL from now on',
     path: ['account_id'],
     status: 201,
     answer: WebhookSubscriptionSecretJson,
@@ -102,7 +102,7 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'updateWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'Change what is named; enabled pauses and resumes',
+    summary: 'Change the given fields; enabled pauses and resumes',
     path: ['account_id', 'id'],
     status: 200,
     answer: WebhookSubscriptionJson,
@@ -124,7 +124,8 @@ export class WebhookSubscriptionsController {
     id: 'testWebhookSubscription',
     tag: 'Webhook subscriptions',
     summary: 'Send a signed webhook.test now',
-    description: 'Sent once, also while disabled. It counts for nothing.',
+    description:
+      'Sent once, even while the subscription is disabled. It does not count as a delivery.',
     path: ['account_id', 'id'],
     status: 200,
     answer: WebhookTestJson,
@@ -157,7 +158,7 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'deleteWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'Delete a webhook subscription; what is still to be delivered to it goes with it',
+    summary: 'Delete a webhook subscription and its pending deliveries',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

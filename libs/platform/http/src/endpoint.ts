@@ -5,15 +5,16 @@ import { RECORD, RecordInterceptor, type RecordLookup } from './record.intercept
 /** Groups of operations in the docs, in this order. */
 export const TAGS = {
   Status: 'Whether the service is up, and which limit and version are in force. Needs no token.',
-  Stores: 'The stores that a token reaches; paths call them accounts.',
+  Stores: 'The stores that a token may access; paths call them accounts.',
   Cards: 'Templates of stamp cards: their looks, and how many stamps fill them.',
-  Rewards: 'What a card earns at a number of stamps.',
-  Customers: 'The members of a store’s programme, found by a term or by an id of another system.',
+  Rewards: 'What a customer gets for a number of stamps on a card.',
+  Customers:
+    'The members of a store’s programme, found by a search term or by another system’s id.',
   'Customer cards': 'A customer’s own card: stamp it, and redeem rewards from it.',
-  Locations: 'The physical shops of a store. Their addresses are looked up for the wallets.',
+  Locations: 'The physical shops of a store. Their addresses are geocoded for the wallets.',
   Posters: 'Printed signup posters, each with a public signup URL.',
-  'Webhook subscriptions': 'Where the events of a store are sent, signed.',
-  'Webhook deliveries': 'What was and is to be sent to a subscription, and sending it again.',
+  'Webhook subscriptions': 'Where a store’s events are sent, with a signature.',
+  'Webhook deliveries': 'What has been and will be sent to a subscription, and sending it again.',
 } as const;
 
 export type EndpointSpec = {

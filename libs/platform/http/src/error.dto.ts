@@ -27,19 +27,19 @@ class VersioningBody {
 /** Sections 1 and 2.4. */
 @Dto('Error')
 export class ErrorBody {
-  @TextProperty({ description: 'What went wrong, for people' })
+  @TextProperty({ description: 'What went wrong, for people to read' })
   declare readonly error: string;
 
-  @OneOfProperty(ERROR_CODES, { description: 'The same for programs' })
+  @OneOfProperty(ERROR_CODES, { description: 'What went wrong, for programs' })
   declare readonly code: string;
 
   @FieldErrorsProperty({
     optional: true,
-    description: 'On 422: messages by field; base is a fault of the whole record',
+    description: 'On 422: messages by field; base is for the whole record',
   })
   declare readonly errors?: FieldErrors;
 
-  @TextProperty({ optional: true, description: 'How to put it right' })
+  @TextProperty({ optional: true, description: 'How to fix it' })
   declare readonly resolution?: string;
 
   @TextProperty({ format: 'uri' }) declare readonly documentation_url: string;
@@ -47,7 +47,7 @@ export class ErrorBody {
 
   @ObjectProperty(() => VersioningBody, {
     optional: true,
-    description: 'On 410 of the status: which versions there are instead',
+    description: 'On a 410 of the status: which versions there are instead',
   })
   declare readonly versioning?: VersioningBody;
 }

@@ -28,7 +28,7 @@ export class PageQuery {
     max: MOST,
     optional: true,
     description:
-      'At most so many elements, and no more than about 4 MiB; while there are more a Link to the next ones',
+      'How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one',
   })
   declare readonly limit: number | null;
 
@@ -36,7 +36,7 @@ export class PageQuery {
     max: 1024,
     optional: true,
     description:
-      'Goes on behind the elements before, as a Link says; without limit to the end, or to about 4 MiB',
+      'Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB',
   })
   declare readonly cursor: string | null;
 }

@@ -54,7 +54,7 @@ export class StatusController {
   @Endpoint({
     id: 'getStatus',
     tag: 'Status',
-    summary: 'Is the API up, and which limit and version are in force',
+    summary: 'Whether the API is up, and which limit and version are in force',
     status: 200,
     answer: StatusJson,
     open: true,

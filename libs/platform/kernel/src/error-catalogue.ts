@@ -32,7 +32,7 @@ export const ERRORS = {
     status: 429,
     error: 'Rate limit exceeded',
     resolution: 'Wait {seconds} seconds and send the request again.',
-    meaning: 'Too many requests: wait as many seconds as Retry-After says.',
+    meaning: 'Too many requests: wait for the number of seconds in Retry-After.',
     headers: ['Retry-After'],
     response: 'TooManyRequests',
   },
@@ -46,7 +46,7 @@ export const ERRORS = {
   not_found: {
     status: 404,
     error: 'This path does not exist',
-    meaning: 'The record or path does not exist, or the token does not reach its store.',
+    meaning: 'The record or path does not exist, or the token may not access its store.',
     response: 'NotFound',
     example: { error: 'Card not found' },
   },
@@ -54,12 +54,12 @@ export const ERRORS = {
     status: 405,
     error: 'This path does not take {method}',
     resolution: 'Use one of {allowed}.',
-    meaning: 'The path exists, but takes other methods: those in Allow.',
+    meaning: 'The path exists, but accepts other methods, listed in Allow.',
     headers: ['Allow'],
   },
   validation_failed: {
     status: 422,
-    meaning: 'A field is not as it must be: errors says which and why.',
+    meaning: 'A field is not valid: errors says which and why.',
     headers: ['Idempotent-Replayed'],
     response: 'Rejected',
     example: { error: 'name must not be blank', errors: { name: ['must not be blank'] } },
@@ -74,7 +74,7 @@ export const ERRORS = {
   malformed_request: {
     status: 400,
     error: 'This is not an HTTP request',
-    meaning: 'What was sent is not an HTTP request, or not a whole one.',
+    meaning: 'The bytes received are not a complete HTTP request.',
   },
   header_fields_too_large: {
     status: 431,
@@ -84,7 +84,7 @@ export const ERRORS = {
   request_timeout: {
     status: 408,
     error: 'The request did not arrive in time',
-    meaning: 'The request did not arrive whole in time. Nothing was done.',
+    meaning: 'The request did not arrive completely in time. Nothing was done.',
   },
   payload_too_large: {
     status: 413,
@@ -97,7 +97,7 @@ export const ERRORS = {
     status: 415,
     error: 'The body must be JSON',
     resolution: 'Send the header Content-Type: application/json.',
-    meaning: 'The body is of a media type that this path does not take.',
+    meaning: "The path does not accept the body's media type.",
     response: 'NotJson',
   },
   insufficient_stamps: {
@@ -106,15 +106,15 @@ export const ERRORS = {
   },
   reward_inactive: {
     status: 422,
-    meaning: 'The reward is switched off.',
+    meaning: 'The reward is not active.',
   },
   card_expired: {
     status: 422,
-    meaning: 'The card has expired: it takes no stamps and gives no rewards.',
+    meaning: 'The card has expired: it can be neither stamped nor redeemed.',
   },
   stamp_limit_reached: {
     status: 422,
-    meaning: 'One of the limits that the card sets on stamping.',
+    meaning: "One of the card's stamping limits was reached.",
   },
   limit_reached: {
     status: 422,
@@ -122,7 +122,7 @@ export const ERRORS = {
   },
   idempotency_key_reused: {
     status: 422,
-    meaning: 'The Idempotency-Key was used before, with another body.',
+    meaning: 'The Idempotency-Key was already used with another body.',
   },
   idempotency_in_progress: {
     status: 409,
@@ -144,7 +144,7 @@ export const ERRORS = {
     error: 'The database cannot be reached',
     resolution: 'Nothing was written. Send the request again in a moment.',
     meaning:
-      'A part that the request needs is unavailable. Nothing was written: send it again in a moment.',
+      'A service that the request needs is unavailable. Nothing was written: send it again in a moment.',
     headers: ['Retry-After'],
     retryAfterSeconds: 1,
     response: 'Unavailable',

@@ -79,6 +79,6 @@ function codes(): string {
   const entries = Object.entries(CATALOGUE).map(
     ([code, { status, meaning }]) => `<dt id="${code}">${code}</dt><dd>${status}: ${meaning}</dd>`,
   );
-  return `<p>Every failure is JSON with one of these in <code>code</code>. More may be added.</p>
+  return `<p>Every error is JSON with one of these in <code>code</code>. More may be added.</p>
     <dl>${entries.join('\n    ')}</dl>`;
 }

@@ -33,7 +33,7 @@ const header = (description: string, schema: JsonSchema, required = false) => ({
 
 export const HEADERS = {
   'X-Request-Id': header(
-    'The id of this request, yours if you sent a fit one',
+    'The id of this request: your own if you sent a valid one',
     { type: 'string', examples: ['0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01'] },
     true,
   ),
@@ -58,11 +58,11 @@ export const HEADERS = {
     true,
   ),
   'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 0, examples: [12] }, true),
-  'Idempotent-Replayed': header('true: the answer that was kept under this Idempotency-Key', {
+  'Idempotent-Replayed': header('true: the answer is the one stored under this Idempotency-Key', {
     type: 'string',
     enum: ['true'],
   }),
-  'X-Dry-Run': header('true: with dry_run, nothing was stored', { type: 'string', enum: ['true'] }),
+  'X-Dry-Run': header('true: a dry run, nothing was stored', { type: 'string', enum: ['true'] }),
   Link: header(
     'rel="next": the next page, while there is one (RFC 8288); rel="deprecation": the versioning policy, while this version is being retired',
     { type: 'string', examples: ['</api/v1/accounts/1/cards?limit=2&cursor=Mg>; rel="next"'] },
@@ -94,7 +94,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      'Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters, chosen anew for each thing to be done.',
+      'Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
   },
   RequestId: {
@@ -102,7 +102,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      'Comes back in the answer and stands in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced.',
+      'Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced.',
     schema: { type: 'string' },
   },
 };
@@ -299,7 +299,7 @@ export function webhookObject(
       parameters: [
         wire(
           'webhook-id',
-          'The event’s id, the same at every attempt',
+          'The event’s id, the same in every attempt',
           'evt_01JABCDEFGHJKMNPQRSTVWXYZ0',
         ),
         wire(
@@ -309,7 +309,7 @@ export function webhookObject(
         ),
         wire(
           'webhook-signature',
-          'Standard Webhooks v1, made with the subscription’s secret; several stand apart by a space',
+          'Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces',
           'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
         ),
         wire('Service-Event', 'The type of the event', type),
@@ -328,8 +328,8 @@ export function webhookObject(
       },
       responses: {
         '2XX': { description: 'Received, within 10 seconds' },
-        '410': { description: 'Nobody is here any more: the subscription is deleted' },
-        default: { description: 'Not received: it is sent again, up to 10 attempts in four hours' },
+        '410': { description: 'The receiver is gone: the subscription is deleted' },
+        default: { description: 'Not received: it is retried, up to 10 attempts in four hours' },
       },
     },
   };

@@ -16,12 +16,12 @@ import {
   type FoundOperation,
 } from './openapi-operation.js';
 
-const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request but the status needs
-\`Authorization: Bearer <API_TOKEN>\`. Every failure is JSON with \`error\`, \`code\`, usually a
-\`resolution\`, and on 422 \`errors\` by field. Ids are integers, times are ISO 8601 in UTC. Response
-fields that you do not know are to be ignored: new ones may come.
+const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request except the status needs
+\`Authorization: Bearer <API_TOKEN>\`. Every error is JSON with \`error\`, \`code\`, usually a
+\`resolution\`, and on 422 \`errors\` by field. Ids are integers, times are ISO 8601 in UTC. Ignore
+response fields that you do not know: new ones may be added.
 
-The examples take the service's address and a token from two variables of the shell:
+The examples take the service's address and a token from two shell variables:
 \`export INKPAD_URL=https://… INKPAD_TOKEN=ink_…\``;
 
 export type OpenApiDocument = Record<string, unknown> & {
