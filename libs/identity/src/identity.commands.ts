@@ -272,7 +272,7 @@ function emailTaken(): RejectedError {
   return new RejectedError({ email: ['is used by another user'] });
 }
 
-/** What is done to a user, or to a token, concerns every store that it reaches. */
+/** A change to a user, or to a token, is recorded for every store that the user may reach. */
 async function storesOf(manager: EntityManager, userId: number): Promise<number[]> {
   const memberships = await manager.find(MembershipRow, {
     where: { user_id: userId },
@@ -281,7 +281,7 @@ async function storesOf(manager: EntityManager, userId: number): Promise<number[
   return memberships.map(({ account_id }) => account_id);
 }
 
-/** @returns the stores that it concerns */
+/** @returns the stores that the change is recorded for */
 async function changeToken(
   manager: EntityManager,
   tokenId: number,

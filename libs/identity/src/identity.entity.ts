@@ -28,7 +28,7 @@ export class ApiTokenRow {
   @Column('bigint') declare user_id: number;
   @Column('text') declare name: string;
   @Column('bytea') declare sha256: Buffer;
-  /** False: from before tokens carried one. */
+  /** False for tokens from before they had a checksum. */
   @Column('boolean') declare has_checksum: boolean;
   @Column('int', { nullable: true }) declare per_minute: number | null;
   @Column('timestamptz') declare created_at: Date;

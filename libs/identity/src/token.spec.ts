@@ -13,7 +13,7 @@ describe('a token', () => {
     expect(tokenOf(Buffer.alloc(32, 4), KEY)).not.toBe(token);
   });
 
-  it('is foreign with any letter changed, added or taken away', () => {
+  it('is foreign with any letter changed, added or removed', () => {
     const token = tokenOf(RANDOM, KEY);
     const changed = Array.from(token, (letter, at) =>
       [...token].with(at, letter === 'A' ? 'B' : 'A').join(''),
@@ -23,7 +23,7 @@ describe('a token', () => {
     }
   });
 
-  it('without a checksum may be from before there were any', () => {
+  it('without a checksum may be from before tokens had any', () => {
     expect(kindOf(`ink_${RANDOM.toString('base64url')}`, KEY)).toBe('unchecked');
   });
 });

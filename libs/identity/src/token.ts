@@ -7,10 +7,10 @@ const RANDOM = '[A-Za-z0-9_-]{43}';
 const CHECKED = new RegExp(`^(ink_${RANDOM})([A-Za-z0-9_-]{16})$`);
 const UNCHECKED = new RegExp(`^ink_${RANDOM}$`);
 
-/** What the text of a token says by itself: made here, perhaps made here before there were checksums, or not. */
+/** What a token's text shows: made here, perhaps made here before tokens had checksums, or not made here. */
 export type TokenKind = 'checked' | 'unchecked' | 'foreign';
 
-/** @param key of this database's checksums */
+/** @param key for the checksums of this database */
 export function tokenOf(random: Buffer, key: Buffer): string {
   const body = `ink_${random.toString('base64url')}`;
   return `${body}${checksumOf(body, key).toString('base64url')}`;
@@ -24,7 +24,7 @@ export function kindOf(token: string, key: Buffer): TokenKind {
   return timingSafeEqual(given, checksumOf(body, key)) ? 'checked' : 'foreign';
 }
 
-/** Only this is kept: whoever reads the database cannot use a token. */
+/** Only this hash is stored, so that nobody who reads the database can use a token. */
 export function sha256Of(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

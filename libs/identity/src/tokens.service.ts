@@ -30,8 +30,8 @@ const UNCHECKED_TOKENS = {
 };
 
 /**
- * Who a token belongs to, remembered for a few seconds and forgotten at once on any change. A token that was not
- * made here is known by its checksum, so that nobody can make the database work by inventing tokens.
+ * Finds whom a token belongs to. Answers are cached for a few seconds, and dropped at once on any change. The checksum
+ * shows which tokens were not made here, so that inventing tokens does not make the database work.
  */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
@@ -39,7 +39,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   /** False: revoked, or its user was removed. */
   private readonly callers = new LRUCache<string, Caller | false>({ max: 10_000, ttl: KEPT_MS });
   private readonly reached = new LRUCache<string, true>({ max: 10_000, ttl: KEPT_MS });
-  /** Hashes of tokens from before there were checksums. No request adds to them. */
+  /** The hashes of tokens from before there were checksums. No request adds to them. */
   private unchecked: ReadonlySet<string> = new Set();
   private uncheckedAsked = 0;
   private uncheckedAsOf = 0;
@@ -55,8 +55,8 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
       this.callers.clear();
       this.reached.clear();
       this.loadUnchecked().catch((error: unknown) =>
-        // With the connection back there is word again, and they are read again.
-        this.log.warn(`tokens without a checksum cannot be read: ${messageOf(error)}`),
+        // They are read again when the connection is back.
+        this.log.warn(`tokens without a checksum could not be read: ${messageOf(error)}`),
       );
     };
     this.changes = new Notifications(config.databaseUrl, IDENTITY_CHANNEL, forget, forget);
@@ -106,7 +106,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   private async loadUnchecked(): Promise<void> {
     const asOf = ++this.uncheckedAsked;
     const rows = await ask<{ key: string }>(this.pool, UNCHECKED_TOKENS);
-    // Two changes shortly after each other: the answers may come in another order.
+    // After two changes in quick succession, their answers may arrive in the wrong order.
     if (asOf < this.uncheckedAsOf) return;
     this.uncheckedAsOf = asOf;
     this.unchecked = new Set(rows.map(({ key }) => key));
