@@ -115,7 +115,7 @@ export class DeliveryAttempts {
   private async attempt(owned: Lane, delivery: Known): Promise<Attempted | undefined> {
     let { body } = delivery;
     if (performance.now() - delivery.readAt > TEXT_KEPT_MS) {
-      // The person may have been erased while it waited, or what was in the way may be gone.
+      // The customer may have been erased meanwhile, or whatever prevented rendering may be gone.
       const texts = await this.bodies.textsOf([eventOf(delivery)]);
       body = texts.get(delivery.eventSeq) ?? 'unrendered';
     }

@@ -88,7 +88,7 @@ const OLDEST_WANTED = {
                       (select min(after_seq) + 1 from webhook_replays)) as seq`,
 };
 
-/** Paused subscriptions that keep a day which would be dropped otherwise. */
+/** Paused subscriptions that keep a day from being dropped. */
 const PAUSED_WITH_OLD = {
   name: 'webhook_paused_with_old',
   text: `select s.id from webhook_subscriptions s
@@ -96,14 +96,14 @@ const PAUSED_WITH_OLD = {
            select from webhook_pending p where p.subscription_id = s.id and p.event_seq < webhook_first_id($1))`,
 };
 
-/** They would have sent what a resume would not send any more. */
+/** These replays would send only what a resume no longer sends. */
 const END_PAUSED_REPLAYS = {
   name: 'webhook_replays_end_paused',
   text: `delete from webhook_replays r using webhook_subscriptions s
          where s.id = r.subscription_id and not s.enabled and r.created_at < $1`,
 };
 
-/** Nothing of then is planned any more. */
+/** Events from that time can no longer be planned. */
 const FORGET_SPANS = {
   name: 'webhook_active_spans_forget',
   text: `delete from webhook_active_spans
@@ -189,7 +189,7 @@ export class DispatcherMaintenance {
     }
   }
 
-  /** What a resume would not send any more keeps no day. */
+  /** What a resume would no longer send must not keep a day. */
   private async giveUpPaused(now: Date, before: Date): Promise<void> {
     const { rows } = await this.pool.query<{ id: number }>({
       ...PAUSED_WITH_OLD,

@@ -44,7 +44,7 @@ type Listener = {
   events: string[];
   payload_format: PayloadFormat;
   active_from: string;
-  /** Null: it still is. */
+  /** Null while it is still enabled. */
   active_until: string | null;
 };
 
@@ -346,7 +346,7 @@ function customerOf({ data: { customerId } }: StoredEvent): number {
   return typeof customerId === 'number' ? customerId : NOBODY;
 }
 
-/** Each once, by `id`, although spans may overlap where pauses and resumes were asked for at the same time. */
+/** Each subscription once, although its spans may overlap where pauses and resumes were asked for at the same time. */
 function listenersOf(event: StoredEvent, listeners: Map<number, Listener[]>): Listener[] {
   const type = publicTypeOf(event.type);
   if (!type) return [];

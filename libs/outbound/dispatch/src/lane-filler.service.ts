@@ -211,7 +211,7 @@ export class LaneFiller {
     for (const delivery of fresh) {
       const lane = this.lanes.get(delivery.subscriptionId);
       if (!lane) continue;
-      // What has no body takes its turn as well, and is over, or due later, without being sent.
+      // A delivery without a body also takes its turn, and then fails or is due later, without being sent.
       const body = texts.get(delivery.eventSeq) ?? 'unrendered';
       // One object, not a copy: there are thousands a second of these.
       const known = Object.assign(delivery, { body, readAt });

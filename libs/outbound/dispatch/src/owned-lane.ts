@@ -9,7 +9,7 @@ import { DeliveryLane, type Pace, type Queued } from './delivery-lane.js';
 /** Where a lane's deliveries go, as read a moment ago. */
 export type Target = {
   url: string;
-  /** Null: it cannot be decrypted. */
+  /** Null when it cannot be decrypted. */
   secret: string | null;
   previousSecret: string | undefined;
   enabled: boolean;

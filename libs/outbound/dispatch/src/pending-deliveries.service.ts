@@ -8,7 +8,7 @@ import { finishedFrom } from './finished-deliveries.js';
 import type { Wanted } from './owned-lane.js';
 
 const GIVE_UP_AT_ONCE = 500;
-/** Of one lane. */
+/** Per lane. */
 const REDELIVERIES_AT_ONCE = 64;
 
 type DeliveryRow = {
@@ -62,7 +62,7 @@ const TAKE_REDELIVERIES = {
     join webhook_deliveries d on d.subscription_id = r.subscription_id and d.id = r.delivery_id`,
 };
 
-/** Their deliveries were dropped with their day. */
+/** Requests whose delivery was dropped with its day. */
 const FORGET_REDELIVERIES = {
   name: 'webhook_redeliveries_forget',
   text: `

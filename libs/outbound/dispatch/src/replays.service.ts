@@ -13,9 +13,9 @@ import { WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 
 const ROUND_MS = 500;
-/** Deliveries planned and events looked at in one go. */
+/** The most deliveries planned, and events read, at a time. */
 const SLICE = { planned: 250, looked: 2_000 };
-/** Of one subscription: a replay waits while it has as many that are still to be sent. */
+/** A replay waits while its subscription has this many pending deliveries. */
 const MOST_PENDING = 1_000;
 
 const WAITING = {
@@ -23,7 +23,7 @@ const WAITING = {
   text: `select id, log_head from webhook_replays where last_seq is null order by log_head limit 100`,
 };
 
-/** From here on it is of what has been planned up to now. */
+/** Ends the replay at what has been planned up to now. */
 const BEGIN = {
   name: 'webhook_replays_begin',
   text: `update webhook_replays set last_seq = webhook_next_id() where id = any ($1) and last_seq is null`,
@@ -34,7 +34,10 @@ const OPEN = {
   text: `select id, account_id from webhook_replays where last_seq is not null order by account_id, id`,
 };
 
-/** Done, or of a subscription whose end fails what is planned, it is removed; of a paused one it is left. */
+/**
+ * Removes the replay when it is complete, or when its subscription was ended other than by a user; keeps it while the
+ * subscription is paused.
+ */
 const FEED = {
   name: 'webhook_replay_feed',
   text: `
@@ -94,13 +97,13 @@ const FEED = {
 type Fed = { subscription_id: number; planned: boolean; progress: boolean };
 
 /**
- * Plans what people want to be sent again: a slice of one replay of each store in turn, and no more than its
- * subscription takes. One dispatcher at a time does it, apart from everything else.
+ * Plans the deliveries of replays: a slice of one replay of each store in turn, and no more than its subscription can
+ * take. One dispatcher at a time does this, apart from everything else.
  */
 @Injectable()
 export class Replays {
   private readonly log = new Logger('webhook replays');
-  /** So that a store's replays take turns. */
+  /** Lets the replays of a store take turns. */
   private rounds = 0;
 
   constructor(
@@ -110,7 +113,7 @@ export class Replays {
     private readonly hints: WorkHints,
   ) {}
 
-  /** Until the signal aborts, whatever happens to the database. */
+  /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let progress = false;
@@ -119,13 +122,13 @@ export class Replays {
         progress = await this.round(signal);
       } catch (error) {
         const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
-        this.log[level](`${messageOf(error)}; tried again later`);
+        this.log[level](`${messageOf(error)}; will be tried again`);
       }
       if (!progress) await pause(ROUND_MS, signal);
     }
   }
 
-  /** Those for which everything has been planned that was recorded before they were asked for. */
+  /** Begins the replays for which every event recorded before the request has been planned. */
   private async begin(): Promise<void> {
     const { rows } = await this.pool.query<{ id: number; log_head: string }>(WAITING);
     if (rows.length === 0) return;
@@ -133,7 +136,7 @@ export class Replays {
     const ready: number[] = [];
     for (const { id, log_head } of rows) {
       const unplanned = await this.events.readUntil(parsePosition(log_head), planned, 1);
-      // The others were asked for later.
+      // The others were requested later.
       if (unplanned.length > 0) break;
       ready.push(id);
     }
@@ -163,7 +166,7 @@ export class Replays {
     return progress;
   }
 
-  /** @returns whether anything came of it */
+  /** @returns whether it made any progress */
   private async feed(id: number): Promise<boolean> {
     const { rows } = await withPartitions(this.pool, () =>
       this.pool.query<Fed>({ ...FEED, values: [id] }),
