@@ -19,8 +19,8 @@ export type PublicEventRef = {
 };
 
 /**
- * `erased`: there is nothing left that may be sent. `missing`: the event's day was dropped. `unrendered`: it could
- * not be had just now.
+ * `erased`: there is nothing left that may be sent. `missing`: the event's day was dropped. `unrendered`: it could not
+ * be read or rendered just now.
  */
 export type Body = Buffer | 'erased' | 'missing' | 'unrendered';
 
@@ -148,7 +148,7 @@ export class EventBodies {
     await this.openAll(sealed, found);
   }
 
-  /** One that cannot be opened must not keep the others from being so. */
+  /** A body that cannot be decrypted must not keep the others from being decrypted. */
   private async openAll(sealed: Sealed[], found: Map<number, Body>): Promise<void> {
     try {
       const texts = await this.keys.openAll(
@@ -193,7 +193,8 @@ export class EventBodies {
       const event = events.get(ref.eventId);
       return event ? [{ ref, event }] : [];
     });
-    if (wanted.length + placeless.length < refs.length) throw new Error('it is not in the history');
+    if (wanted.length + placeless.length < refs.length)
+      throw new Error('the event is not in the history');
     for (const { seq } of placeless) found.set(seq, 'missing');
     if (wanted.length === 0) return;
     const rendered = await this.rendered(wanted.map(({ event }) => event));
@@ -248,7 +249,7 @@ export class EventBodies {
     return new Set(rows.map(({ seq }) => seq));
   }
 
-  /** @returns by event id; and those whose place in the history is no longer kept */
+  /** @returns the stored events by event id, and the refs whose place in the history is no longer kept */
   private async storedEvents(
     refs: PublicEventRef[],
   ): Promise<{ events: Map<string, StoredEvent>; placeless: PublicEventRef[] }> {

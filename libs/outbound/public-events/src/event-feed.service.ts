@@ -6,7 +6,7 @@ import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
 export type FeedPage = {
-  /** JSON texts, the same bytes as in webhooks. Events of erased persons, and of a day just dropped, are left out. */
+  /** JSON texts, with the same bytes as in webhooks, without events of erased customers and of a day just dropped. */
   envelopes: Buffer[];
   /** The id to continue after; null when there is nothing more. */
   next: string | null;
@@ -73,9 +73,9 @@ export class EventFeed {
     const texts = await this.bodies.textsOf(refs);
     return refs.map((ref) => {
       const text = texts.get(ref.seq);
-      // Left out, it would be missed for good by whoever goes on from the next one.
+      // If it were left out, a reader that continues after the next event would miss it for good.
       if (text === undefined || text === 'unrendered') {
-        throw new Error(`${ref.eventId} is not rendered`);
+        throw new Error(`${ref.eventId} could not be rendered`);
       }
       return { ref, text: typeof text === 'string' ? null : text };
     });

@@ -11,7 +11,7 @@ export type Outcome =
   /** There was nothing to send just now. */
   | { kind: 'unrendered' };
 
-/** Whether it says anything about the receiver. */
+/** Whether an attempt was made, so that the outcome says something about the receiver. */
 export function wasTried({ kind }: Outcome): boolean {
   return kind === 'answered' || kind === 'failed' || kind === 'blocked';
 }

@@ -38,13 +38,13 @@ export class WebhookSecrets {
     return this.keys.seal(PURPOSE, Buffer.from(secret), contextOf(subscriptionId));
   }
 
-  /** @returns null where it does not open: that is one subscription's trouble, and `SECRET_LOST` says it there */
+  /** @returns null when it cannot be decrypted: only that subscription fails, with `SECRET_LOST` as its error */
   open(subscriptionId: number, sealed: Buffer): string | null {
     try {
       return this.keys.open(PURPOSE, sealed, contextOf(subscriptionId)).toString();
     } catch (error) {
       const about = { subscription_id: subscriptionId };
-      this.log.debug(`a secret cannot be decrypted: ${messageOf(error)}`, about);
+      this.log.debug(`a secret could not be decrypted: ${messageOf(error)}`, about);
       return null;
     }
   }

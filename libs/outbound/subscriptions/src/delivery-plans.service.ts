@@ -15,7 +15,7 @@ import { armLanes } from './lane-arming.js';
 import { WorkHints } from './work-hints.service.js';
 import { type PublicEventType } from '#public-events/public-event.js';
 
-/** How far the log has been planned: the checkpoint's name. */
+/** The name of the checkpoint up to which the log has been planned. */
 export const PLANNED = 'webhooks';
 
 /** Times are of when events were recorded. */
@@ -27,7 +27,7 @@ export type Replay = {
   to: Date;
   /** Null means all. */
   types: PublicEventType[] | null;
-  /** The log's, when it was asked for. */
+  /** The head of the log at the time of the request. */
   head: Position;
 };
 
@@ -41,7 +41,7 @@ const REDELIVER = `
     on conflict (subscription_id, delivery_id) do nothing
   ) ${ARM}`;
 
-/** By its body, or by its place in the history. */
+/** Whether the body is stored, or at least the event's place in the history. */
 const KEPT = `
   select 1 from webhook_deliveries d
   where d.subscription_id = $1 and d.id = $2 and (
@@ -49,7 +49,10 @@ const KEPT = `
     or exists (select from webhook_events e
                where e.account_id = d.account_id and e.seq = d.event_seq and e.stream is not null))`;
 
-/** Events are planned no earlier than they are recorded; a day is left for clocks that disagree. */
+/**
+ * An event is never planned before it is recorded, and ids sort by the time of planning; the day allows for clocks that
+ * disagree.
+ */
 const MATCHED = {
   name: 'webhook_replay_matched',
   text: `
@@ -68,7 +71,7 @@ const REPLAY = `
 
 const MOST_SPANS = 100;
 
-/** Who pauses more often than that while nothing is planned is also sent what came in between. */
+/** A subscription paused more often than this while nothing is planned also gets the events between those spans. */
 const PAUSE = `
   with extended as (
     update webhook_active_spans set active_until = $2
@@ -106,7 +109,7 @@ export class DeliveryPlans {
     }
   }
 
-  /** Whether the delivery's event can still be sent: its day may have been dropped. */
+  /** Whether the delivery's event can still be sent; its day may have been dropped. */
   async isKept(subscriptionId: number, deliveryId: number): Promise<boolean> {
     const values = [subscriptionId, deliveryId];
     return (await ask(this.pool, { name: 'webhook_event_kept', text: KEPT, values })).length > 0;
@@ -130,8 +133,8 @@ export class DeliveryPlans {
   }
 
   /**
-   * In the transaction that pauses a subscription: what was recorded until then is sent at the resume, also where it
-   * is not planned yet.
+   * Call it in the transaction that pauses a subscription: events recorded up to now are sent after the resume, even
+   * those that are not planned yet.
    * @param head the log's position
    */
   async pause(manager: EntityManager, subscriptionId: number, head: string): Promise<void> {
@@ -139,7 +142,7 @@ export class DeliveryPlans {
   }
 
   /**
-   * How many of the store's public events a replay is of: those that are kept, and those that are not planned yet.
+   * How many of the store's public events a replay covers: those that are kept, and those that are not planned yet.
    * @throws UnavailableError when too many are not planned yet to be counted
    */
   async matched(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
@@ -157,14 +160,15 @@ export class DeliveryPlans {
       if (!last || events.length < UNPLANNED.page) return matched;
       after = last.position;
     }
-    throw new UnavailableError('Webhooks are far behind the history just now');
+    throw new UnavailableError('Webhooks are currently far behind the history');
   }
 
   /**
-   * Plans a delivery for each of the store's public events of that time that are still kept, under their old ids,
-   * also those from before the subscription was made or while it was disabled. The subscription is locked.
+   * Asks for a delivery for each of the store's public events in that time that are still kept, under their original
+   * ids. Includes events from before the subscription was created and from while it was disabled. The caller holds a
+   * lock on the subscription.
    * @param request the same when it is asked for again after an unknown outcome
-   * @returns false when another replay of the subscription is open
+   * @returns false when the subscription already has an open replay
    */
   async replay(manager: EntityManager, replay: Replay, request: string): Promise<boolean> {
     const { subscriptionId, accountId, from, to, types, head } = replay;

@@ -90,8 +90,8 @@ export class WebhookDeliveriesService {
   }
 
   /**
-   * One attempt more, at once.
-   * @throws NotFoundError; RejectedError while it is disabled, and where the event is no longer kept
+   * Asks for one more attempt at once.
+   * @throws NotFoundError; RejectedError while the subscription is disabled, and when the event is no longer kept
    */
   async redeliver(
     context: CommandContext,

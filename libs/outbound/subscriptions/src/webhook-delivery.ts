@@ -124,7 +124,7 @@ export function excerptContext(deliveryId: number): string {
   return `webhook attempts ${deliveryId}`;
 }
 
-/** What cannot be rendered takes its turns as a failure does: so it ends, and holds up nothing. */
+/** An event that cannot be rendered is retried on the schedule like a failure, so that it ends and blocks nothing. */
 function withoutTrying(
   ...[delivery, outcome, now, random, timeScale]: Parameters<typeof retry>
 ): Next['delivery'] {
