@@ -4,7 +4,7 @@ import { PERSONAL_KEYS_COLUMN } from '#event-store/personal-keys.js';
 import { STORED_RESPONSES_COLUMN } from '#event-store/stored-responses.js';
 import { WEBHOOK_SECRET_COLUMNS } from '#sending/webhook-secrets.service.js';
 
-/** Everything that is sealed with the master key. */
+/** Every column whose values are sealed with the master key. */
 export const sealedColumns: SealedColumn[] = [
   DATA_KEYS_COLUMN,
   ...WEBHOOK_SECRET_COLUMNS,

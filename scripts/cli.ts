@@ -127,7 +127,7 @@ program
 program
   .command('key:rotate')
   .description(
-    'seals everything with MASTER_KEY that MASTER_KEY_PREVIOUS sealed; may be interrupted and run again',
+    'reseals with MASTER_KEY everything that MASTER_KEY_PREVIOUS sealed; may be interrupted and run again',
   )
   .action(() => {
     runScript(async () => {
@@ -146,7 +146,7 @@ program
         return done;
       });
       console.log(JSON.stringify(rotated));
-      console.error('done: take MASTER_KEY_PREVIOUS out of the settings of every process');
+      console.error('done: remove MASTER_KEY_PREVIOUS from the settings of every process');
     });
   });
 

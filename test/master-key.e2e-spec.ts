@@ -235,7 +235,7 @@ describe('the rotation of the master key', () => {
     rotating = false;
     await joining;
     expect(output).toMatch(/personal keys: \d+ of \d+/);
-    expect(output).toContain('done: take MASTER_KEY_PREVIOUS out');
+    expect(output).toContain('done: remove MASTER_KEY_PREVIOUS');
     expect(code).toBe(0);
     await both.stop();
 

@@ -6,7 +6,7 @@ import type { Actor, Channel } from '#kernel/aggregate.js';
 export class AuditEntryRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   declare readonly id: number;
-  /** What concerns several stores is written once for each; null: it concerns none. */
+  /** An entry about several stores is written once for each; null when it is about none. */
   @Column('bigint', { nullable: true }) declare account_id: number | null;
   /** `<record>.<past tense>`, such as `token.revoked`. */
   @Column('text') declare type: string;

@@ -41,7 +41,10 @@ export function dataSourceOptions(
   };
 }
 
-/** What the pool's connections are called, with the ids of the keys: a rotation sees who lacks the new one. */
+/**
+ * The application name of the pool's connections. It contains the ids of the keys, so that a rotation sees which
+ * processes lack the new one.
+ */
 export function applicationNameOf(
   { masterKey, masterKeyPrevious }: Config,
   application: string,
@@ -79,7 +82,7 @@ export async function missingMigrations(
   return known.filter((name) => !done.has(name));
 }
 
-/** Runs what is missing, as the owner of the tables; two processes that migrate at once take turns. */
+/** Runs the missing migrations as the owner of the tables. An advisory lock lets only one process migrate at a time. */
 export async function migrate(config: Config): Promise<string[]> {
   const owner = { ...config, databaseUrl: config.databaseMigrationUrl };
   const source = dataSource(owner, 'migrate', NO_LIMITS);

@@ -6,7 +6,7 @@ import { keyStateIn } from './master-keys.js';
 import type { SealedColumn } from './sealed-column.js';
 
 const AT_ONCE = 500;
-/** Processes ask once a second which key seals. */
+/** Longer than processes take to notice which key seals: they look once a second. */
 const NOTICED_WITHIN_MS = 5_000;
 const SETTLED_WITHIN_MS = 120_000;
 const LOOK_EVERY_MS = 500;
@@ -19,12 +19,12 @@ type Rotation = {
 };
 type Step = Rotation & { ring: Keyring; prefix: Buffer };
 
-/** @property unreadable values that neither key opens; they stay as they are */
+/** @property unreadable how many values neither key opens; they stay as they are */
 export type Rotated = { key: string; sealed: number; unreadable: number };
 
 /**
- * Seals everything with MASTER_KEY that MASTER_KEY_PREVIOUS sealed, beside a running service. May be interrupted
- * and run again at any time: what is done is known by the key id it begins with.
+ * Reseals with MASTER_KEY everything that MASTER_KEY_PREVIOUS sealed, while the service runs. May be interrupted and
+ * run again at any time: the key id at the beginning of each value shows what is done.
  * @throws ConfigError
  */
 export async function rotateMasterKey(rotation: Rotation): Promise<Rotated> {
@@ -45,7 +45,7 @@ export async function rotateMasterKey(rotation: Rotation): Promise<Rotated> {
   const step = { ...rotation, ring, prefix: prefixOf(current.fingerprint) };
   const before = await sealAll(step);
   await untilCommitsEnded(pool);
-  // From here on the database refuses values of the previous key; what was under way until then is found now.
+  // From here on the database refuses values of the previous key; anything still in progress until then is found now.
   await pool.query('update master_key set previous = null where fingerprint = $1', [
     current.fingerprint,
   ]);
@@ -54,7 +54,7 @@ export async function rotateMasterKey(rotation: Rotation): Promise<Rotated> {
   return { key, sealed: before.sealed + sealed, unreadable };
 }
 
-/** @throws ConfigError while one is connected that could not open what is sealed from now on */
+/** @throws ConfigError while a process is connected that could not open what is sealed from now on */
 async function refuseProcessesWithout(pool: Pool, key: string): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
     `select distinct application_name as name from pg_stat_activity
@@ -115,7 +115,7 @@ async function sealColumn(column: SealedColumn, step: Step): Promise<Counts> {
     const last = page.rows.at(-1);
     if (!last) return counts;
     const anew = page.rows.flatMap((row) => sealedAnew(row, column, step));
-    // What was changed or destroyed meanwhile stays as it is.
+    // Values that were changed or deleted meanwhile are left alone.
     const { rowCount } = await pool.query(
       `update ${table} t set ${field} = x.anew
        from unnest($1::${idType}[], $2::bytea[], $3::bytea[]) as x(id, was, anew)
@@ -131,7 +131,7 @@ async function sealColumn(column: SealedColumn, step: Step): Promise<Counts> {
 
 type Sealed = { id: unknown; sealed: Buffer };
 
-/** Nothing for what neither key opens: the rest is not to wait for a value that is lost either way. */
+/** Undefined for a value that neither key opens: it is lost either way, and must not hold up the rest. */
 function sealedAnew(
   { id, sealed }: Sealed,
   { name, purpose, contextOf }: SealedColumn,
@@ -141,14 +141,14 @@ function sealedAnew(
     const plain = ring.open(purpose, sealed, contextOf(id));
     return [{ id, sealed, anew: ring.seal(purpose, plain, contextOf(id)) }];
   } catch {
-    say(`${name}: one is opened by neither key and left as it is (${contextOf(id)})`);
+    say(`${name}: one cannot be opened by either key and is left as it is (${contextOf(id)})`);
     return [];
   }
 }
 
 /**
- * Everything has ended that may still write what it sealed before: transactions, and commits to EventStoreDB,
- * which hold a response until they are through.
+ * Waits for everything that may still write values sealed earlier: transactions, and commits to EventStoreDB, which
+ * hold a response until they are complete.
  * @throws ConfigError
  */
 async function untilCommitsEnded(pool: Pool): Promise<void> {

@@ -8,7 +8,10 @@ import { deriveKey } from '#kernel/sealing.js';
 import type { SealedColumn } from './sealed-column.js';
 import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
 
-/** Less than `cli key:rotate` waits between saying which key seals and looking for what another one sealed. */
+/**
+ * Shorter than `cli key:rotate` waits between changing the key that seals and looking for values that another key
+ * sealed.
+ */
 const LOOK_EVERY_MS = 1_000;
 
 const DATA_KEYS = 'data keys';
@@ -25,8 +28,8 @@ export const DATA_KEYS_COLUMN: SealedColumn = {
 };
 
 /**
- * What is hashed can be found only under the same key again, and what is short-lived need not be sealed anew: such
- * keys are random, the same for ever, and themselves sealed with the master key.
+ * A hash can be found only under the key that made it, and short-lived values need not be resealed. The keys for these
+ * are random, never change, and are themselves sealed with the master key.
  */
 export const DATA_KEY_PURPOSES = [
   'claims',
@@ -38,15 +41,14 @@ export const DATA_KEY_PURPOSES = [
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];
 
-/** What the database says about the key that seals; `previous`, what is being rotated out. */
+/** The key that seals, as the database records it. `previous` is the one being rotated out. */
 export type KeyState = { fingerprint: Buffer; previous: Buffer | null; marked: boolean };
 
 type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
 
 /**
  * The keys that this process was given, the one of them that seals, and the data keys of this database. The database
- * remembers which key sealed it: without that, a service with another one would take up work and fail at the first
- * customer.
+ * records which key sealed it; otherwise a service with the wrong key would start and fail at the first customer.
  */
 export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('keys');
@@ -58,7 +60,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     private readonly config: Config,
   ) {}
 
-  /** For code under test, without a database. */
+  /** For tests, without a database. */
   static holding(ring: Keyring, dataKeys: ReadonlyMap<string, Buffer>): MasterKeys {
     const holding: MasterKeys = Object.create(MasterKeys.prototype);
     holding.loaded = { ring, dataKeys };
@@ -118,7 +120,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     };
     this.timer = setInterval(() => {
       look().catch((error: unknown) =>
-        this.log.warn(`which key seals cannot be asked: ${messageOf(error)}`),
+        this.log.warn(`the key that seals could not be read: ${messageOf(error)}`),
       );
     }, LOOK_EVERY_MS);
     this.timer.unref();
@@ -140,8 +142,8 @@ export async function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | 
 }
 
 /**
- * A database whose key is not known yet. One that has been in use must open with the key that was given; what
- * it holds carries no key ids, and processes of the version before may still be running on it.
+ * For a database whose key is not recorded yet. If it has been in use, the given key must open what it holds; its
+ * values carry no key ids, and processes of the previous version may still be running on it.
  */
 async function adopt(pool: Pool, keys: MasterKey[], config: Config): Promise<KeyState> {
   const { rows } = await pool.query<{ used: boolean; id: number | null; wrapped: Buffer | null }>(
@@ -152,7 +154,7 @@ async function adopt(pool: Pool, keys: MasterKey[], config: Config): Promise<Key
                         order by customer_id desc limit 1) k on true`,
   );
   const [found] = rows;
-  // What is there was sealed before the rotation that two keys announce.
+  // With two keys given, the existing values were sealed before the rotation, with the former one.
   const key = found?.used ? keys.at(-1) : keys[0];
   if (!key) throw new Error('the settings always have a master key');
   if (found?.wrapped) {
@@ -170,7 +172,7 @@ async function adopt(pool: Pool, keys: MasterKey[], config: Config): Promise<Key
     'insert into master_key (fingerprint, marked) values ($1, $2) on conflict do nothing',
     [key.fingerprint, !found?.used],
   );
-  // Of two processes that start at once with different keys, one is refused.
+  // When two processes start at once with different keys, one is refused.
   const state = await keyStateIn(pool);
   if (!state) throw new Error('the master key was just noted');
   return state;
@@ -209,7 +211,7 @@ async function loadDataKeys(
   const there = new Set(known.rows.map(({ purpose }) => purpose));
   for (const purpose of DATA_KEY_PURPOSES) {
     if (there.has(purpose)) continue;
-    // The version before derived them: its hashes must be found again.
+    // The previous version derived them, and its hashes must still be found.
     const key = marked ? randomBytes(32) : deriveKey(ring.sealingKey.bytes, purpose);
     await pool.query(
       'insert into data_keys (purpose, sealed) values ($1, $2) on conflict do nothing',

@@ -3,14 +3,14 @@ import pg from 'pg';
 import { ConfigError, type Config } from '#kernel/config.js';
 import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
 
-/** PostgreSQL's own default (scram_iterations). */
+/** The default of PostgreSQL (scram_iterations). */
 const SCRAM_ITERATIONS = 4096;
 
 type Urls = Pick<Config, 'databaseUrl' | 'databaseMigrationUrl'>;
 
 /**
- * The role of DATABASE_URL, made if it is not there yet. An existing one keeps its password.
- * @throws ConfigError when it is missing and the owner may not make it
+ * Creates the role of DATABASE_URL if it does not exist. An existing role keeps its password.
+ * @throws ConfigError when it does not exist and the owner may not create it
  */
 export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promise<void> {
   const service = serviceOf(urls);
@@ -36,8 +36,8 @@ export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promi
 }
 
 /**
- * What the processes may do: of the history and the audit log read and add, of everything else read and write,
- * and call the functions that do more with the owner's rights. Given after each migration.
+ * Grants what the processes may do: read and add to the history and the audit log, read and write everything else, and
+ * call the functions that do more with the owner's rights. Run after each migration.
  */
 export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<void> {
   const service = serviceOf(urls);
@@ -48,7 +48,7 @@ export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<
      where prosecdef and proowner = current_user::regrole
        and pronamespace in ('es'::regnamespace, 'public'::regnamespace)`,
   );
-  // One query, hence one transaction: the service never has more than this, not even for a moment.
+  // One query is one transaction, so the service never has more rights than these, not even for a moment.
   await owner.query(`
     grant usage on schema es, public to ${role};
     grant select, insert, update, delete on all tables in schema es, public to ${role};
@@ -60,11 +60,11 @@ export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<
     ${definers.map(({ name }) => `grant execute on function ${name} to ${role};`).join('\n')}
   `);
   await whereAllowed(owner, `revoke create on schema public from public, ${role}`);
-  // The age of other roles' transactions, which hold up the readers of the log.
+  // To see the age of other roles' transactions, which hold back the readers of the log.
   await whereAllowed(owner, `grant pg_read_all_stats to ${role}`);
 }
 
-/** On some servers both are an administrator's; `mayRewriteHistory` and the metrics work without them. */
+/** On some servers only an administrator may do this; `mayRewriteHistory` and the metrics work without it. */
 async function whereAllowed(owner: pg.ClientBase, statement: string): Promise<void> {
   try {
     await owner.query(statement);
@@ -74,8 +74,8 @@ async function whereAllowed(owner: pg.ClientBase, statement: string): Promise<vo
 }
 
 /**
- * Whether the connected role could change or remove events or audit entries, or hide that it did: as a superuser,
- * as the owner of the tables or of a role that is, by a grant, or by functions that the owner's functions would call.
+ * Whether the connected role could change or delete events or audit entries, or cover up that it did: as a superuser,
+ * as (a member of) the owner of the tables, by a grant, or by functions that the owner's functions would call.
  */
 export async function mayRewriteHistory(
   pool: pg.Pool,
@@ -91,7 +91,7 @@ export async function mayRewriteHistory(
   return { role: rows[0]?.role ?? '', mayRewrite: rows[0]?.rewrites ?? false };
 }
 
-/** Null: the processes use the owner's connection. */
+/** Null when the processes use the owner's connection. */
 function serviceOf(urls: Urls): { role: string; password: string } | null {
   const [service, owner] = [new URL(urls.databaseUrl), new URL(urls.databaseMigrationUrl)];
   if (service.username === owner.username) return null;
@@ -102,7 +102,7 @@ function serviceOf(urls: Urls): { role: string; password: string } | null {
   return { role, password: password ?? '' };
 }
 
-/** Sent in place of the password (RFC 5803), which would otherwise stand in the server's log after an error. */
+/** Sent instead of the password (RFC 5803), which would otherwise appear in the server's log after an error. */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password.normalize('NFKC'), salt, SCRAM_ITERATIONS, 32, 'sha256');

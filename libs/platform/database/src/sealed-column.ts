@@ -1,6 +1,6 @@
-/** Where values stand that the master key has sealed. Names are SQL identifiers. */
+/** A column whose values are sealed with the master key. Names are SQL identifiers. */
 export type SealedColumn = {
-  /** For people who watch a rotation. */
+  /** Shown to people who watch a rotation. */
   name: string;
   table: string;
   column: string;
