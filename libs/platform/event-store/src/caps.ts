@@ -12,7 +12,7 @@ const SAID: Record<Cap['kind'], { of: string; resolution: string }> = {
   },
 };
 
-/** There are as many of the kind as there may be; nothing was written. */
+/** The maximum number of records of this kind exists already; nothing was written. */
 export class CapReachedError extends RejectedError {
   constructor(kind: Cap['kind']) {
     const { of, resolution } = SAID[kind];
@@ -21,8 +21,8 @@ export class CapReachedError extends RejectedError {
 }
 
 /**
- * For the transaction that begins the record, and before it writes anything that readers of the log wait for.
- * Fails with what `refusalOf` makes a CapReachedError of.
+ * For the transaction that creates the record, before it writes anything that readers of the log wait for. Its error is
+ * turned into a CapReachedError by `refusalOf`.
  */
 export function checkCap({ kind, owner, id, most }: Cap): {
   name: string;

@@ -2,9 +2,9 @@ import type { CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js
 import type { Cap, Claim } from './event-store.js';
 import type { Loaded, RowTable } from './rows.js';
 
-/** A new stream that begins in the same commit. */
+/** A new stream that is created in the same commit. */
 export type Start = {
-  // Each start brings an aggregate of its own; what ties its parts together is `start()`.
+  // Each new stream has an aggregate of its own; `start()` makes sure that the parts belong together.
   rows: RowTable<{ accountId: number }, DomainEvent>;
   id: number;
   events: DomainEvent[];
@@ -20,7 +20,7 @@ export function start<S extends { accountId: number }, E extends DomainEvent>(
 }
 
 export type Decision<E> = {
-  /** None: it is already so, and nothing is written. */
+  /** Empty when nothing has to change; then nothing is written. */
   events: E[];
   claims?: Claim[];
   releases?: Claim[];
@@ -31,16 +31,16 @@ export type Decision<E> = {
 export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
   rows: RowTable<S, E>;
   id: number;
-  /** It begins the stream, and refuses one that is there: `withNewId` tries another id then. */
+  /** The command creates the stream, and fails when it already exists: `withNewId` then tries another id. */
   isNew?: boolean;
   context: CommandContext;
-  /** When it happened, where that is not now. */
+  /** When it happened, if that is not now. */
   occurredAt?: Date | undefined;
   /** What the decision needs from outside, fetched before it and again before every retry. */
   given: (loaded: Loaded<S> | undefined) => Promise<G>;
-  /** Pure. Throws a kernel error to refuse. `now` is the time that will stand in the events. */
+  /** Pure. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, given: G, now: Date) => E[] | Decision<E>;
-  /** Pure. What the caller is told: made before the commit, so that nothing can fail after it. */
+  /** Pure. The answer to the caller, made before the commit so that nothing can fail after it. */
   answer: (handled: Handled<S, E, G>) => A;
 };
 
@@ -49,7 +49,7 @@ export type Handled<S, E extends DomainEvent, G> = {
   events: Recorded<E>[];
   given: G;
   now: Date;
-  /** What began in the same commit: the state of its stream of this kind. */
+  /** The state of a stream that was created in the same commit. */
   started: <T extends { accountId: number }, F extends DomainEvent>(
     rows: RowTable<T, F>,
   ) => T | undefined;

@@ -45,10 +45,10 @@ export type Write = {
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */
 export type Claim = { kind: string; value: Buffer; stream: string };
 
-/** A new record of a kind of which one owner may have only so many. */
+/** A limit on how many records of a kind an owner may have, checked when a new one is created. */
 export type Cap = {
   kind: 'rewards' | 'cards' | 'locations' | 'posters' | 'webhook_subscriptions';
-  /** The card of a reward, the store of all others. */
+  /** The card for rewards, otherwise the store. */
   owner: number;
   id: number;
   most: number;
@@ -73,7 +73,7 @@ export type Commit = {
   claims?: Claim[];
   /** Claims that their holder gives up. */
   releases?: Claim[];
-  /** At most one a commit: who waits for two locks could wait for each other. */
+  /** At most one per commit, because transactions that wait for two locks could deadlock. */
   cap?: Cap | undefined;
   responses?: SealedResponse[];
 };
@@ -168,8 +168,8 @@ export abstract class EventStore {
   abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;
 
   /**
-   * The next events of the log up to a head (inclusive), also those that `readAll` still keeps back: every append that
-   * was acknowledged before the head was asked for is among them.
+   * The next events of the log up to a head (inclusive), even those that `readAll` still holds back: every append that
+   * was acknowledged before the head was read is among them.
    */
   async readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
     const events = await this.readAll(after, limit);

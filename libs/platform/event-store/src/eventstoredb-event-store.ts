@@ -62,7 +62,7 @@ export class EventStoreDbEventStore
   private readonly appender: EventStoreDbAppender;
   private readonly subscription: EventStoreDbSubscription;
   private readonly identity: EventStoreDbIdentity;
-  /** Whether the history there is known to be that of our database. */
+  /** Whether the history there is known to belong to our database. */
   private belongs = false;
   private readonly rowWrites = new Batcher<PlacedRow, void>(2, 32, (group) =>
     this.writeRows(group),
@@ -85,7 +85,10 @@ export class EventStoreDbEventStore
     this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams);
   }
 
-  /** @throws ConfigError where this event store cannot be ours or refuses us. One that is away is waited for. */
+  /**
+   * @throws ConfigError when this event store cannot be ours or refuses us. While it is unavailable the process starts
+   *   without it.
+   */
   async onModuleInit(): Promise<void> {
     await refuseHistoryInPostgres(this.pool);
     try {
@@ -102,8 +105,8 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * For a history that is about to be copied into EventStoreDB: marks it as that of our database.
-   * @throws ConfigError where it holds the history of another one. @throws UnavailableError
+   * For a history that is about to be copied into EventStoreDB: marks it as belonging to our database.
+   * @throws ConfigError when it holds another database's history. @throws UnavailableError
    */
   async take(): Promise<void> {
     await this.identity.take();
@@ -169,7 +172,7 @@ export class EventStoreDbEventStore
     await this.subscription.run(subscriber);
   }
 
-  /** Looked at here again where the event store was away when the process started. @throws UnavailableError */
+  /** Checked here if the event store was unavailable when the process started. @throws UnavailableError */
   private async expectOurs(): Promise<void> {
     if (this.belongs) return;
     try {

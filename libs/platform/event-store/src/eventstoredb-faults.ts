@@ -10,14 +10,14 @@ class NoAnswerError extends Error {}
 export type Fault =
   'conflict' | 'missing' | 'refused' | 'unreachable' | 'unanswered' | 'again' | 'other';
 
-/** Somebody has to change a setting or a right first. The message is the sentence that says which. */
+/** Somebody has to change a setting or a right first; the message says which. */
 export class RefusedError extends Error {}
 
 /** Never sent: gRPC had no server to send it to. */
 const NOBODY_THERE =
   /ECONNREFUSED|No connection established|Failed to connect|Name resolution failed|discover|ENOTFOUND|getaddrinfo/i;
 
-/** How TLS ends where a certificate is not what the settings trust, in the words of Node. */
+/** How TLS connections end when a certificate is not trusted by the settings, in the words of Node. */
 const UNTRUSTED =
   /self-signed certificate|unable to (?:verify|get)[^.]*certificate|certificate (?:has expired|is not yet valid)|Hostname\/IP does not match|certificate[^.]*unknown/i;
 const UNAUTHENTICATED = 16;
@@ -45,7 +45,7 @@ export function isSilence(error: unknown): boolean {
   return error instanceof NoAnswerError;
 }
 
-/** What a caller is told, nothing having been written; the cause says why where a setting or a right lacks. */
+/** What the caller is told; nothing was written. If a setting or a right is missing, the cause says which. */
 export function unavailable(error: unknown, doing: 'read' | 'append'): UnavailableError {
   const cause = faultOf(error) === 'refused' ? new RefusedError(refusal(error, doing)) : error;
   return new UnavailableError('The event store cannot be reached', { cause });

@@ -19,7 +19,7 @@ const STREAM = 'inkpad_identity';
 type Own = {
   database: string;
   linked: boolean;
-  /** The oldest store, if there is any. */
+  /** The oldest store, or null when there is none. */
   id: number | null;
   created: string | null;
 };
@@ -43,7 +43,7 @@ export class EventStoreDbIdentity {
     private readonly streams: OwnStreams,
   ) {}
 
-  /** @throws ConfigError where the two do not belong together. @throws UnavailableError */
+  /** @throws ConfigError when the two do not belong together. @throws UnavailableError */
   async check(): Promise<void> {
     const own = await this.own();
     const theirs = (await this.theirs()) ?? (await this.link(own));
@@ -54,7 +54,7 @@ export class EventStoreDbIdentity {
 
   /**
    * For a history that is about to be copied into EventStoreDB.
-   * @throws ConfigError where the history of another database is there. @throws UnavailableError
+   * @throws ConfigError when another database's history is there. @throws UnavailableError
    */
   async take(): Promise<void> {
     const own = await this.own();
@@ -62,7 +62,7 @@ export class EventStoreDbIdentity {
     if (theirs !== own.database) throw this.foreign(own);
   }
 
-  /** Nothing there names a database: a service begins so, and a history of before there were ids looks so. */
+  /** Nothing there names a database, as with a new service or a history from before databases had ids. */
   private async link(own: Own): Promise<string> {
     const held = (await this.reader.readAll(BEGINNING, 1)).length > 0;
     if (own.linked || (own.id !== null && !held)) throw this.lacksHistory();
@@ -82,7 +82,7 @@ export class EventStoreDbIdentity {
     return event && (event.data as { database: string }).database;
   }
 
-  /** @returns the id that is there now: another process may have been faster */
+  /** @returns the id that is there afterwards: another process may have written its own first */
   private async write(database: string): Promise<string> {
     const event = jsonEvent({ id: database, type: 'DatabaseLinked', data: { database } });
     const { client } = this.connection;
@@ -98,7 +98,7 @@ export class EventStoreDbIdentity {
     return (await this.theirs()) ?? database;
   }
 
-  /** Whether the oldest store of the database has its first event there. */
+  /** Whether the first event of the database's oldest store is there. */
   private async holdsOldest({ id, created }: Own): Promise<boolean> {
     if (id === null) return false;
     for await (const { meta } of this.reader.readStream(`account-${id}`, { to: 0 })) {

@@ -110,7 +110,7 @@ export class EventStoreDbReader {
     return found;
   }
 
-  /** Of all that the server holds, not only of our streams. */
+  /** The head of everything on the server, not only of our streams. */
   async head(): Promise<Position> {
     const [head] = await this.page(
       (client) => client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
@@ -128,7 +128,7 @@ export class EventStoreDbReader {
     return first;
   }
 
-  /** A bounded read as a whole, twice where the server falls silent; no stream is no events. */
+  /** Collects a bounded read, and repeats it once if the server falls silent. A missing stream has no events. */
   private async page<T>(
     read: (client: EventStoreDBClient) => AsyncIterable<{ event?: unknown }> & Destroyable,
     take: (event: JSONRecordedEvent) => T | undefined,

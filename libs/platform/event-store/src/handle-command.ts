@@ -28,7 +28,7 @@ const TOGETHER = 64;
 const RETRY_WITHIN_MS = 10_000;
 /** After losing this often in a row, it may not be a race at all. */
 const SUSPICIOUS_LOSSES = 3;
-/** Each event is parsed, folded and rendered by others; EventStoreDB takes at most 1 MiB an append. */
+/** Others have to parse, fold and render every event; and EventStoreDB takes at most 1 MiB per append. */
 const MOST_BYTES = 256 * 1024;
 /** Of commands that are committed together. */
 const MOST_BYTES_TOGETHER = 3 * MOST_BYTES;

@@ -19,7 +19,7 @@ export type PlainWriter = {
 };
 
 export type Audited = {
-  /** The stores that it concerns, which may be none: each has the entry among its own. */
+  /** The stores that the change is about, possibly none; each gets the entry. */
   accountIds: readonly number[];
   /** `<record>.<past tense>`, such as `token.revoked`. */
   type: string;

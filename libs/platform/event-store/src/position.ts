@@ -1,4 +1,4 @@
-/** Where an event stands in the whole log. Postgres: transaction id and sequence number. */
+/** The position of an event in the whole log. In PostgreSQL: transaction id and sequence number. */
 export type Position = { commit: bigint; prepare: bigint };
 
 const DIGITS = 20;

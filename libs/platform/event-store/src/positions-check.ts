@@ -35,7 +35,7 @@ export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
   );
   if (found?.moved) {
     throw new ConfigError(
-      'The history of this database is in EventStoreDB: set EVENT_STORE_URL, or bring it back with npm run move-events -- --to postgres.',
+      'The history of this database is in EventStoreDB: set EVENT_STORE_URL, or move it back with npm run move-events -- --to postgres.',
     );
   }
   if (found?.foreign) {
@@ -54,7 +54,7 @@ const HERE = `
   where here or (begun and not moved)`;
 
 /**
- * A history in PostgreSQL must not go on in EventStoreDB as well.
+ * A history in PostgreSQL must not continue in EventStoreDB as well.
  * @throws ConfigError
  */
 export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
@@ -65,7 +65,7 @@ export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
   }
 }
 
-/** @throws ConfigError where the tables are not there yet */
+/** @throws ConfigError when the tables do not exist yet */
 export async function look<R extends pg.QueryResultRow>(
   pool: pg.Pool,
   text: string,

@@ -409,7 +409,7 @@ function groupsOf(wanted: Wanted[]): Wanted[][] {
   return groups;
 }
 
-/** Commits without claims or a cap that write one stream may share a transaction with others. */
+/** A commit without claims or a cap that writes one stream may share a transaction with others. */
 function isIndependent(commit: Commit): boolean {
   const { writes, claims, releases, cap } = commit;
   return writes.length === 1 && !claims?.length && !releases?.length && !cap;

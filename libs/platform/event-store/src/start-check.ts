@@ -36,7 +36,8 @@ export class StartCheck implements OnModuleInit {
       await this.raiseSequences();
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      // A process starts without its engine; creations then find out for themselves which ids are taken.
+      // The process also starts without its event store; creating a record then finds out by itself which ids are
+      // taken.
       this.log.warn(`the history could not be looked at: ${messageWithCause(error)}`);
     }
   }
