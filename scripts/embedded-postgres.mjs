@@ -67,7 +67,7 @@ export async function startPostgres({
   const server = locate(home, log);
   if (!server.record.completed) await makeDatabase(server, settings, log, signal);
   checkCompleted(server);
-  // Before any role has its passwords.
+  // Saved before any role has its password.
   writeJson(server.recordFile, server.record);
 
   const running = postmasterOf(server);

@@ -7,11 +7,11 @@ import { readConfig, type Config } from '#kernel/config.js';
 import { startEventStoreDb } from './eventstoredb/server.mjs';
 
 export type TestDatabase = {
-  /** Of the role of the processes, as in production. */
+  /** For the role of the processes, as in production. */
   url: string;
-  /** Of the role that owns the tables. */
+  /** For the role that owns the tables. */
   ownerUrl: string;
-  /** As the owner: for what only a test does. */
+  /** As the owner, for what only a test does. */
   query: pg.Client['query'];
   drop: () => Promise<void>;
 };

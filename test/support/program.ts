@@ -38,7 +38,7 @@ export function startProgram(
   };
 }
 
-/** A built program, until it has ended. */
+/** Runs a built program to its end. */
 export function runNode(
   args: string[],
   environment: NodeJS.ProcessEnv,

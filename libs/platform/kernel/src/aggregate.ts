@@ -1,6 +1,6 @@
 /**
  * Who acts. `id` is the id in the table of that type; 0 for the system itself.
- * @property name the operating-system user of a command line, which no table has
+ * @property name the operating-system user of a command line, who is in no table
  */
 export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number; name?: string };
 

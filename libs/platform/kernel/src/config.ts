@@ -18,25 +18,25 @@ export class Config {
   readonly dataDir: string;
   /** Without a trailing slash. */
   readonly publicUrl: string;
-  /** Of the role of the processes, which may add to the history and no more. */
+  /** For the role of the processes, which may only add to the history. */
   readonly databaseUrl: string;
-  /** Of the role that owns the tables; the same where there is only one. */
+  /** For the role that owns the tables; the same URL when there is only one role. */
   readonly databaseMigrationUrl: string;
   readonly databasePool: number;
   /** Null: events are kept in PostgreSQL. */
   readonly eventStoreUrl: string | null;
   /** In front of every stream's name, for several services in one EventStoreDB. */
   readonly eventStoreStreamPrefix: string;
-  /** What is sealed from now on is sealed with it, unless it is still to be rotated in. */
+  /** Seals everything from now on, except while it is still waiting to be rotated in. */
   readonly masterKey: Buffer;
-  /** While a rotation is under way: the key before. */
+  /** The former key, while a rotation is in progress. */
   readonly masterKeyPrevious: Buffer | null;
-  /** Null: the key was given. `isNew`: the file was made just now. */
+  /** Null when the key was given. `isNew`: the file was created just now. */
   readonly masterKeyFile: { path: string; isNew: boolean } | null;
   readonly rateLimitPerMinute: number;
   /** Per IP address, outside the API. */
   readonly pageRateLimitPerMinute: number;
-  /** How many there may be: rewards of a card, all others of a store. */
+  /** The maximum number of records: rewards per card, everything else per store. */
   readonly most: {
     rewards: number;
     cards: number;
@@ -196,7 +196,7 @@ function keyFaults({
   return same ? ['MASTER_KEY_PREVIOUS: is the same key as MASTER_KEY'] : [];
 }
 
-/** What `npm start` wrote about the database that it runs; read by tools started beside it. */
+/** What `npm start` has written about its embedded database, for tools that are started beside it. */
 function embeddedDatabase(dataDir: string): { url: string; ownerUrl?: string } {
   const file = join(dataDir, 'run.json');
   try {
@@ -234,13 +234,13 @@ function masterKey(
   return { key, file: { path, isNew } };
 }
 
-/** @returns false when another process was faster */
+/** @returns false when another process has created it first */
 function makeKeyFile(path: string, dataDir: string): boolean {
   mkdirSync(dataDir, { recursive: true });
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
   try {
-    // link, not rename: of two processes that start at once, the second keeps the first one's key
+    // link instead of rename: when two processes start at once, the second keeps the first one's key.
     linkSync(draft, path);
     return true;
   } catch (error) {

@@ -75,7 +75,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The same with what caused it: what a caller is told says less than the log. */
+/** The message with that of its cause, because the caller is told less than the log. */
 export function messageWithCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;

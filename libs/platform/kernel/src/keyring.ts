@@ -1,34 +1,34 @@
 import { deriveKey, open, seal } from './sealing.js';
 
-/** No key ids stand in what was sealed before there were any. */
+/** Values sealed before keys had ids do not begin with this mark. */
 const MARK = Buffer.from('ink\u0001');
 const ID_BYTES = 4;
 export const PREFIX_BYTES = MARK.length + ID_BYTES;
 
-/** @property fingerprint tells keys apart and says nothing about them; 32 bytes */
+/** @property fingerprint identifies the key without revealing anything about it; 32 bytes */
 export type MasterKey = { bytes: Buffer; fingerprint: Buffer };
 
 export function masterKeyOf(bytes: Buffer): MasterKey {
   return { bytes, fingerprint: deriveKey(bytes, 'fingerprint') };
 }
 
-/** What people and process names call a key by. */
+/** The id of a key in messages and process names. */
 export function keyIdOf(fingerprint: Buffer): string {
   return fingerprint.subarray(0, ID_BYTES).toString('hex');
 }
 
-/** What a value begins with that was sealed with the key. */
+/** The prefix of the values that the key has sealed. */
 export function prefixOf(fingerprint: Buffer): Buffer {
   return Buffer.concat([MARK, fingerprint.subarray(0, ID_BYTES)]);
 }
 
-/** Seals with one master key and opens with all that it was given. */
+/** Seals with one master key, and opens with any of those given. */
 export class Keyring {
   private readonly derived = new Map<string, Buffer>();
 
   /**
    * @param sealing one of the keys
-   * @param marked whether sealed values begin with the id of their key; the version before cannot read such
+   * @param marked whether sealed values begin with the id of their key; the previous version cannot read those
    */
   constructor(
     private readonly keys: readonly MasterKey[],
@@ -45,7 +45,7 @@ export class Keyring {
     this.marked = marked;
   }
 
-  /** @param purpose a value sealed for one cannot be opened for another, nor with another context */
+  /** @param purpose a value sealed for one purpose cannot be opened for another, nor with another context */
   seal(purpose: string, plain: Buffer, context: string): Buffer {
     const sealed = seal(this.keyFor(this.sealing, purpose), plain, context);
     return this.marked ? Buffer.concat([prefixOf(this.sealing.fingerprint), sealed]) : sealed;

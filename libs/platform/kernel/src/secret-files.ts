@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** Settings that hold a secret. Each may come from the file that the same name with `_FILE` behind it names. */
+/**
+ * Settings that hold a secret. Each can be read from a file instead, named by the same setting with `_FILE` at its end.
+ */
 export const SECRET_SETTINGS = [
   'DATABASE_URL',
   'DATABASE_MIGRATION_URL',
@@ -13,7 +15,7 @@ export const SECRET_SETTINGS = [
 
 type Environment = Record<string, string | undefined>;
 
-/** The environment with the contents of such files in place, and what is wrong with them. */
+/** The environment with the contents of those files filled in, and what is wrong with them. */
 export function withSecretFiles(given: Environment): { settings: Environment; faults: string[] } {
   const settings = { ...given };
   const faults: string[] = [];

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { mayRewriteHistory } from '#database/roles.js';
 
-/** Warns when the process could do to the history what nobody is meant to: installations begin with one role. */
+/** Warns when the process could rewrite the history, as in installations that still have one role. */
 @Injectable()
 export class RoleWarning implements OnApplicationBootstrap {
   private readonly log = new Logger('roles');
@@ -18,8 +18,8 @@ export class RoleWarning implements OnApplicationBootstrap {
         `The database role ${role} could change the history without a trace. Set DATABASE_MIGRATION_URL to it, DATABASE_URL to a role that owns nothing, and run npm run migrate (docs/operating.md, Database roles).`,
       );
     } catch (error) {
-      // Readiness says what is wrong with the database.
-      this.log.debug(`the rights of the database role cannot be asked: ${messageOf(error)}`);
+      // Readiness reports what is wrong with the database.
+      this.log.debug(`the rights of the database role could not be read: ${messageOf(error)}`);
     }
   }
 }
