@@ -62,7 +62,7 @@ export class AccountJson {
   @TimestampProperty() declare readonly updated_at: string;
 }
 
-/** What belongs to a store and is not deleted. */
+/** How many records a store has that are not deleted. */
 export type AccountCounts = {
   cards: number;
   customers: number;
@@ -88,7 +88,7 @@ export function accountJson(account: Account, counts: AccountCounts): AccountJso
   };
 }
 
-/** Only what was named in the request. */
+/** Only the fields that the request contains. */
 export function accountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
   const { name, store_name, time_zone, locale: tag } = input;
   return {

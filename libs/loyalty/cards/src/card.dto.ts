@@ -115,7 +115,7 @@ export class UpdateCardDto {
   declare readonly min_seconds_between_stamps?: number | null;
 }
 
-/** The names of the wire on the left, ours on the right. */
+/** The names in the API on the left, ours on the right. */
 const ATTRIBUTES = {
   name: 'name',
   card_color: 'cardColor',
@@ -139,7 +139,7 @@ const ATTRIBUTES = {
   min_seconds_between_stamps: 'minSecondsBetweenStamps',
 } as const satisfies Record<keyof UpdateCardDto, keyof CardAttributes>;
 
-/** Only what was named in the request. */
+/** Only the fields that the request contains. */
 export function cardAttributes(input: CreateCardDto): CardAttributes;
 export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes>;
 export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes> {

@@ -71,7 +71,7 @@ export class CreateCustomerDto {
   @BooleanField({ default: false }) declare readonly sms_consent: boolean;
 }
 
-/** A customer, and beside it what is to be done for them at once. */
+/** A customer, and what to do for them at once. */
 @Dto('CustomerCreation', { wrapper: 'customer', bare: true, inside: CreateCustomerDto })
 export class CustomerCreationDto extends CreateCustomerDto {
   @IntegerField({ min: 1, optional: true, example: 1 }) declare readonly card_id: number | null;
@@ -216,7 +216,7 @@ export function customerJson(customer: Customer, cards: CustomerCardJson[]): Cus
   };
 }
 
-/** Everything that may be looked for with one term. Patterns take the term's % and _ as they are. */
+/** Everything that one search term may match. % and _ in the term are taken literally in patterns. */
 export type SearchTerm = {
   text: string;
   digits: string | null;
@@ -255,7 +255,7 @@ export function customerInput(input: CreateCustomerDto): CustomerInput {
   };
 }
 
-/** Only what was named in the request. */
+/** Only the fields that the request contains. */
 export function customerChanges(input: UpdateCustomerDto): CustomerChanges {
   const { first_name, last_name, email, phone, birthday, metadata } = input;
   const { external_references, marketing_consent, sms_consent } = input;
@@ -308,7 +308,7 @@ function PhoneField(options: FieldOptions): PropertyDecorator {
   );
 }
 
-/** Nowhere is it a later day; whether it is that late in the store is judged where its zone is known. */
+/** Refuses days that are in the future everywhere; the store's own day is checked where its time zone is known. */
 function BirthdayField(options: FieldOptions): PropertyDecorator {
   const today = () => new Date(Date.now() + FURTHEST_EAST_MS).toISOString().slice(0, 10);
   return PastDateField(today, options);
@@ -333,7 +333,7 @@ function readReferences(given: unknown): Checked<ExternalReferenceDto[]> {
 }
 
 function readExternalId(given: unknown): Checked<string> {
-  // Of a longer number the last digits are lost before anybody here sees it: it would be another's id.
+  // A longer number has already lost its last digits when it gets here, and would be another record's id.
   if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
     return { faults: ['must be a string when it is so long a number'] };
   }

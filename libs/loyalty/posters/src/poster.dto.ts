@@ -68,7 +68,7 @@ export class UpdatePosterDto {
   @IntegerField({ ...AGE, clearable: true }) declare readonly minimum_age?: number | null;
 }
 
-/** The names of the wire on the left, ours on the right. */
+/** The names in the API on the left, ours on the right. */
 const ATTRIBUTES = {
   title: 'title',
   paper_size: 'paperSize',
@@ -83,7 +83,7 @@ const ATTRIBUTES = {
   minimum_age: 'minimumAge',
 } as const satisfies Record<keyof UpdatePosterDto, keyof PosterAttributes>;
 
-/** Only what was named in the request. */
+/** Only the fields that the request contains. */
 export function posterAttributes(input: CreatePosterDto): NewPoster;
 export function posterAttributes(input: UpdatePosterDto): Partial<PosterAttributes>;
 export function posterAttributes(input: UpdatePosterDto | CreatePosterDto): Partial<NewPoster> {

@@ -98,7 +98,9 @@ export function collectsPhone(mode: PosterAttributes['contactCollectionMode']): 
   return mode !== 'email_only';
 }
 
-/** The only contact collected is required (contract section 8); with both, as named or as before. */
+/**
+ * A contact that is the only one collected is required (contract section 8); if both are, as requested or as before.
+ */
 function requirements(
   {
     contactCollectionMode: mode,

@@ -34,7 +34,7 @@ export class PostersController {
   })
   list(
     @Context() { accountId }: CommandContext,
-    // The same filters and pages as rewards have.
+    // The same filters and pages as for rewards.
     @Query() { card_id: cardId, active, ...page }: RewardListQuery,
     @Paged() pages: Pages,
   ): Promise<PosterJson[]> {

@@ -23,7 +23,7 @@ export class CreateRewardDto {
   @TextField() declare readonly name: string;
   @IntegerField({ min: 1 }) declare readonly stamps_required: number;
   @TextField({ ...DESCRIPTION, optional: true }) declare readonly description: string | null;
-  /** Null: behind the card's last. */
+  /** Null: after the card's last. */
   @IntegerField({ min: 0, optional: true }) declare readonly position: number | null;
   @BooleanField({ default: true }) declare readonly active: boolean;
 }
@@ -86,7 +86,7 @@ export function rewardJson(reward: Reward): RewardJson {
   };
 }
 
-/** Only what was named in the request. */
+/** Only the fields that the request contains. */
 export function rewardChanges(input: UpdateRewardDto): Partial<RewardAttributes> {
   const { name, stamps_required, description, position, active } = input;
   return {

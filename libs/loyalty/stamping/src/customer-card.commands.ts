@@ -96,7 +96,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
   }
 }
 
-/** A new customer card and what it alone may hold: its code, and its place on the template. */
+/** A new customer card and its claims: its code, and its being the customer's only card of the template. */
 export function enrolment(
   keys: PersonalKeys,
   ids: { id: number; accountId: number; customerId: number },
@@ -117,7 +117,7 @@ export function enrolment(
   };
 }
 
-/** Codes are drawn at random, and in a large store one may be taken: another is drawn then. */
+/** Codes are random, and in a large store one may be taken; then another one is drawn. */
 export async function withFreeCode<R>(enrol: () => Promise<R>): Promise<R> {
   for (let tries = 1; ; tries++) {
     try {
@@ -129,7 +129,7 @@ export async function withFreeCode<R>(enrol: () => Promise<R>): Promise<R> {
   }
 }
 
-/** Answers with the card right after the action, which may be an earlier one with the same receipt number. */
+/** Answers with the card right after the action, possibly an earlier one with the same receipt number. */
 export class StampCustomerCard extends Command<CustomerCardDetailJson> {
   constructor(
     readonly context: CommandContext,
@@ -253,9 +253,9 @@ export const customerCardHandlers = [
 type Receipt = { number: string; claim: Claim };
 
 /**
- * A receipt number counts once forever: it is looked at before any rule, and where two requests race
- * with the same one, the loser gets the winner's result. A winner that wrote nothing leaves the number free.
- * @throws UnavailableError when the number was taken and free again for ten seconds
+ * A receipt number counts only once, forever: it is looked up before any rule applies, and of two concurrent requests
+ * with the same number the second gets the result of the first. If the first wrote nothing, the number stays free.
+ * @throws UnavailableError when the number was taken and freed again for ten seconds
  */
 async function once<R>(
   receipt: Receipt | undefined,
@@ -298,7 +298,7 @@ function withClaim(
   return receipt ? { events, claims: [receipt.claim] } : { events };
 }
 
-/** What an action is judged by. That the path names no customer card is said before anything of its fields. */
+/** Loads what an action is decided on. A path without a customer card is reported before any fault in the fields. */
 async function loadTemplate(
   templates: TemplatesService,
   loaded: Loaded<CustomerCard> | undefined,

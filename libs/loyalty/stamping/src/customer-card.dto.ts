@@ -24,7 +24,7 @@ export class EnrolDto {
   @IntegerField({ min: 1 }) declare readonly card_id: number;
 }
 
-/** What a stamping or a redemption may say about itself. */
+/** The details that a stamping or a redemption may have. */
 class CardActionDto {
   @BooleanField({ default: false }) declare readonly skip_notifications: boolean;
   @IntegerField({ min: 1, optional: true }) declare readonly location_id: number | null;
@@ -107,7 +107,7 @@ export class RedemptionJson {
   @ObjectProperty(() => RedemptionRecordJson) declare readonly redemption: RedemptionRecordJson;
 }
 
-/** What a customer card's answer depends on besides the card itself. */
+/** What the JSON of a customer card depends on besides the card itself. */
 export type RenderContext = { template: Template; now: Date; publicUrl: string };
 
 export function customerCardJson(

@@ -6,8 +6,8 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
   person: 'r.customer_id',
-  // The template's version: it grows with every write to the card, its rewards or its store, so that
-  // what a process remembers of a template is known to be current, or not, at every load.
+  // The template's version: it grows with every write to the card, its rewards or its store, so that every load shows
+  // whether a cached template is still current.
   joined: `(select c.revision + a.revision + coalesce(
               (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
             from cards c join accounts a on a.id = c.account_id

@@ -1,8 +1,8 @@
-/** What a stamping or a redemption may say about itself. The note is personal and stands sealed. */
+/** The details that a stamping or a redemption may have. The note is personal and stored sealed. */
 export type ActionDetails = {
   locationId: number | null;
   staffRef: string | null;
-  /** A receipt number: the same one again repeats the answer instead of the action. */
+  /** A receipt number: used again, it repeats the answer instead of the action. */
   externalRef: string | null;
   /** The pass is updated without a message to its holder. */
   silent: boolean;
@@ -19,7 +19,7 @@ export type CustomerCardIssued = {
     customerId: number;
     cardId: number;
     uuid: string;
-    /** 8 characters, the barcode's value. */
+    /** 8 characters, the content of the barcode. */
     code: string;
   };
 };
@@ -29,7 +29,7 @@ export type StampsEarned = {
   data: { customerId: number; stamps: number; source: StampSource } & ActionDetails;
 };
 
-/** Sent once per crossing: the reward as it was when it came within reach. */
+/** Written once per crossing, with the reward as it was at that moment. */
 export type RewardUnlocked = {
   type: 'RewardUnlocked';
   data: {
@@ -50,8 +50,8 @@ export type RewardRedeemed = {
     rewardName: string;
     stampsSpent: number;
     /**
-     * Rewards that are out of reach again, by the thresholds in force at the redemption: the next crossing of
-     * one is sent anew. Older events lack it; what they locked goes by the thresholds that were crossed.
+     * Rewards that are locked again, by the thresholds in force at the redemption; crossing one again unlocks it anew.
+     * Older events lack this, and for them the thresholds that were crossed decide.
      */
     locked?: number[];
   } & ActionDetails;

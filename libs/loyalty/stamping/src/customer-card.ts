@@ -12,10 +12,10 @@ export type CustomerCard = {
   uuid: string;
   code: string;
   stampsCount: number;
-  /** Rewards within reach, each with the threshold that was crossed. */
+  /** Unlocked rewards, each with the threshold that was crossed. */
   unlocked: { rewardId: number; stampsRequired: number }[];
   redeemedRewardIds: number[];
-  /** Stampings by quarter of an hour, newest last: what the card's limits are judged by. */
+  /** Stampings by quarter of an hour, newest last, which the card's limits are checked against. */
   stampings: Stamping[];
   issuedAt: string;
   updatedAt: string;
@@ -24,7 +24,7 @@ export type CustomerCard = {
 /** Times in ms since 1970. No time zone's midnight falls inside a quarter of an hour. */
 type Stamping = { first: number; last: number; stamps: number };
 
-/** What stamping needs to know of the card template and its store. */
+/** What stamping needs to know about the card template and its store. */
 export type Template = {
   cardId: number;
   name: string;
@@ -111,7 +111,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   },
 };
 
-/** A card that is archived or over takes nobody new (contract section 4). */
+/** A card that is archived or expired accepts no new customers (contract section 4). */
 export function refuseEnrolment(card: Pick<Template, 'archivedAt' | 'expiresAt'>, now: Date): void {
   if (card.archivedAt !== null) throw new RejectedError({ card_id: ['is archived'] });
   if (isExpired(card, now)) throw new RejectedError({ card_id: ['has expired'] });
@@ -148,7 +148,7 @@ export type Stamp = ActionDetails & {
   customerId: number;
   stamps: number;
   source: StampSource;
-  /** When it happened, where that is not now. */
+  /** When it happened, if that is not now. */
   occurredAt: Date | undefined;
 };
 
@@ -219,7 +219,7 @@ export function redeem(
   ];
 }
 
-/** Unlocked rewards that a balance does not pay for, by the thresholds now in force. */
+/** Unlocked rewards that a balance no longer covers, by the thresholds now in force. */
 function lockedAgain(card: CustomerCard, { rewards }: Template, stampsCount: number): number[] {
   const within = new Set(
     rewards.filter((reward) => reward.stampsRequired <= stampsCount).map(({ id }) => id),
@@ -227,7 +227,7 @@ function lockedAgain(card: CustomerCard, { rewards }: Template, stampsCount: num
   return card.unlocked.map(({ rewardId }) => rewardId).filter((id) => !within.has(id));
 }
 
-/** Active rewards that the balance pays for, cheapest first (contract section 5). */
+/** Active rewards that the balance covers, cheapest first (contract section 5). */
 export function availableRewards(card: CustomerCard, template: Template): Milestone[] {
   return template.rewards.filter(
     (reward) => reward.active && reward.stampsRequired <= card.stampsCount,
@@ -244,7 +244,7 @@ export function statusOf(
   return stampsCount >= template.stampsRequired ? 'completed' : 'active';
 }
 
-/** Whole per cent towards the cheapest active reward above the balance, else towards the full card. */
+/** Whole per cent towards the cheapest active reward above the balance, otherwise towards the full card. */
 export function progressPercentage(
   stampsCount: number,
   template: Pick<Template, 'stampsRequired' | 'rewards'>,

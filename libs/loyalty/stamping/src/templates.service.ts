@@ -31,8 +31,8 @@ const TEMPLATES = {
 };
 
 /**
- * What stamping reads of other contexts: card templates with their rewards as stamping sees them, remembered for
- * as long as they are current, and the store's locations.
+ * What stamping reads of other contexts: the store's locations, and card templates with their rewards, cached for as
+ * long as they are current.
  */
 @Injectable()
 export class TemplatesService {
@@ -43,7 +43,7 @@ export class TemplatesService {
 
   constructor(private readonly pool: Pool) {}
 
-  /** @param version as a load of one of its customer cards has just seen it */
+  /** @param version as just read together with one of its customer cards */
   async at(cardId: number, version: number): Promise<Template> {
     const known = this.known.get(cardId);
     if (known?.version === version) return known.template;
