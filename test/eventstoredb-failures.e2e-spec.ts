@@ -126,7 +126,7 @@ describe('an append', () => {
   });
 });
 
-describe('while the event store is away', () => {
+describe('while the event store is unavailable', () => {
   it(
     'reads work, writes are a 503 that wrote nothing, and all goes on afterwards',
     async () => {

@@ -199,7 +199,7 @@ describe('a process is refused', () => {
   );
 });
 
-describe('an event store that was away at the start', () => {
+describe('an event store that was unavailable at the start', () => {
   it(
     'is looked at once it is there: nothing is read or written before',
     async () => {

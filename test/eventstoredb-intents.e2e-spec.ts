@@ -274,7 +274,7 @@ describe('with a second api', () => {
 
 describe('an intent that has to be given up while PostgreSQL refuses connections', () => {
   /*
-   * api: claims the e-mail, opens its intent, reads whether the card's stream is new; the event store goes away
+   * api: claims the e-mail, opens its intent, reads whether the card's stream is new; the event store fails
    * PostgreSQL refuses connections: the intent stays      "nothing was written" would be a lie: recovery
    * api: waits until it is given up, then says so         would execute it later
    */

@@ -280,7 +280,7 @@ describe('a subscription that goes on failing', () => {
 
 describe('a mail', () => {
   it(
-    'waits for a server that is away, and outlives the dispatcher that wrote it',
+    'waits for an unavailable server, and outlives the dispatcher that wrote it',
     async () => {
       const store = await service.newStore();
       await mails.goAway();

@@ -63,7 +63,7 @@ describe.each([
     expect((await get('/health')).status).toBe(404);
   });
 
-  it('is not ready while the database is away, but alive, and ready once it is back', async () => {
+  it('is not ready while the database is unavailable, but alive, and ready once it is back', async () => {
     await line.cut();
     const { body } = await eventually(
       () => get('/health/ready'),

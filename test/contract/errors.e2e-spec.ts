@@ -199,7 +199,7 @@ describe('failures', () => {
     for (const answer of answers) if (answer.status === 422) expectRefused(answer, 'email');
   });
 
-  it('ERR-20 are 503 while the database is away, and nothing was written', async () => {
+  it('ERR-20 are 503 while the database is unavailable, and nothing was written', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
     await allowConnections(false);
