@@ -127,7 +127,7 @@ export class DispatchGauges {
     this.show(writers.rows[0]);
   }
 
-  /** The same where the events are not in the database. */
+  /** The same when the events are in EventStoreDB. */
   private async askLog(): Promise<void> {
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
     for (const { subscription, position } of rows) {

@@ -144,12 +144,12 @@ export class DispatcherMaintenance {
     }
   }
 
-  /** By the database's clock: one that is wrong here must not drop or disable anything. */
+  /** Uses the database's clock, because a wrong clock here must not drop or disable anything. */
   private async attempt(what: string, work: (now: Date) => Promise<void>): Promise<boolean> {
     try {
       const { rows } = await this.pool.query<{ now: Date }>('select now() as now');
       const [clock] = rows;
-      if (!clock) throw new Error('the database has a clock');
+      if (!clock) throw new Error('the database did not return its time');
       await work(clock.now);
       return true;
     } catch (error) {
@@ -174,9 +174,9 @@ export class DispatcherMaintenance {
   }
 
   /**
-   * One table at a time, because it waits for its lock with everybody else behind it: briefly, and then not before
-   * the next round.
-   * @param wanted the oldest event that is
+   * Drops one table at a time, because everybody else queues behind it while it waits for its lock. It waits only
+   * briefly, and tries again in the next round.
+   * @param wanted the oldest event that is still needed
    */
   private async drop(tables: string, before: Date, wanted: number | null): Promise<void> {
     for (;;) {

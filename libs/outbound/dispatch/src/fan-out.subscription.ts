@@ -133,7 +133,7 @@ export class FanOut {
     await Promise.all([follow, maintenance.run(leading), replays.run(leading)]);
   }
 
-  /** Until the signal aborts, or another dispatcher should try instead. */
+  /** Runs until the signal aborts, or until another dispatcher should try instead. */
   private async follow(signal: AbortSignal): Promise<void> {
     this.log.log('follows the log');
     for (let backOff = BACK_OFF_MS.first; !signal.aborted;) {
@@ -156,7 +156,8 @@ export class FanOut {
         if (isDatabaseUnavailable(error)) this.log.warn(message);
         else this.log.error(message, unknown ? undefined : stackOf(error));
         await pause(backOff, signal);
-        // During an upgrade another one may know it. Alone, this one goes on with everything else that a leader does.
+        // During an upgrade another dispatcher may know it. A single dispatcher goes on with the other tasks of a
+        // leader.
         if (unknown && !this.worker.isAlone) return;
         backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
       }

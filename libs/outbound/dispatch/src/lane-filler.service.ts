@@ -22,7 +22,10 @@ type Counted = { firsts: number; repeated: number; outdated: Date | undefined };
 export class LaneFiller {
   private readonly log = new Logger('webhook deliveries');
   private filling: Promise<void> | undefined;
-  /** What was planned before then is failed, beside the filling: there may be very much of it. */
+  /**
+   * Lanes whose deliveries planned before then are being failed, apart from the filling, because there may be very
+   * many.
+   */
   private readonly outdated = new Map<Lane, Date | 'infinity'>();
   private givingUp: Promise<void> | undefined;
 
@@ -42,7 +45,7 @@ export class LaneFiller {
     });
   }
 
-  /** Until what is being filled or given up now is done. */
+  /** Resolves when what is being filled or failed now is done. */
   async finish(): Promise<void> {
     await Promise.all([this.filling, this.givingUp]);
   }
@@ -116,14 +119,14 @@ export class LaneFiller {
     await this.place(wanting, taken, room);
   }
 
-  /** Whether more of it may be sent. */
+  /** Whether more of the lane may be sent. */
   private isOpen(owned: Lane): boolean {
     if (owned.isClosing) return false;
     owned.hold = 'none';
     return owned.target?.enabled === true && !owned.givingUp;
   }
 
-  /** What may not be sent is left for a resume, or failed. */
+  /** Leaves what may not be sent for a resume, or fails it. */
   private async putAway(owned: Lane): Promise<void> {
     const { id, target, lane } = owned;
     if (owned.isClosing || target?.enabled) return;
@@ -133,7 +136,7 @@ export class LaneFiller {
       owned.hold = 'parked';
       return;
     }
-    // Gone, or disabled by what went wrong: what is pending is over.
+    // Deleted, or disabled because of failures: what is pending will not be sent.
     if (!owned.takeGivenUp()) this.giveUp(owned, 'infinity');
     else if (target) owned.hold = 'parked';
     else if (owned.isIdle) {
@@ -148,7 +151,7 @@ export class LaneFiller {
     this.givingUp ??= this.giveUpAll();
   }
 
-  /** A slice of each lane in turn. */
+  /** Fails a slice of each lane in turn. */
   private async giveUpAll(): Promise<void> {
     while (this.outdated.size > 0 && !this.lanes.stopping) {
       for (const [lane, before] of this.outdated) {
@@ -169,7 +172,7 @@ export class LaneFiller {
       return await this.stalls.during(() => this.pending.giveUp(lane.id, before));
     } catch (error) {
       this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
-        `deliveries cannot be given up: ${messageOf(error)}`,
+        `deliveries could not be failed: ${messageOf(error)}`,
         { subscription_id: lane.id },
       );
       await wait(DATABASE_UNAVAILABLE_MS);

@@ -6,13 +6,13 @@ import { checkNowAndThen, databaseClient } from '#database/database-client.js';
 
 const LEADER_LOCK = 727_001;
 const POLL_MS = 1_000;
-/** Several polls of the others, so that one of them gets the lock. */
+/** Long enough for several polls of the others, so that one of them gets the lock. */
 const STEPPED_DOWN_MS = 5_000;
 /** Makes the server notice after about ten seconds that the leader's machine has gone. */
 const NOTICE_LOSS =
   '-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
 
-/** One dispatcher at a time leads: whoever holds a lock on a connection of its own. */
+/** One dispatcher at a time leads: the one that holds a lock, on a connection of its own. */
 @Injectable()
 export class LeaderLock {
   private readonly log = new Logger('webhook fan-out');

@@ -66,7 +66,7 @@ export class OwnedLane<D extends Taken> {
   private readonly heldManual: Set<number>;
   /** Recorded since the queue was last read: its answer may still show these as due. */
   private settled: Set<number> | undefined;
-  /** Nothing was left of it when the queue was told last. */
+  /** Nothing was left in the queue when it was last cleared. */
   private givenUp = false;
   private closing: 'no' | 'unrecorded' | 'unseen' = 'no';
 
@@ -205,20 +205,20 @@ export class OwnedLane<D extends Taken> {
     return now - this.viewedAt > keptMs;
   }
 
-  /** @param all everything that was pending, not only what was too old */
+  /** @param all whether everything pending was failed, not only what was too old */
   gaveUp(all: boolean): void {
     this.givingUp = false;
     this.givenUp = all;
   }
 
-  /** Whether everything has been given up since it was asked last. */
+  /** Whether everything has been failed since the last call. */
   takeGivenUp(): boolean {
     const { givenUp } = this;
     this.givenUp = false;
     return givenUp;
   }
 
-  /** Nothing is in it and nothing is being done with it. */
+  /** Nothing is in it, and nothing is being done with it. */
   mayBeReleased(now: number, lingerMs: number): boolean {
     if (this.busy !== undefined || this.givingUp || !this.isIdle) return false;
     if (this.leaving) return true;

@@ -34,7 +34,7 @@ export const TEXT_KEPT_MS = 5_000;
 /** Rendering more at once would block the process for too long. */
 const RENDERED_AT_ONCE = { first: 32, most: 250, bytes: 1024 * 1024 };
 const FRESH_KEPT_BYTES = 16 * 1024 * 1024;
-/** What the cache itself needs for each entry. */
+/** The cache's own memory per entry. */
 const OVERHEAD_BYTES = 200;
 
 const BODIES = {
@@ -226,7 +226,7 @@ export class EventBodies {
     if (overtaken.size > 0) await this.read(overtaken, found);
   }
 
-  /** A batch takes a handful of queries, however large it is. */
+  /** Takes a handful of queries per batch, however large it is. */
   private async rendered(events: StoredEvent[]): Promise<Rendered[]> {
     const opened = await this.keys.opened(events);
     const byId = new Map<string, Rendered>();
@@ -235,7 +235,7 @@ export class EventBodies {
       if (own.length === 0) continue;
       for (const [id, one] of await renderer.render(own)) byId.set(id, one);
     }
-    return events.map(({ id }) => found(byId.get(id), `a rendering of event ${id}`));
+    return events.map(({ id }) => found(byId.get(id), `the rendering of event ${id}`));
   }
 
   private async keep(sealed: Rendering[]): Promise<Set<number>> {

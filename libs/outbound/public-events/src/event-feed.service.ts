@@ -12,12 +12,12 @@ export type FeedPage = {
   next: string | null;
 };
 
-/** Rendered before the size of any is known. */
+/** How many are rendered before the size of any is known. */
 const FIRST = 16;
 
 const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_id = $2`;
 
-/** Null where there is nothing left to show: the person was erased, or the day dropped. */
+/** Null when there is nothing left to show: the customer was erased, or the day dropped. */
 type Rendered = { ref: PublicEventRef; text: Buffer | null };
 
 /** A store's public events in the order in which they happened, whether or not there is a subscription. */

@@ -4,7 +4,7 @@ import type { PublicEvent } from './public-events.js';
 /** @property customerId whose key the body is sealed with; NOBODY when it is not about a customer */
 export type Rendered = { event: PublicEvent; customerId: number };
 
-/** Injection token: the renderers of all aggregates whose events the world sees. */
+/** Injection token: the renderers of all aggregates with public events. */
 export const RENDERERS = Symbol('event renderers');
 
 /** How the events of one aggregate are shown to receivers. */

@@ -44,13 +44,13 @@ export class EventsController {
     if (!page) throw new InvalidFieldsError({ after: ['is no event of this store that is kept'] });
     if (page.next !== null)
       addLink(reply, nextLink(this.config.publicUrl, request.url, { after: page.next }));
-    // As they are: read and written again, they would be several times as large for a while.
+    // Sent as the bytes they are: parsing and serialising them would need several times the memory for a while.
     void reply.type('application/json; charset=utf-8');
     return listOf(page.envelopes);
   }
 }
 
-/** Of JSON texts. */
+/** Joins JSON texts into a JSON list. */
 function listOf(texts: Buffer[]): Buffer {
   const parts = texts.flatMap((text, i) => (i === 0 ? [text] : [COMMA, text]));
   return Buffer.concat([Buffer.from('['), ...parts, Buffer.from(']')]);

@@ -16,7 +16,7 @@ export type PublicEvent = {
   id: string;
   type: PublicEventType;
   timestamp: string;
-  /** Of two about one record the higher is the later; timestamps may be equal. */
+  /** Of two events about one record the one with the higher number is the later; timestamps may be equal. */
   sequence: number;
   account_id: number;
   data: object;
@@ -83,7 +83,7 @@ type StoredType = (
   | RewardEvent
 )['type'];
 
-/** Complete, or it does not compile. */
+/** Must be complete, or the code does not compile. */
 const UNPUBLISHED: Record<Exclude<StoredType, keyof typeof PUBLIC_TYPES>, true> = {
   AccountCreated: true,
   AccountUpdated: true,
@@ -103,7 +103,7 @@ const UNPUBLISHED: Record<Exclude<StoredType, keyof typeof PUBLIC_TYPES>, true> 
   RewardUpdated: true,
 };
 
-/** Written by a newer version: whether it is published only that one knows. */
+/** The event was written by a newer version, and only that version knows whether it is published. */
 export class UnknownEventTypeError extends Error {
   constructor({ id, type }: { id: string; type: string }) {
     super(
@@ -112,7 +112,7 @@ export class UnknownEventTypeError extends Error {
   }
 }
 
-/** @throws UnknownEventTypeError: passed over, such an event would be missed for ever */
+/** @throws UnknownEventTypeError, because an event that is skipped would never be sent */
 export function refuseUnknown(events: { id: string; type: string }[]): void {
   const known = (type: string) =>
     Object.hasOwn(PUBLIC_TYPES, type) || Object.hasOwn(UNPUBLISHED, type);

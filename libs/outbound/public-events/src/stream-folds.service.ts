@@ -120,7 +120,7 @@ export class StreamFolds {
       for (let one = from; one < revision; one++) refs.push({ stream, revision: one });
     }
     const read: StoredEvent[] = [];
-    // Streams that are left when enough is read are read one by one.
+    // Once enough has been read, the remaining streams are read one by one.
     for (let i = 0, bytes = 0; i < refs.length && bytes < AHEAD.bytes; i += AHEAD.atOnce) {
       const some = await this.store.readEvents(refs.slice(i, i + AHEAD.atOnce));
       for (const event of some) bytes += roughBytes(event);

@@ -44,8 +44,8 @@ const BLOCKED_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(
 );
 
 /**
- * Where clouds keep credentials for whoever asks from inside, Azure's in the public space. A range that an
- * operator allows may hold one by accident.
+ * Where clouds offer credentials to callers from inside; Azure's is in the public space. A range that an operator
+ * allows may contain one by accident.
  */
 const CLOUD_SERVICES = new Set([
   '168.63.129.16',
