@@ -60,7 +60,7 @@ export function updateAccount(
   return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];
 }
 
-/** Parts of aliases that are not spelled with a capital at the beginning alone. Intl spells all other names. */
+/** Parts of aliases that are not just capitalised. Intl spells all other names. */
 const SPELLED = new Map(
   'ACT BajaNorte BajaSur CET CHAT ComodRivadavia CST6CDT DeNoronha EasterIsland EET EST EST5EDT GB GMT GMT0 HST IN LHI MET MST MST7MDT NSW NZ PRC PST8PDT ROC ROK SU UCT US UTC W WET'
     .split(' ')

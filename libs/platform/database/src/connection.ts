@@ -101,7 +101,7 @@ export function inTransaction<R>(
 /** How long background work that has found the database unavailable waits before it tries again. */
 export const DATABASE_UNAVAILABLE_MS = 1_000;
 
-/** Nothing is wrong with the work itself: it is to be tried again when the database is back. */
+/** Nothing is wrong with the work itself; it can be tried again when the database is back. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error);
 }

@@ -30,7 +30,7 @@ const RETRY_WITHIN_MS = 10_000;
 const SUSPICIOUS_LOSSES = 3;
 /** Others have to parse, fold and render every event; and EventStoreDB takes at most 1 MiB per append. */
 const MOST_BYTES = 256 * 1024;
-/** Of commands that are committed together. */
+/** For commands that are committed together. */
 const MOST_BYTES_TOGETHER = 3 * MOST_BYTES;
 const CONTENDED = 'Too many others are changing this record right now';
 
@@ -51,7 +51,7 @@ type Writes = {
   releases: Claim[];
   cap: Cap | undefined;
   response: SealedResponse | undefined;
-  /** Of all its events, as JSON. */
+  /** The size of all its events as JSON. */
   bytes: number;
 };
 
@@ -65,7 +65,7 @@ type Segment = {
   releases: Claim[];
   cap: Cap | undefined;
   responses: SealedResponse[];
-  /** Of its events, as JSON. */
+  /** The size of its events as JSON. */
   bytes: number;
   members: { pending: Pending; settle: () => void }[];
 };

@@ -415,7 +415,7 @@ function isIndependent(commit: Commit): boolean {
   return writes.length === 1 && !claims?.length && !releases?.length && !cap;
 }
 
-/** As many as come to a few megabytes when they are like these. */
+/** As many events as take a few megabytes, if they are like these. */
 function batchFor(rows: EventRow[]): number {
   const average = rows.reduce((sum, { data }) => sum + roughBytes(data), 0) / rows.length;
   const { first, most, bytes } = READ_BATCH;

@@ -81,8 +81,8 @@ export class Rows {
   }
 
   /**
-   * For readers in other ways than `load`: writes rows that are not there yet although their streams are. Nothing to do
-   * where rows never lag.
+   * For code that reads rows in other ways than `load`: writes rows that are missing although their streams exist. Does
+   * nothing where rows never lag.
    */
   async ensure<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,

@@ -10,7 +10,10 @@ import { StatusController } from './status.controller.js';
 import { LargeAnswers } from './large-answers.js';
 import { openCounts } from './throttler-storage.js';
 
-/** What every request passes; the gate asks the throttler's storage (installGate). Global for the lists of all. */
+/**
+ * What every request passes; the gate asks the throttler's storage (installGate). Global, because every context has
+ * lists.
+ */
 @Global()
 @Module({
   imports: [

@@ -5,7 +5,7 @@ import { UnavailableError } from '#kernel/errors.js';
 import type { GatedRequest } from './caller.js';
 import { LargeAnswers } from './large-answers.js';
 
-/** An answer of a store, with what has become of its turn. */
+/** An answer of a store, and what has happened to its turn. */
 function answerOf(answers: LargeAnswers, accountId: number) {
   const raw = Object.assign(new EventEmitter(), { closed: false, destroy: () => undefined });
   const reply = { raw } as unknown as FastifyReply;
@@ -66,7 +66,7 @@ describe('large answers', () => {
     for (const answer of [two, next]) await answer?.close();
   });
 
-  it('wait in a line that is not endless', async () => {
+  it('wait in a queue of limited length', async () => {
     const answers = new LargeAnswers();
     const asked = many(2 + 16 + 1, answers, 1);
     await settled();

@@ -4,17 +4,17 @@ import { UnavailableError } from '#kernel/errors.js';
 import type { GatedRequest } from './caller.js';
 
 const AT_ONCE = { all: 4, ofStore: 2 };
-/** Each holds what it has found so far. */
+/** How many answers may wait; each holds what it has found so far. */
 const WAITING = { all: 48, ofStore: 16 };
 const TURN_WITHIN_MS = 20_000;
-/** Whoever reads so slowly keeps the place from others. */
+/** A caller who reads more slowly than this keeps the place from others. */
 const TAKEN_WITHIN_MS = 60_000;
 
 type Waiting = { store: string; begin: () => void };
 
 /**
- * A few large answers at once: each holds megabytes from its first row until the caller has taken the last byte. The
- * others wait their turn, and no store has all of them.
+ * Lets only a few large answers be made at once, because each holds megabytes from its first row until the caller has
+ * received the last byte. The others wait their turn, and no store gets all places.
  */
 @Injectable()
 export class LargeAnswers {
@@ -24,12 +24,12 @@ export class LargeAnswers {
   private total = 0;
 
   /**
-   * Waits until this answer may grow large, and on: to be asked before each of its larger steps. Its place is free
-   * again when it has been sent.
-   * @throws UnavailableError when its turn does not come in time, and when the caller has hung up
+   * Waits until this answer may grow large. Call it before each of its larger steps. Its place is free again when it
+   * has been sent.
+   * @throws UnavailableError when its turn does not come in time, or when the caller has hung up
    */
   async turn({ accountId, caller }: GatedRequest, reply: FastifyReply): Promise<void> {
-    // Its place is free already: what nobody reads is not made.
+    // Its place is free already, and nobody would read the answer.
     if (reply.raw.closed) throw new UnavailableError('The caller has hung up');
     if (this.begun.has(reply)) return;
     const store = accountId === undefined ? `token ${caller?.tokenId}` : `store ${accountId}`;

@@ -3,7 +3,7 @@ import { PAGE_BYTES, pageByBytes } from './page-by-bytes.js';
 
 const KIB = 1024;
 
-/** A list of elements with these sizes, and what was asked of it. */
+/** A list of elements with these sizes, and a record of what was asked of it. */
 function listOf(sizes: number[]) {
   const elements = sizes.map((bytes, i) => ({ i, bytes }));
   const asked: number[] = [];
@@ -27,7 +27,7 @@ function listOf(sizes: number[]) {
 const same = (count: number, bytes: number) => Array.from({ length: count }, () => bytes);
 
 describe('a page', () => {
-  it('has what was asked for where that is little, and takes no turn', async () => {
+  it('has what was asked for if that is little, and does not wait for a turn', async () => {
     const list = listOf(same(300, KIB));
     expect(await list.page(250)).toEqual({ count: 250, more: true });
     expect(await list.page(300)).toEqual({ count: 300, more: false });
@@ -35,7 +35,7 @@ describe('a page', () => {
     expect(list.grown()).toBe(0);
   });
 
-  it('ends before it would be larger than it may', async () => {
+  it('ends before it would be too large', async () => {
     const list = listOf(same(250, 100 * KIB));
     const count = Math.floor(PAGE_BYTES / (100 * KIB));
     expect(await list.page(250)).toEqual({ count, more: true });
@@ -51,7 +51,7 @@ describe('a page', () => {
     expect(read * 100 * KIB).toBeLessThan(PAGE_BYTES * 1.5);
   });
 
-  it('has one element however large it is', async () => {
+  it('has at least one element, however large it is', async () => {
     const list = listOf([2 * PAGE_BYTES, 1]);
     expect(await list.page(10)).toEqual({ count: 1, more: true });
   });

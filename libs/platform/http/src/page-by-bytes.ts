@@ -1,18 +1,18 @@
-/** Near this a page ends, whatever its limit: the next one goes on. */
+/** A page ends near this size, whatever its limit, and the next page continues. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
-/** More than this, and only a few such pages are made at once. */
+/** Only a few pages larger than this are made at once. */
 const LARGE_BYTES = 512 * 1024;
-/** Asked for at once: what is made for the answer takes several times as much until it is done. */
+/** How much is read at a time: while an answer is being made it takes several times as much memory. */
 const STEP_BYTES = 1024 * 1024;
 const MOST_AT_ONCE = 500;
 
 /**
- * The elements of a page, asked for a few at a time, so that no more of them are ever in memory than it has.
+ * The elements of a page, read a few at a time, so that memory never holds more of them than the page has.
  * @param limit null: as many as there are
- * @param first how many to begin with, whose size nobody knows yet
- * @param find those behind an element, in order: fewer than asked for only at the end
- * @param grown called each time before a page goes on that is large already
- * @returns with `more`: the page ended before the list did
+ * @param first how many to begin with, while no size is known yet
+ * @param find returns the elements after one, in order; fewer than asked for only at the end of the list
+ * @param grown called each time before a page that is already large goes on
+ * @returns `more` is true when the page ended before the list did
  */
 export async function pageByBytes<T>(
   { limit, first }: { limit: number | null; first: number },
@@ -23,7 +23,7 @@ export async function pageByBytes<T>(
   const page: T[] = [];
   let bytes = 0;
   for (let count = first; ;) {
-    // One more than the page has says whether there are more.
+    // One element more than the page shows whether there is a next page.
     const left = limit === null ? count : Math.min(count, limit - page.length + 1);
     const found = await find(page.at(-1), left);
     for (const element of found) {

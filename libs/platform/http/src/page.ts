@@ -16,7 +16,7 @@ import { LargeAnswers } from './large-answers.js';
 import { pageByBytes } from './page-by-bytes.js';
 
 const MOST = 250;
-/** Asked for at once, before the size of any is known; most pages have no more. */
+/** How many are read before the size of any is known; most pages have no more. */
 const FIRST = 101;
 const SEALED_EMPTY_BYTES = 28;
 
@@ -47,7 +47,7 @@ export class PageQuery {
  */
 export type CursorKey = readonly number[];
 
-/** The part of a list that is asked for: behind a key, at most so many. */
+/** The part of a list that is asked for: after a key, and at most this many. */
 export type Range = { after: CursorKey | null; limit: number };
 
 /** Opaque, and good for nothing but the list that it comes from. @param list the path of it */
@@ -96,17 +96,17 @@ export class Pages {
     private readonly publicUrl: string,
     private readonly url: string,
     private readonly addLink: (link: string) => void,
-    /** Waits until the page may grow large, and on. */
+    /** Waits until the page may grow large. */
     private readonly grown: () => Promise<void>,
   ) {
     this.list = partsOf(url).path.replace(/\/+$/, '');
   }
 
   /**
-   * The page that was asked for, or as much of it as one answer holds; while there is more, the answer gets a link
+   * The page that was asked for, or as much of it as fits into one answer. While there is more, the answer gets a link
    * to it.
-   * @param find answers the elements of a range in the order of their keys
-   * @throws InvalidFieldsError when the cursor is none of this list
+   * @param find returns the elements of a range in the order of their keys
+   * @throws InvalidFieldsError when the cursor does not belong to this list
    */
   async answer<T>(
     { limit, cursor }: PageQuery,

@@ -10,9 +10,9 @@ export class Config {
   readonly production: boolean;
   readonly host: string;
   readonly port: number;
-  /** Where whoever runs the service asks: for metrics, and for the dispatcher's health. */
+  /** The host on which operators reach metrics and the dispatcher's health. */
   readonly monitoringHost: string;
-  /** The dispatcher's; the api answers about its health on its own port. */
+  /** The dispatcher's; the api answers health checks on its own port. */
   readonly healthPort: number;
   /** Absolute. */
   readonly dataDir: string;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** More than there are names, in their usual spelling. */
+/** More than there are names of time zones, in their usual spelling. */
 const KEPT = 1_000;
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: KEPT });
 

@@ -2,8 +2,8 @@ const OF_A_VALUE = 16;
 const OF_AN_OBJECT = 48;
 
 /**
- * About how much memory a value made of JSON holds, for caches: near enough to tell a page from a book, and far
- * quicker than writing it out.
+ * Roughly how much memory a JSON value takes, for caches: accurate enough to tell small from large, and far faster than
+ * serialising it.
  */
 export function roughBytes(value: unknown): number {
   if (typeof value === 'string') return OF_A_VALUE + value.length;

@@ -7,7 +7,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 const BROTLI = {
   params: {
     [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-    // The best one takes seconds for what is hardly smaller.
+    // The highest quality takes seconds and is hardly smaller.
     [constants.BROTLI_PARAM_QUALITY]: 9,
   },
 };
@@ -23,7 +23,7 @@ const negotiator = new Negotiator<Encoding>({ supportedValues: ['br', 'gzip'] })
 /** A text that stays the same while the process runs. */
 export type FixedText = { type: string; policy: string; body: string | Buffer };
 
-/** Compressed when it is first asked for, and once; sent only to those who do not have it yet. */
+/** Compresses the text once, when it is first asked for, and sends it only to clients that do not have it yet. */
 export function serveFixed(server: FastifyInstance, path: string, text: FixedText): void {
   const { type, policy } = text;
   const body = Buffer.from(text.body);
@@ -48,7 +48,7 @@ export function serveFixed(server: FastifyInstance, path: string, text: FixedTex
   });
 }
 
-/** RFC 9110, section 13.1.2: a weak tag is as good as a strong one. */
+/** RFC 9110, section 13.1.2: weak tags match like strong ones. */
 function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
   const tags = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
   return tags.some((tag) => tag === '*' || tag === etag);
