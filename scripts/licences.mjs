@@ -1,5 +1,5 @@
 /**
- * Licences that ask for no more than to be named. A package that offers one of several needs only one of these; one
+ * Licences that require no more than attribution. A package that offers one of several needs only one of these; one
  * that combines several needs all of them.
  */
 const ALLOWED = new Set([
@@ -59,6 +59,6 @@ function isAllowed(expression) {
     return tokens[at++] === ')' && allowed;
   };
   const allowed = either();
-  // Whatever is left over, `WITH` an exception for one, has not been judged.
+  // Anything left over, such as `WITH` an exception, has not been checked.
   return at === tokens.length && allowed;
 }

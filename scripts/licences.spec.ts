@@ -35,7 +35,7 @@ describe('licences', () => {
     ]);
   });
 
-  it('are missed where a package states none', () => {
+  it('are reported as missing when a package states none', () => {
     expect(component()).toEqual([{ line: 'a 1.0.0: none', allowed: false }]);
   });
 

@@ -28,7 +28,7 @@ type Engine = 'postgres' | 'eventstoredb';
 const SCRIPT = 'move-events';
 const COPY = 'move-events copy';
 const BATCH = 500;
-/** EventStoreDB takes 1 MiB an append, in which an event counts a little more than here. */
+/** EventStoreDB accepts 1 MiB per append, and counts slightly more per event than this does. */
 const APPEND_AT_MOST = { events: 500, bytes: 768 * 1024 };
 const READABLE_WITHIN_MS = 30_000;
 /** Mark which engine the positions in the database belong to. */

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { licencesOf } from './licences.mjs';
 
 /**
- * Writes what is shipped into a folder: sbom.cdx.json (CycloneDX) and licences.txt. Fails where a licence is not one
- * of those that are allowed.
+ * Writes two lists of what is shipped into a folder: sbom.cdx.json (CycloneDX) and licences.txt. Fails when a licence
+ * is not allowed.
  */
 const folder = process.argv[2];
 if (!folder) throw new Error('usage: node scripts/sbom.mjs <folder>');

@@ -5,7 +5,7 @@ import { Refusal } from './processes.mjs';
 export const LOOPBACK = '127.0.0.1';
 export const EVERYWHERE = '0.0.0.0';
 
-/** What `npm start` itself goes by; the programs read all other settings. */
+/** The settings of `npm start` itself; the programs read all others. */
 export function readSettings(root) {
   const file = path.join(root, '.env');
   if (fs.existsSync(file)) process.loadEnvFile(file);
@@ -37,7 +37,10 @@ function given(name) {
   }
 }
 
-/** Trying it out on one machine, webhooks go to that machine; a service with an address never does so by itself. */
+/**
+ * When somebody tries Inkpad out on one machine, webhooks may go to that machine; a service with a public address never
+ * allows it by default.
+ */
 function allowsInsecureTargets(publicUrl) {
   const given = process.env.WEBHOOK_ALLOW_INSECURE_TARGETS;
   if (given) return ['true', '1'].includes(given);

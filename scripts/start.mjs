@@ -94,7 +94,7 @@ async function run(settings) {
     // Any free port, because a second Inkpad on this machine could have taken a fixed one.
     HEALTH_PORT: process.env.HEALTH_PORT || '0',
     PUBLIC_URL: publicUrl,
-    // What was given is for the programs to judge.
+    // Values that were given are checked by the programs.
     WEBHOOK_ALLOW_INSECURE_TARGETS:
       process.env.WEBHOOK_ALLOW_INSECURE_TARGETS || String(insecureTargets),
   };
@@ -122,7 +122,7 @@ function checkNodeVersion() {
   }
 }
 
-/** Whoever may create subscriptions then reaches what listens on this machine for itself alone. */
+/** Anyone who may create subscriptions could then reach what listens only for this machine. */
 function sayWhoGetsIn(host) {
   const why = 'webhooks may go to http and loopback targets';
   if (!process.env.HOST) say(`listening on ${host} only, since ${why}; HOST changes that`);
@@ -308,7 +308,7 @@ function lastJson(lines) {
   return JSON.parse(line);
 }
 
-/** The token exists in plain text only here: the database keeps nothing but its hash. */
+/** The token exists in plain text only here: the database stores only its hash. */
 function keepLocalFile(file, publicUrl, made) {
   const kept = made ?? readJson(file);
   if (!kept) return null;
@@ -317,11 +317,11 @@ function keepLocalFile(file, publicUrl, made) {
   return local;
 }
 
-/** Output is kept and passed on in places where no token belongs: it is shown once. */
+/** The token is shown only once, because output may be stored or forwarded where no token belongs. */
 function welcome(publicUrl, { localFile, local, created }) {
   const elsewhere = local
-    ? `the one made at the first start, in ${localFile}`
-    : 'the one made at the first start, which this data folder does not hold';
+    ? `the one created at the first start, in ${localFile}`
+    : 'the one created at the first start, which is not in this data folder';
   const token = created ? local.api_token : null;
   const lines = [
     '',

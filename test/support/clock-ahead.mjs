@@ -1,4 +1,4 @@
-/** With `--import`: the clock of this process is ahead of everybody else's by CLOCK_AHEAD_MS. */
+/** With `--import`: sets the clock of this process ahead of all others by CLOCK_AHEAD_MS. */
 const ahead = Number(process.env.CLOCK_AHEAD_MS);
 
 globalThis.Date = class extends Date {
