@@ -219,6 +219,10 @@ it('says why an attempt failed', () => {
   expect(errorOf(TIMED_OUT)).toBe('No answer within 10 seconds');
   expect(errorOf({ kind: 'blocked' })).toBe('The URL does not lead to a public address');
   expect(isSuccess(answered(199))).toBe(false);
+  expect(isSuccess(answered(300))).toBe(false);
+  expect(errorOf(answered(300))).toBe('Answered 300: redirects are not followed');
+  expect(errorOf(answered(399))).toBe('Answered 399: redirects are not followed');
+  expect(errorOf(answered(400))).toBe('Answered 400');
 });
 
 describe('a manual attempt', () => {
