@@ -33,7 +33,9 @@ afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
   await mails.goAway();
   // What one test leaves behind would go on failing in the next.
-  await service.database.query('truncate mail_outbox, webhook_subscriptions, webhook_lanes');
+  await service.database.query(
+    'truncate mail_outbox, webhook_subscriptions, webhook_lanes cascade',
+  );
 }, SLOW);
 afterAll(() => service.stop(), SLOW);
 
