@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
+import { messageOf } from '#kernel/errors.js';
 import { checkNowAndThen, databaseClient, type DatabaseClient } from './database-client.js';
 
 const RECONNECT_MS = 500;
@@ -48,7 +49,8 @@ export class Notifications {
     this.client = undefined;
     if (error instanceof Error) this.log.warn(`${this.channel}: ${error.message}; reconnecting`);
     this.onLost();
-    client.end().catch(() => client.removeAllListeners());
+    // Its listeners stay: an error that comes late must not end the process.
+    client.end().catch((late: unknown) => this.log.debug(messageOf(late)));
     this.retry = setTimeout(() => void this.listen(), RECONNECT_MS);
   }
 }
