@@ -265,4 +265,68 @@ describe('an event store that refuses us', () => {
     },
     SLOW,
   );
+
+  it(
+    'is opened by an administrator, for one user and for nobody else',
+    async () => {
+      const tls = selfSigned();
+      const ca = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'ca.crt');
+      writeFileSync(ca, tls.cert);
+      const users = { admin: 'secret', inkpad: 'secret', other: 'secret' };
+      const secured = await startEventStoreDb({ tls, users });
+      const database = await testDatabase();
+      const urlOf = (user: string) => `esdb://${user}@localhost:${secured.port}?tlsCAFile=${ca}`;
+      const grant = async (user: string, as = 'admin:secret') => {
+        const run = startProgram(
+          'dist/scripts/event-store-access.js',
+          { EVENT_STORE_ADMIN_URL: urlOf(as) },
+          ['--user', user],
+        );
+        return [await run.exitCode, run.output().trim()];
+      };
+      const tried = async (
+        user: string,
+        work: (client: EventStoreDBClient) => Promise<unknown>,
+      ) => {
+        const client = EventStoreDBClient.connectionString(urlOf(`${user}:secret`));
+        const answer = await work(client).then(
+          () => 'done',
+          (error: { type?: string }) => error.type,
+        );
+        await client.dispose();
+        return answer;
+      };
+      const readIdentity = async (client: EventStoreDBClient) => {
+        for await (const { event } of client.readStream('inkpad_identity')) return event;
+        return undefined;
+      };
+      expect(await started(database, urlOf('inkpad:secret'))).toBe(
+        'EventStoreDB does not let the user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, EventStoreDB).',
+      );
+      expect(await grant('inkpad', 'inkpad:secret')).toEqual([
+        1,
+        expect.stringMatching(/^EventStoreDB does not do this at EVENT_STORE_ADMIN_URL: .*$/),
+      ]);
+      expect(await grant('inkpad')).toEqual([0, expect.stringMatching(/^inkpad may read \$all/)]);
+      expect(await started(database, urlOf('inkpad:secret'))).toBe('started');
+      expect(await tried('inkpad', readIdentity)).toBe('done');
+      expect(
+        await tried('inkpad', (client) =>
+          client.setStreamMetadata('inkpad_identity', { truncateBefore: 1 }),
+        ),
+      ).toBe('access-denied');
+      expect(await tried('other', readIdentity)).toBe('access-denied');
+      expect(
+        await tried('other', (client) =>
+          client.appendToStream('account-1', jsonEvent({ type: 'Forged', data: {} })),
+        ),
+      ).toBe('access-denied');
+      expect((await grant('other'))[0]).toBe(0);
+      expect(await tried('other', readIdentity)).toBe('done');
+      expect(await started(database, urlOf('inkpad:secret'))).toBe('started');
+      await database.drop();
+      await secured.stop();
+    },
+    SLOW,
+  );
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { callerOf, mayAccess } from './access.mjs';
 import { EventLog } from './event-log.mjs';
 import {
   BatchAppendResp,
@@ -93,13 +94,16 @@ export async function startEventStoreDb({
   /** @returns {Failure | null} */
   function refusal(call) {
     if (!users) return null;
-    const [header] = call.metadata.get('authorization');
-    if (header === undefined) return failures.accessDenied();
-    const [name, password] = Buffer.from(String(header).replace(/^Basic /, ''), 'base64')
-      .toString('utf8')
-      .split(/:(.*)/s);
-    const known = Object.hasOwn(users, name) && users[name] === password;
+    const caller = callerOf(call);
+    if (caller === null) return failures.accessDenied();
+    const known = Object.hasOwn(users, caller.name) && users[caller.name] === caller.password;
     return known ? null : failures.unauthenticated();
+  }
+
+  /** Access control lists are obeyed where there is an administrator to change them. */
+  function isDenied(call, action, stream) {
+    if (!users || !Object.hasOwn(users, 'admin')) return false;
+    return !mayAccess(log, callerOf(call)?.name ?? '', action, stream);
   }
 
   /**
@@ -163,6 +167,7 @@ export async function startEventStoreDb({
         const expected = expectedOf(options);
         if (expected === null) return refuse(failures.invalidArgument('no expected revision'));
         const stream = streamName(options.getStreamIdentifier());
+        if (isDenied(call, 'write', stream)) return refuse(failures.accessDenied());
         request = { stream, expected, events: [], deadline: deadlineOf(call) };
         return;
       }
@@ -212,7 +217,7 @@ export async function startEventStoreDb({
         const stream = streamName(options.getStreamIdentifier());
         const error = (status) => respond(stream, (response) => response.setError(status));
         const deadline = options.getDeadline()?.toDate().getTime() ?? Infinity;
-        if (refused) return error(statuses.accessDenied());
+        if (refused || isDenied(call, 'write', stream)) return error(statuses.accessDenied());
         if (deadline <= Date.now()) return error(statuses.timeout());
         const expected = expectedOf(options);
         if (expected === null) return error(statuses.badRequest('no expected revision'));
@@ -266,6 +271,10 @@ export async function startEventStoreDb({
     call.once('close', leave);
     const refused = refusal(call);
     if (refused) return call.emit('error', refused);
+    const stream = options.getStream()?.getStreamIdentifier();
+    if (isDenied(call, 'read', stream ? streamName(stream) : '$all')) {
+      return call.emit('error', failures.accessDenied());
+    }
     if (options.hasSubscription()) {
       subscriptions.add(call);
       left.signal.addEventListener('abort', () => subscriptions.delete(call));

@@ -17,8 +17,12 @@ export class EventStoreDbConnection {
   private renewals = 0;
 
   /** @throws ConfigError where the client cannot read the connection string */
-  constructor(private readonly url: string) {
-    this.current = clientOf(url);
+  constructor(
+    private readonly url: string,
+    /** As which setting a fault is told. */
+    private readonly setting = 'EVENT_STORE_URL',
+  ) {
+    this.current = clientOf(url, setting);
   }
 
   get client(): EventStoreDBClient {
@@ -28,7 +32,7 @@ export class EventStoreDbConnection {
   /** @param silent the client that got no answer; somebody else may already have replaced it */
   renew(silent: EventStoreDBClient): void {
     if (silent !== this.current || this.disposed) return;
-    this.current = clientOf(unlike(this.url, ++this.renewals));
+    this.current = clientOf(unlike(this.url, ++this.renewals), this.setting);
     void end(silent);
   }
 
@@ -58,7 +62,7 @@ function unlike(url: string, renewals: number): string {
   return `${text}${separator}keepAliveTimeout=${KEEP_ALIVE_TIMEOUT_MS + (renewals % 1_000)}`;
 }
 
-function clientOf(url: string): EventStoreDBClient {
+function clientOf(url: string, setting: string): EventStoreDBClient {
   const { warn } = console;
   let ignored: string | undefined;
   // For an unknown option the client prints the whole string, with the password in it.
@@ -71,7 +75,7 @@ function clientOf(url: string): EventStoreDBClient {
   } catch (error) {
     // After its first line the message shows the string.
     const [said] = messageOf(error).split('\n');
-    throw new ConfigError(`EVENT_STORE_URL: ${said}`);
+    throw new ConfigError(`${setting}: ${said}`);
   } finally {
     console.warn = warn;
   }
