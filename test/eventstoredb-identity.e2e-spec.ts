@@ -301,7 +301,7 @@ describe('an event store that refuses us', () => {
         return undefined;
       };
       expect(await started(database, urlOf('inkpad:secret'))).toBe(
-        'EventStoreDB does not let the user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, EventStoreDB).',
+        'EventStoreDB does not let the user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).',
       );
       expect(await grant('inkpad', 'inkpad:secret')).toEqual([
         1,

@@ -33,6 +33,11 @@ describe('a connection string', () => {
       'esdb://user:secret@n1:2113?tlsCAFile=none.crt',
       /File was not found/,
     ],
+    [
+      'reads from followers',
+      'esdb://user:secret@n1:2113,n2:2113?nodePreference=Follower',
+      /^EVENT_STORE_URL: nodePreference must be leader/,
+    ],
   ])('with %s is refused without showing the password', (_what, url, words) => {
     expect(said(url)).toMatch(words);
     expect(said(url)).not.toContain('secret');

@@ -63,6 +63,12 @@ function unlike(url: string, renewals: number): string {
 }
 
 function clientOf(url: string, setting: string): EventStoreDBClient {
+  const preference = /[?&]nodePreference=([^&]*)/i.exec(url)?.[1] ?? 'leader';
+  if (preference.toLowerCase() !== 'leader') {
+    throw new ConfigError(
+      `${setting}: nodePreference must be leader, because a follower that is behind would deny what was written.`,
+    );
+  }
   const { warn } = console;
   let ignored: string | undefined;
   // For an unknown option the client prints the whole string, with the password in it.

@@ -60,7 +60,7 @@ function refusal(error: unknown, doing: 'read' | 'append'): string {
   if (error instanceof Error && 'code' in error && error.code === UNAUTHENTICATED) {
     return 'EventStoreDB does not know the user and password in EVENT_STORE_URL.';
   }
-  return `EventStoreDB does not let the user in EVENT_STORE_URL ${doing === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, EventStoreDB).`;
+  return `EventStoreDB does not let the user in EVENT_STORE_URL ${doing === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
 }
 
 /** Our own deadline: the client sets none for what it has sent. @throws NoAnswerError */
