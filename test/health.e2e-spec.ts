@@ -108,7 +108,7 @@ it('a process whose work hangs is cut off after it was told to stop', async () =
     `import { stopInTime } from '${stop}'; stopInTime(); setInterval(() => undefined, 1_000);`,
   ]);
   expect(await program.exitCode).toBe(0);
-  expect(program.output()).toContain('what is left is cut off');
+  expect(program.output()).toContain('shutdown has not finished in time');
 });
 
 it('an api that has begun to shut down is not ready any more', async () => {
