@@ -46,6 +46,7 @@ REASONS = re.compile(
             r"needs require_birthday",
             r"must not contain a NUL character",
             r"must be valid Unicode text",
+            r"[Aa]nother replay",
         ]
     )
 )
