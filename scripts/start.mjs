@@ -18,6 +18,7 @@ import {
   takeLock,
   writeJson,
 } from './processes.mjs';
+import { checkPort, metricsPort } from './ports.mjs';
 import { EVERYWHERE, LOOPBACK, isLocal, readSettings } from './start-settings.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -25,7 +26,6 @@ const programs = {
   api: 'dist/apps/api/src/main.js',
   dispatcher: 'dist/apps/dispatcher/src/main.js',
 };
-const metricsPorts = { api: 9464, dispatcher: 9465 };
 const answerPatience = 60_000;
 const endsBeforeGivingUp = 5;
 
@@ -148,40 +148,6 @@ async function clearLeftovers(dataDir, runFile) {
   const database = await stopLeftoverPostgres(dataDir);
   if (database || stopped.includes(true))
     say('stopped processes that an earlier start had left running');
-}
-
-async function checkPort(port) {
-  const fault = await portFault(port);
-  if (fault === 'EADDRINUSE') {
-    throw new Refusal(
-      `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
-    );
-  }
-  if (fault === 'EACCES') {
-    throw new Refusal(
-      `This user is not allowed to listen on port ${port}; choose one above 1023, for example with PORT=3000 npm start.`,
-    );
-  }
-}
-
-/** @returns {Promise<string | undefined>} why this port cannot be listened on */
-async function portFault(port) {
-  for (const host of ['127.0.0.1', '::']) {
-    const code = await new Promise((resolve) => {
-      const server = net.createServer();
-      server.once('error', (error) => resolve(error.code));
-      server.listen({ port, host }, () => server.close(() => resolve(null)));
-    });
-    if (['EADDRINUSE', 'EACCES'].includes(code)) return code;
-  }
-  return undefined;
-}
-
-/** The usual port, unless another Inkpad on this machine has taken it; a port that is configured is the api's. */
-async function metricsPort(name) {
-  const given = process.env.METRICS_PORT;
-  if (given) return name === 'dispatcher' && Number(given) > 0 ? String(Number(given) + 1) : given;
-  return (await portFault(metricsPorts[name])) ? '0' : String(metricsPorts[name]);
 }
 
 async function prepare({ record, ...around }) {

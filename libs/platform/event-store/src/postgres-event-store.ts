@@ -1,7 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
-import { roughBytes } from '#kernel/rough-bytes.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   inTransaction,
@@ -16,7 +15,6 @@ import {
   ConflictError,
   EventStore,
   KeyTakenOverError,
-  MOST_TOGETHER,
   type Commit,
   type Head,
   type EventRef,
@@ -29,69 +27,17 @@ import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-argu
 import { Batcher } from '#database/batcher.js';
 import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
+import { PostgresReader } from './postgres-reader.js';
 
 const CHANNEL = 'inkpad_events';
 const WAKE_EVERY_MS = 20;
 const POLL_MS = 500;
-const READ_BATCH = { first: 50, most: 500, bytes: 4 * 1024 * 1024 };
 const SETTLE_WITHIN_MS = 30_000;
 
 const COMMIT = {
   name: 'es_commit',
   text: 'select es.commit($1, $2, $3, $4, $5, $6, $7, $8) as won',
 };
-const COLUMNS = `e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type,
-   e.schema_version, e.data, e.meta, encode(e.hash, 'hex') as hash`;
-const READ_ALL = {
-  name: 'es_read_all',
-  text: `select ${COLUMNS} from es.events e
-         where e.tx < pg_snapshot_xmin(pg_current_snapshot()) and (e.tx, e.pos) > ($1::xid8, $2::bigint)
-         order by e.tx, e.pos limit $3`,
-};
-const READ_UNTIL = {
-  name: 'es_read_until',
-  text: `select ${COLUMNS} from es.events e
-         where (e.tx, e.pos) <= ($1::xid8, $2::bigint) and (e.tx, e.pos) > ($3::xid8, $4::bigint)
-         order by e.tx, e.pos limit $5`,
-};
-const READ_FORWARDS = {
-  name: 'es_read_forwards',
-  text: `select ${COLUMNS} from es.events e
-         where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision limit $4`,
-};
-const READ_BACKWARDS = {
-  name: 'es_read_backwards',
-  text: `select ${COLUMNS} from es.events e
-         where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision desc limit $4`,
-};
-/** For dozens of short streams at once; of a long one all events would be sorted for every page. */
-const READ_STREAMS = {
-  name: 'es_read_streams',
-  text: `select ${COLUMNS} from unnest($1::text[], $2::bigint[]) with ordinality as w (stream_id, upto, nth)
-         join es.events e on e.stream_id = w.stream_id and e.revision <= w.upto
-         order by w.nth, e.revision`,
-};
-const READ_EVENTS = {
-  name: 'es_read_events',
-  text: `select ${COLUMNS} from unnest($1::text[], $2::bigint[]) as w (stream_id, revision)
-         cross join lateral (
-           select * from es.events x where x.stream_id = w.stream_id and x.revision = w.revision limit 1
-         ) e`,
-};
-
-type EventRow = {
-  tx_text: string;
-  pos_text: string;
-  stream_id: string;
-  revision: number;
-  event_id: string;
-  type: string;
-  schema_version: number;
-  data: StoredEvent['data'];
-  meta: StoredEvent['meta'];
-  hash: string;
-};
-
 /**
  * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
  * stop below the oldest transaction still running, so a late commit is waited for, never skipped.
@@ -101,6 +47,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   override readonly rowsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly commits = new Batcher<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
+  private readonly reader: PostgresReader;
   private readonly wakers = new Set<() => void>();
   private listening: Notifications | undefined;
   private wakeTimer: NodeJS.Timeout | undefined;
@@ -111,6 +58,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     private readonly config: Config,
   ) {
     super();
+    this.reader = new PostgresReader(pool);
   }
 
   async onModuleInit(): Promise<void> {
@@ -128,69 +76,26 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return heads;
   }
 
-  override async *readStream(
-    stream: string,
-    options: { from?: number; to?: number; direction?: 'forwards' | 'backwards' } = {},
+  override readStream(
+    ...[stream, options]: Parameters<EventStore['readStream']>
   ): AsyncIterable<StoredEvent> {
-    const backwards = options.direction === 'backwards';
-    let low = backwards ? (options.to ?? 0) : (options.from ?? 0);
-    let high = (backwards ? options.from : options.to) ?? Number.MAX_SAFE_INTEGER;
-    for (let batch = READ_BATCH.first; ;) {
-      const { rows } = await this.pool.query<EventRow>(backwards ? READ_BACKWARDS : READ_FORWARDS, [
-        stream,
-        low,
-        high,
-        batch,
-      ]);
-      for (const row of rows) yield storedEvent(row);
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < batch) return;
-      batch = batchFor(rows);
-      if (backwards) high = last.revision - 1;
-      else low = last.revision + 1;
-    }
+    return this.reader.readStream(stream, options);
   }
 
-  override async *readStreams(
-    wanted: { stream: string; to: number }[],
-  ): AsyncIterable<StoredEvent[]> {
-    const groups = groupsOf(wanted);
-    // While the caller processes one group, the server already reads the next.
-    let ahead = this.readGroup(groups.shift());
-    for (let events = await ahead; events !== undefined; events = await ahead) {
-      if ('long' in events) {
-        yield* super.readStreams([events.long]);
-        ahead = this.readGroup(groups.shift());
-      } else {
-        ahead = this.readGroup(groups.shift());
-        yield events.short;
-      }
-    }
+  override readStreams(wanted: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
+    return this.reader.readStreams(wanted, (long) => super.readStreams([long]));
   }
 
-  override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
-    const { rows } = await this.pool.query<EventRow>({
-      ...READ_EVENTS,
-      values: [refs.map(({ stream }) => stream), refs.map(({ revision }) => revision)],
-    });
-    return rows.map(storedEvent);
+  override readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
+    return this.reader.readEvents(refs);
   }
 
-  override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
-    const { rows } = await this.pool.query<EventRow>(READ_ALL, [
-      after.commit.toString(),
-      after.prepare.toString(),
-      limit,
-    ]);
-    return rows.map(storedEvent);
+  override readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+    return this.reader.readAll(after, limit);
   }
 
-  override async readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
-    const { rows } = await this.pool.query<EventRow>(READ_UNTIL, [
-      ...[head, after].flatMap(({ commit, prepare }) => [commit.toString(), prepare.toString()]),
-      limit,
-    ]);
-    return rows.map(storedEvent);
+  override readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
+    return this.reader.readUntil(head, after, limit);
   }
 
   override async head(): Promise<Position> {
@@ -242,19 +147,6 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   async onApplicationShutdown(): Promise<void> {
     clearTimeout(this.wakeTimer);
     await this.listening?.close();
-  }
-
-  private async readGroup(
-    group: Wanted[] | undefined,
-  ): Promise<{ short: StoredEvent[] } | { long: Wanted } | undefined> {
-    const [first] = group ?? [];
-    if (!group || !first) return undefined;
-    if (first.to >= MOST_TOGETHER) return { long: first };
-    const { rows } = await this.pool.query<EventRow>({
-      ...READ_STREAMS,
-      values: [group.map(({ stream }) => stream), group.map(({ to }) => to)],
-    });
-    return { short: rows.map(storedEvent) };
   }
 
   /** While the database is unavailable this returns nothing; the caller reads again later. */
@@ -389,51 +281,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 }
 
-type Wanted = { stream: string; to: number };
-
-/** Groups of at most MOST_TOGETHER events; a longer stream forms a group of its own. */
-function groupsOf(wanted: Wanted[]): Wanted[][] {
-  const groups: Wanted[][] = [];
-  let group: Wanted[] = [];
-  let events = 0;
-  for (const one of wanted) {
-    if (group.length > 0 && events + one.to + 1 > MOST_TOGETHER) {
-      groups.push(group);
-      group = [];
-      events = 0;
-    }
-    group.push(one);
-    events += one.to + 1;
-  }
-  if (group.length > 0) groups.push(group);
-  return groups;
-}
-
 /** A commit without claims or a cap that writes one stream may share a transaction with others. */
 function isIndependent(commit: Commit): boolean {
   const { writes, claims, releases, cap } = commit;
   return writes.length === 1 && !claims?.length && !releases?.length && !cap;
-}
-
-/** As many events as take a few megabytes, if they are like these. */
-function batchFor(rows: EventRow[]): number {
-  const average = rows.reduce((sum, { data }) => sum + roughBytes(data), 0) / rows.length;
-  const { first, most, bytes } = READ_BATCH;
-  return Math.max(first / 5, Math.min(most, Math.floor(bytes / average)));
-}
-
-function storedEvent(row: EventRow): StoredEvent {
-  return {
-    id: row.event_id,
-    stream: row.stream_id,
-    revision: row.revision,
-    type: row.type,
-    version: row.schema_version,
-    data: row.data,
-    meta: row.meta,
-    hash: row.hash,
-    position: { commit: BigInt(row.tx_text), prepare: BigInt(row.pos_text) },
-  };
 }
 
 /** Nothing was written, except perhaps by an earlier try of our own. */

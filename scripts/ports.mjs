@@ -1,0 +1,39 @@
+import net from 'node:net';
+import { Refusal } from './processes.mjs';
+
+const METRICS_PORTS = { api: 9464, dispatcher: 9465 };
+
+/** @throws Refusal */
+export async function checkPort(port) {
+  const fault = await portFault(port);
+  if (fault === 'EADDRINUSE') {
+    throw new Refusal(
+      `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
+    );
+  }
+  if (fault === 'EACCES') {
+    throw new Refusal(
+      `This user is not allowed to listen on port ${port}; choose one above 1023, for example with PORT=3000 npm start.`,
+    );
+  }
+}
+
+/** @returns {Promise<string | undefined>} why this port cannot be listened on */
+async function portFault(port) {
+  for (const host of ['127.0.0.1', '::']) {
+    const code = await new Promise((resolve) => {
+      const server = net.createServer();
+      server.once('error', (error) => resolve(error.code));
+      server.listen({ port, host }, () => server.close(() => resolve(null)));
+    });
+    if (['EADDRINUSE', 'EACCES'].includes(code)) return code;
+  }
+  return undefined;
+}
+
+/** The usual port, unless another Inkpad on this machine has taken it; a port that is configured is the api's. */
+export async function metricsPort(name) {
+  const given = process.env.METRICS_PORT;
+  if (given) return name === 'dispatcher' && Number(given) > 0 ? String(Number(given) + 1) : given;
+  return (await portFault(METRICS_PORTS[name])) ? '0' : String(METRICS_PORTS[name]);
+}
