@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { ConfigError } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb-connection.js';
-import { ANSWER_WITHIN_MS, faultOf, within } from '#event-store/eventstoredb-faults.js';
+import { faultOf } from '#event-store/eventstoredb-faults.js';
 import { runScript } from './run-script.js';
 
 const ALL = '$all';
@@ -35,8 +35,8 @@ runScript(async () => {
   }
   const connection = new EventStoreDbConnection(url, 'EVENT_STORE_ADMIN_URL');
   try {
-    await within(grantLog(connection.client, user), ANSWER_WITHIN_MS);
-    await within(grantStreams(connection.client, user), ANSWER_WITHIN_MS);
+    await connection.ask((client) => grantLog(client, user));
+    await connection.ask((client) => grantStreams(client, user));
   } catch (error) {
     if (faultOf(error) === 'other') throw error;
     throw new ConfigError(
@@ -65,7 +65,7 @@ function userIn(args: string[]): string {
 async function grantLog(client: EventStoreDBClient, user: string): Promise<void> {
   const { metadata } = await client.getStreamMetadata(ALL);
   const { acl } = metadata ?? {};
-  const readRoles = withRole(typeof acl === 'object' ? acl.readRoles : undefined, user);
+  const readRoles = rolesWith(typeof acl === 'object' ? acl.readRoles : undefined, user);
   await client.setStreamMetadata(ALL, {
     ...metadata,
     acl: { ...(typeof acl === 'object' && acl), readRoles },
@@ -78,11 +78,11 @@ async function grantStreams(client: EventStoreDBClient, user: string): Promise<v
   const known = settings.$userStreamAcl ?? {};
   const $userStreamAcl = {
     ...known,
-    $r: withRole(known.$r, user),
-    $w: withRole(known.$w, user),
-    $d: closed(known.$d),
-    $mr: withRole(known.$mr, user),
-    $mw: closed(known.$mw),
+    $r: rolesWith(known.$r, user),
+    $w: rolesWith(known.$w, user),
+    $d: rolesWith(known.$d),
+    $mr: rolesWith(known.$mr, user),
+    $mw: rolesWith(known.$mw),
   };
   const event = jsonEvent({
     id: randomUUID(),
@@ -101,21 +101,13 @@ async function settingsIn(client: EventStoreDBClient): Promise<Settings> {
     });
     for await (const { event } of reading) return (event as JSONRecordedEvent).data as Settings;
   } catch (error) {
-    if ((error as { type?: string }).type !== 'stream-not-found') throw error;
+    if (faultOf(error) !== 'missing') throw error;
   }
   return {};
 }
 
-/** Administrators and the user, beside whoever else was let in by name. */
-function withRole(roles: Roles | undefined, user: string): string[] {
-  return [...new Set([ADMINS, ...named(roles), user])];
-}
-
-/** What was open to all is closed; whoever was let in by name stays. */
-function closed(roles: Roles | undefined): string[] {
-  return [...new Set([ADMINS, ...named(roles)])];
-}
-
-function named(roles: Roles | undefined): string[] {
-  return [roles ?? []].flat().filter((role) => role !== '$all');
+/** Administrators and those users, beside whoever else was let in by name: what was open to all is closed. */
+function rolesWith(known: Roles | undefined, ...users: string[]): string[] {
+  const named = [known ?? []].flat().filter((role) => role !== '$all');
+  return [...new Set([ADMINS, ...named, ...users])];
 }

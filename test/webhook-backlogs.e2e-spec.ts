@@ -6,10 +6,10 @@ import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliver
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from './support/eventually.js';
 import type { Program } from './support/program.js';
-import { isSigned, type Receiver } from './support/receiver.js';
+import { isSigned } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
-import { subscribe, useWebhooks } from './support/webhooks.js';
+import { countsOf, stamp, subscribe, useWebhooks } from './support/webhooks.js';
 
 type Subscription = { id: number };
 
@@ -17,7 +17,7 @@ const SLOW = 300_000;
 const DAY_MS = 24 * 3_600_000;
 
 let service: Service;
-const { receive, startDispatcher } = useWebhooks(() => service);
+const { receive, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -27,23 +27,8 @@ afterAll(async () => {
   await service.stop();
 }, SLOW);
 
-const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
-  (await service.database.query(text, values)).rows as R[];
-
 const changed = ({ id }: Subscription) =>
   service.app.get(DeliveryPlans, { strict: false }).changed(id);
-
-async function stamp(store: Client, path: string): Promise<void> {
-  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-}
-
-const statusesOf = async ({ id }: Subscription): Promise<string[]> =>
-  (
-    await ask<{ status: string }>(
-      'select status from webhook_deliveries where subscription_id = $1 order by id',
-      id,
-    )
-  ).map(({ status }) => status);
 
 const linesWith = ({ output }: Program, words: string): number =>
   output()
@@ -194,9 +179,6 @@ describe('events that are not planned yet', () => {
     const path = `${store.store}/webhook_subscriptions/${id}`;
     expect((await store.send('PATCH', path, { enabled })).status).toBe(200);
   };
-  const countsOf = ({ events }: Receiver) =>
-    events.map(({ body }) => (body['data'] as { stamps_count: number }).stamps_count);
-
   // stamp 1, stamp 2 | subscribe, replay | the dispatcher plans 1 and 2
   it('are counted by a replay at once, and sent by it once they are planned', async () => {
     const store = await service.newStore();

@@ -3,17 +3,16 @@ import pg from 'pg';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from './support/eventually.js';
 import type { Program } from './support/program.js';
-import type { Receiver } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
-import { subscribe, useWebhooks } from './support/webhooks.js';
+import { countsOf, stamp, subscribe, useWebhooks } from './support/webhooks.js';
 
 type Subscription = { id: number; secret: string };
 
 const SLOW = 300_000;
 
 let service: Service;
-const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
+const { receive, receiveHeld, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -22,15 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.stop();
 }, SLOW);
-
-async function stamp(store: Client, path: string, times = 1): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-  }
-}
-
-const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
-  (await service.database.query(text, values)).rows as R[];
 
 type Shown = { id: number; status: string; attempts_count: number; event_id: string };
 
@@ -57,12 +47,6 @@ const replayed = async (
   expect(status).toBe(200);
   return body.matched;
 };
-
-const statusesOf = async (subscription: Subscription): Promise<string[]> =>
-  (await deliveriesOf(subscription)).map(({ status }) => status);
-
-const countsOf = ({ events }: Receiver): unknown[] =>
-  events.map(({ body }) => (body['data'] as { stamps_count: number }).stamps_count);
 
 const pause = (subscription: Subscription) =>
   ask(

@@ -5,9 +5,9 @@ import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from './support/eventually.js';
 import { samples } from './support/metrics.js';
 import { freePort } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
-import { subscribe, useWebhooks } from './support/webhooks.js';
+import { stamp, subscribe, useWebhooks } from './support/webhooks.js';
 
 type Subscription = { id: number };
 
@@ -16,7 +16,7 @@ const LOCK = 4_711;
 
 let service: Service;
 let holder: pg.Client;
-const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
+const { receive, receiveHeld, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -28,23 +28,6 @@ afterAll(async () => {
   await holder.end();
   await service.stop();
 }, SLOW);
-
-const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
-  (await service.database.query(text, values)).rows as R[];
-
-async function stamp(store: Client, path: string, times = 1): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-  }
-}
-
-const statusesOf = async ({ id }: Subscription): Promise<string[]> =>
-  (
-    await ask<{ status: string }>(
-      'select status from webhook_deliveries where subscription_id = $1 order by id',
-      id,
-    )
-  ).map(({ status }) => status);
 
 const delivered = (subscription: Subscription, count: number) =>
   eventually(

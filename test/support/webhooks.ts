@@ -41,8 +41,20 @@ export function useWebhooks(service: () => Service) {
     receivers.push(receiver);
     return receiver;
   };
+  const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
+    (await service().database.query(text, values)).rows as R[];
   return {
     receive,
+    /** A question to the service's database. */
+    ask,
+    /** Of the deliveries to a subscription, in their order. */
+    statusesOf: async ({ id }: { id: number }): Promise<string[]> =>
+      (
+        await ask<{ status: string }>(
+          'select status from webhook_deliveries where subscription_id = $1 order by id',
+          id,
+        )
+      ).map(({ status }) => status),
     /** A receiver that does not respond until it is released. */
     receiveHeld: async (): Promise<{ receiver: Receiver; release: () => void }> => {
       let release: () => void = () => undefined;
@@ -80,3 +92,13 @@ export async function subscribe(
   expect(answer.status).toBe(201);
   return answer.body;
 }
+
+export async function stamp(store: Client, path: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  }
+}
+
+/** The balances that a receiver was told, in the order in which they came. */
+export const countsOf = ({ events }: Receiver): unknown[] =>
+  events.map(({ body }) => (body['data'] as { stamps_count: number }).stamps_count);

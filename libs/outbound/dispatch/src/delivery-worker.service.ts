@@ -7,7 +7,7 @@ import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { DATABASE_UNAVAILABLE_MS } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
-import { WORK_CHANNEL } from '#subscriptions/work-hints.service.js';
+import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { LaneFiller } from './lane-filler.service.js';
 import { LaneLeases } from './lane-leases.service.js';
@@ -36,12 +36,20 @@ export class DeliveryWorker {
     private readonly filler: LaneFiller,
     private readonly attempts: DeliveryAttempts,
     private readonly stalls: StallDetector,
+    private readonly hints: WorkHints,
     private readonly config: Config,
   ) {}
 
   /** Whether no other dispatcher needs to be told about new work. */
   get isAlone(): boolean {
     return this.othersThere === 0;
+  }
+
+  /** Tells this dispatcher, and the others if there are any, that these subscriptions may have work. */
+  announce(subscriptionIds: readonly number[]): void {
+    if (subscriptionIds.length === 0) return;
+    this.wake(new Set(subscriptionIds));
+    if (!this.isAlone) this.hints.wake();
   }
 
   /** These subscriptions may have work, some of them in lanes that this process already owns. */

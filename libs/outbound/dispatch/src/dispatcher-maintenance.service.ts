@@ -17,7 +17,6 @@ import { FailingNotices } from './failing-notices.service.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 import { giveUpBefore } from '#subscriptions/webhook-delivery.js';
 import { makePartitionsAhead } from '#public-events/webhook-partitions.service.js';
-import { WorkHints } from '#subscriptions/work-hints.service.js';
 
 const ROUND_MS = 500;
 const SWEEP_MS = 60_000;
@@ -118,7 +117,6 @@ export class DispatcherMaintenance {
   constructor(
     private readonly pool: Pool,
     private readonly worker: DeliveryWorker,
-    private readonly hints: WorkHints,
     private readonly notices: FailingNotices,
     private readonly pending: PendingDeliveries,
     private readonly metrics: DeliveryMetrics,
@@ -205,7 +203,7 @@ export class DispatcherMaintenance {
     this.metrics.subscriptionEnded('failing', disabled.length);
     const rearmed = await this.pool.query<{ subscription_id: number }>(REARM);
     const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
-    if (ids.length > 0) this.announce(ids);
+    this.worker.announce(ids);
     await this.pool.query({ ...FORGET_SPANS, values: [PLANNED] });
   }
 
@@ -232,10 +230,5 @@ export class DispatcherMaintenance {
     });
     this.notices.logAll(notices);
     return disabled;
-  }
-
-  private announce(subscriptionIds: number[]): void {
-    this.worker.wake(subscriptionIds);
-    if (!this.worker.isAlone) this.hints.wake();
   }
 }

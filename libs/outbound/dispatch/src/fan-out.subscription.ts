@@ -30,7 +30,6 @@ import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
 import { wants } from '#subscriptions/webhook-subscription.js';
-import { WorkHints } from '#subscriptions/work-hints.service.js';
 import { type PayloadFormat, type PublicEventType } from '#public-events/public-event.js';
 
 const BATCH = 500;
@@ -112,7 +111,6 @@ export class FanOut {
     private readonly store: EventStore,
     private readonly bodies: EventBodies,
     private readonly worker: DeliveryWorker,
-    private readonly hints: WorkHints,
     private readonly maintenance: DispatcherMaintenance,
     private readonly replays: Replays,
     private readonly metrics: DeliveryMetrics,
@@ -192,7 +190,7 @@ export class FanOut {
     const planned = await this.planned(from, events, to);
     for (const { eventId, stored } of planned.events) this.bodies.remember(eventId, stored);
     if (planned.deliveries.length <= PREPARED && this.worker.isAlone) this.prepare(planned);
-    this.announce(planned);
+    this.worker.announce(planned.deliveries.map(({ subscriptionId }) => subscriptionId));
     return to;
   }
 
@@ -223,13 +221,6 @@ export class FanOut {
     if (events.length === 0) return work();
     const about = { 'inkpad.events': events.length };
     return traced('webhook fan-out', about, work, { within: ROOT_CONTEXT });
-  }
-
-  private announce({ deliveries }: Planned): void {
-    const lanes = new Set(deliveries.map(({ subscriptionId }) => subscriptionId));
-    if (lanes.size === 0) return;
-    this.worker.wake(lanes);
-    if (!this.worker.isAlone) this.hints.wake();
   }
 
   /** Renders no bodies, because a flood in one store would then delay planning for all others. */

@@ -9,7 +9,6 @@ import { parsePosition } from '#event-store/position.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
-import { WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 
 const ROUND_MS = 500;
@@ -110,7 +109,6 @@ export class Replays {
     private readonly pool: Pool,
     private readonly events: EventStore,
     private readonly worker: DeliveryWorker,
-    private readonly hints: WorkHints,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
@@ -172,10 +170,7 @@ export class Replays {
       this.pool.query<Fed>({ ...FEED, values: [id] }),
     );
     const [fed] = rows;
-    if (fed?.planned) {
-      this.worker.wake([fed.subscription_id]);
-      if (!this.worker.isAlone) this.hints.wake();
-    }
+    if (fed?.planned) this.worker.announce([fed.subscription_id]);
     return fed?.progress ?? false;
   }
 }

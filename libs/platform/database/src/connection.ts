@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
+import { ConfigError } from '#kernel/config.js';
 import { UnavailableError } from '#kernel/errors.js';
 import type { LimitedStatement } from './database-client.js';
-import { databaseErrorOf, endsConnection } from './sqlstate.js';
+import { databaseErrorOf, endsConnection, SQLSTATE } from './sqlstate.js';
 
 /** @throws when the database does not answer in time; the query is then abandoned */
 export async function isAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
@@ -96,6 +97,25 @@ export function inTransaction<R>(
       throw error;
     }
   });
+}
+
+/**
+ * The first row of the answer, where a process looks before it has seen any table.
+ * @throws ConfigError when the tables do not exist yet
+ */
+export async function askAtStart<R extends pg.QueryResultRow>(
+  pool: Pick<pg.Pool, 'query'>,
+  text: string,
+  ...values: string[]
+): Promise<R | undefined> {
+  try {
+    return (await pool.query<R>(text, values)).rows[0];
+  } catch (error) {
+    if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
+    throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
+      cause: error,
+    });
+  }
 }
 
 /** How long background work that has found the database unavailable waits before it tries again. */

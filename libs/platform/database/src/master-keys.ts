@@ -5,8 +5,8 @@ import { ConfigError, type Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
 import { deriveKey } from '#kernel/sealing.js';
+import { askAtStart } from './connection.js';
 import type { SealedColumn } from './sealed-column.js';
-import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
 
 /**
  * Shorter than `cli key:rotate` waits between changing the key that seals and looking for values that another key
@@ -127,18 +127,8 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-export async function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | undefined> {
-  try {
-    const { rows } = await pool.query<KeyState>(
-      'select fingerprint, previous, marked from master_key',
-    );
-    return rows[0];
-  } catch (error) {
-    if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
-    throw new ConfigError('The database lacks tables of this version: run npm run migrate first.', {
-      cause: error,
-    });
-  }
+export function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | undefined> {
+  return askAtStart<KeyState>(pool, 'select fingerprint, previous, marked from master_key');
 }
 
 /**

@@ -4,13 +4,7 @@ import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { prepareWrites } from './commit-arguments.js';
 import { ConflictError, type Write } from './event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import {
-  ANSWER_WITHIN_MS,
-  faultOf,
-  isSilence,
-  unavailable,
-  within,
-} from './eventstoredb-faults.js';
+import { faultOf, unavailable } from './eventstoredb-faults.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -43,16 +37,13 @@ export class EventStoreDbAppender {
     const expectedRevision = expected === null ? NO_STREAM : BigInt(expected.revision);
     let unknown = begun;
     for (let attempt = 0; ; attempt++) {
-      const { client } = this.connection;
       try {
-        await within(
+        await this.connection.ask((client) =>
           client.appendToStream(this.streams.nameOf(stream), batch, { expectedRevision }),
-          ANSWER_WITHIN_MS,
         );
         return;
       } catch (error) {
         const fault = faultOf(error);
-        if (isSilence(error)) this.connection.renew(client);
         if (fault === 'conflict' && !begun) throw new ConflictError();
         if (fault === 'other' && !unknown) throw error;
         if ((fault === 'unreachable' || fault === 'refused') && !unknown) {

@@ -1,7 +1,7 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { ConfigError } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
-import { within } from './eventstoredb-faults.js';
+import { ANSWER_WITHIN_MS, isSilence, within } from './eventstoredb-faults.js';
 
 const DISPOSED_WITHIN_MS = 1_000;
 /** The time that the client uses when the connection string sets none. */
@@ -27,6 +27,20 @@ export class EventStoreDbConnection {
 
   get client(): EventStoreDBClient {
     return this.current;
+  }
+
+  /**
+   * One question to the server. After a silence the next one goes over a new connection.
+   * @throws whatever `faultOf` and `isSilence` tell apart
+   */
+  async ask<T>(question: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
+    const client = this.current;
+    try {
+      return await within(question(client), ANSWER_WITHIN_MS);
+    } catch (error) {
+      if (isSilence(error)) this.renew(client);
+      throw error;
+    }
   }
 
   /** @param silent the client that got no answer; somebody else may already have replaced it */

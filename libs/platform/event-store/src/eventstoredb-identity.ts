@@ -1,18 +1,12 @@
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
+import { askAtStart } from '#database/connection.js';
 import { BEGINNING } from './event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import {
-  ANSWER_WITHIN_MS,
-  faultOf,
-  isSilence,
-  unavailable,
-  within,
-} from './eventstoredb-faults.js';
+import { faultOf, unavailable } from './eventstoredb-faults.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
-import { look } from './positions-check.js';
 
 const STREAM = 'inkpad_identity';
 
@@ -71,7 +65,7 @@ export class EventStoreDbIdentity {
   }
 
   private async own(): Promise<Own> {
-    const known = await look<Own>(this.pool, OWN);
+    const known = await askAtStart<Own>(this.pool, OWN);
     if (known) return known;
     await this.pool.query('insert into es.identity default values on conflict do nothing');
     return this.own();
@@ -85,14 +79,11 @@ export class EventStoreDbIdentity {
   /** @returns the id that is there afterwards: another process may have written its own first */
   private async write(database: string): Promise<string> {
     const event = jsonEvent({ id: database, type: 'DatabaseLinked', data: { database } });
-    const { client } = this.connection;
     try {
-      await within(
+      await this.connection.ask((client) =>
         client.appendToStream(this.streams.nameOf(STREAM), event, { expectedRevision: NO_STREAM }),
-        ANSWER_WITHIN_MS,
       );
     } catch (error) {
-      if (isSilence(error)) this.connection.renew(client);
       if (faultOf(error) !== 'conflict') throw unavailable(error, 'append');
     }
     return (await this.theirs()) ?? database;

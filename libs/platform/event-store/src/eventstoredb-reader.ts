@@ -8,13 +8,7 @@ import {
 } from '@eventstore/db-client';
 import { BEGINNING, type EventRef, type Position, type StoredEvent } from './event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import {
-  ANSWER_WITHIN_MS,
-  faultOf,
-  isSilence,
-  unavailable,
-  within,
-} from './eventstoredb-faults.js';
+import { faultOf, isSilence, unavailable } from './eventstoredb-faults.js';
 import { positionOf, type OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from './position.js';
 
@@ -134,17 +128,15 @@ export class EventStoreDbReader {
     take: (event: JSONRecordedEvent) => T | undefined,
   ): Promise<T[]> {
     for (let again = false; ; again = true) {
-      const { client } = this.connection;
-      const reading = read(client);
+      let reading: (AsyncIterable<{ event?: unknown }> & Destroyable) | undefined;
       try {
-        return await within(collect(reading, take), ANSWER_WITHIN_MS);
+        return await this.connection.ask((client) => collect((reading = read(client)), take));
       } catch (error) {
         // An abandoned read must not go on in the background.
-        reading.destroy();
+        reading?.destroy();
         const fault = faultOf(error);
         if (fault === 'missing') return [];
         if (fault === 'other' || fault === 'conflict') throw error;
-        if (isSilence(error)) this.connection.renew(client);
         if (again || !isSilence(error)) throw unavailable(error, 'read');
       }
     }

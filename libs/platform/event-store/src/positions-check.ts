@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { askAtStart } from '#database/connection.js';
 
 /** Marker among the checkpoints: all positions are those of EventStoreDB's log. */
 export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
@@ -27,7 +27,7 @@ const FOREIGN = `
  * @throws ConfigError
  */
 export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
-  const found = await look<{ moved: boolean; foreign: boolean }>(
+  const found = await askAtStart<{ moved: boolean; foreign: boolean }>(
     pool,
     FOREIGN,
     MOVED_TO_EVENTSTOREDB,
@@ -58,25 +58,9 @@ const HERE = `
  * @throws ConfigError
  */
 export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
-  if (await look(pool, HERE, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
+  if (await askAtStart(pool, HERE, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
     throw new ConfigError(
       'The history of this database is in PostgreSQL: unset EVENT_STORE_URL, or move the history with npm run move-events -- --to eventstoredb.',
     );
-  }
-}
-
-/** @throws ConfigError when the tables do not exist yet */
-export async function look<R extends pg.QueryResultRow>(
-  pool: pg.Pool,
-  text: string,
-  ...values: string[]
-): Promise<R | undefined> {
-  try {
-    return (await pool.query<R>(text, values)).rows[0];
-  } catch (error) {
-    if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
-    throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
-      cause: error,
-    });
   }
 }
