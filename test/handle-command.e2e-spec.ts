@@ -23,6 +23,7 @@ type Counted = { type: 'Counted'; data: { step: number } };
 
 const counter: Aggregate<Counter, Counted> = {
   name: 'counter',
+  names: { Counted: 'counter.counted' },
   foldVersion: 1,
   evolve: (state, { data, meta }) => ({
     accountId: meta.accountId,
@@ -272,6 +273,7 @@ describe('handleCommand', () => {
       table: 'accounts',
       aggregate: {
         name: 'counter',
+        names: { Counted: 'counter.counted' },
         foldVersion: 2,
         evolve: (state, event) => {
           const next = counter.evolve(state, event);
@@ -408,6 +410,7 @@ describe('sealed parts of events', () => {
     table: 'accounts',
     aggregate: {
       name: 'notes',
+      names: { Noted: 'notes.noted' },
       foldVersion: 1,
       evolve: (state, { data, meta }) => ({
         accountId: meta.accountId,

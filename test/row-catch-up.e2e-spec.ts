@@ -13,6 +13,7 @@ type Counted = { type: 'Counted'; data: object };
 
 const counter: Aggregate<Counter, Counted> = {
   name: 'counter',
+  names: { Counted: 'counter.counted' },
   foldVersion: 1,
   evolve: (state, { data, meta }) => {
     if ('broken' in data) throw new Error('an event that cannot be folded');

@@ -19,6 +19,10 @@ const ABBREVIATIONS = new Set(
 
 export const account: Aggregate<Account, AccountEvent> = {
   name: 'account',
+  names: {
+    AccountCreated: 'account.created',
+    AccountUpdated: 'account.updated',
+  },
   foldVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -12,6 +12,12 @@ export type Card = { id: number; accountId: number } & CardAttributes & {
 
 export const card: Aggregate<Card, CardEvent> = {
   name: 'card',
+  names: {
+    CardCreated: 'card.created',
+    CardUpdated: 'card.updated',
+    CardArchived: 'card.archived',
+    CardUnarchived: 'card.unarchived',
+  },
   foldVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -48,6 +48,11 @@ const REFERENCES = { most: 100, bytes: 32 * 1024 };
 
 export const customer: Aggregate<Customer, CustomerEvent> = {
   name: 'customer',
+  names: {
+    CustomerCreated: 'customer.created',
+    CustomerUpdated: 'customer.updated',
+    CustomerReferencesUpdated: 'customer.references_updated',
+  },
   foldVersion: 2,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -22,6 +22,11 @@ const UNKNOWN: Whereabouts = { latitude: null, longitude: null, geocodeStatus: '
 
 export const location: Aggregate<Location, LocationEvent> = {
   name: 'location',
+  names: {
+    LocationCreated: 'location.created',
+    LocationUpdated: 'location.updated',
+    LocationDeleted: 'location.deleted',
+  },
   foldVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -28,6 +28,11 @@ export type NewPoster = Omit<PosterAttributes, Inherited> & {
 
 export const poster: Aggregate<Poster, PosterEvent> = {
   name: 'poster',
+  names: {
+    PosterCreated: 'poster.created',
+    PosterUpdated: 'poster.updated',
+    PosterDeleted: 'poster.deleted',
+  },
   foldVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -11,6 +11,11 @@ export type Reward = { id: number; accountId: number; cardId: number } & RewardA
 
 export const reward: Aggregate<Reward, RewardEvent> = {
   name: 'reward',
+  names: {
+    RewardCreated: 'reward.created',
+    RewardUpdated: 'reward.updated',
+    RewardDeleted: 'reward.deleted',
+  },
   foldVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -54,6 +54,12 @@ const MAY_BE_AHEAD_MS = 5 * 60_000;
 
 export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   name: 'customer_card',
+  names: {
+    CustomerCardIssued: 'customer_card.created',
+    StampsEarned: 'stamp.earned',
+    RewardUnlocked: 'reward.unlocked',
+    RewardRedeemed: 'reward.redeemed',
+  },
   foldVersion: 2,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;

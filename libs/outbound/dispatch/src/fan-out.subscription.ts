@@ -13,6 +13,7 @@ import {
   type Position,
   type StoredEvent,
 } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
 import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -116,6 +117,7 @@ export class FanOut {
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
     private readonly lock: LeaderLock,
+    private readonly types: EventTypes,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
@@ -225,15 +227,15 @@ export class FanOut {
 
   /** Renders no bodies, because a flood in one store would then delay planning for all others. */
   private async plan(events: StoredEvent[]): Promise<Planned> {
-    refuseUnknown(events);
+    refuseUnknown(this.types, events);
     const listeners = await this.listeners(events);
     const planned: Planned = { events: [], deliveries: [] };
     for (const stored of events) {
-      const type = publicTypeOf(stored.type);
+      const type = publicTypeOf(this.types, stored.type);
       if (!type) continue;
       const eventId = publicEventId(stored.id);
       const index = planned.events.push({ eventId, type, stored }) - 1;
-      for (const listener of listenersOf(stored, listeners)) {
+      for (const listener of listenersOf({ stored, type }, listeners)) {
         planned.deliveries.push({
           subscriptionId: listener.id,
           event: index,
@@ -248,7 +250,7 @@ export class FanOut {
   private async listeners(events: StoredEvent[]): Promise<Map<number, Listener[]>> {
     const accountIds = new Set<number>();
     for (const { type, meta } of events) {
-      if (publicTypeOf(type)) accountIds.add(meta.accountId);
+      if (publicTypeOf(this.types, type)) accountIds.add(meta.accountId);
     }
     const byAccount = new Map<number, Listener[]>();
     if (accountIds.size === 0) return byAccount;
@@ -339,11 +341,12 @@ function customerOf({ data: { customerId } }: StoredEvent): number {
 }
 
 /** Each subscription once, although its spans may overlap where pauses and resumes were asked for at the same time. */
-function listenersOf(event: StoredEvent, listeners: Map<number, Listener[]>): Listener[] {
-  const type = publicTypeOf(event.type);
-  if (!type) return [];
-  return (listeners.get(event.meta.accountId) ?? [])
-    .filter((listener) => wants(listener.events, type) && wasActive(listener, event.position))
+function listenersOf(
+  { type, stored }: Omit<PlannedEvent, 'eventId'>,
+  listeners: Map<number, Listener[]>,
+): Listener[] {
+  return (listeners.get(stored.meta.accountId) ?? [])
+    .filter((listener) => wants(listener.events, type) && wasActive(listener, stored.position))
     .filter(({ id }, i, all) => all[i - 1]?.id !== id);
 }
 

@@ -1,15 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { publicEventId } from '#kernel/public-id.js';
-import type { AccountEvent } from '#accounts/account.events.js';
-import type { CardEvent } from '#cards/card.events.js';
+import type { EventTypes } from '#event-store/event-types.js';
+import { customer as customerAggregate } from '#customers/customer.js';
 import type { CustomerEvent } from '#customers/customer.events.js';
-import type { LocationEvent } from '#locations/location.events.js';
-import type { PosterEvent } from '#posters/poster.events.js';
-import type { RewardEvent } from '#rewards/reward.events.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
-import type { CustomerCard } from '#stamping/customer-card.js';
-import { type PublicEventType } from './public-event.js';
+import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
+import { PUBLIC_EVENTS, type PublicEventType } from './public-event.js';
 
 /** What receivers get: all of it as `envelope`, only `data` as `flat` (contract section 10). */
 export type PublicEvent = {
@@ -64,45 +61,6 @@ export type CustomerName = {
 /** The published events; a change of external references alone is not published. */
 export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
 
-const PUBLIC_TYPES: Record<(ToldCustomerEvent | CustomerCardEvent)['type'], PublicEventType> = {
-  CustomerCreated: 'customer.created',
-  CustomerUpdated: 'customer.updated',
-  CustomerCardIssued: 'customer_card.created',
-  StampsEarned: 'stamp.earned',
-  RewardUnlocked: 'reward.unlocked',
-  RewardRedeemed: 'reward.redeemed',
-};
-
-type StoredType = (
-  | AccountEvent
-  | CardEvent
-  | CustomerEvent
-  | CustomerCardEvent
-  | LocationEvent
-  | PosterEvent
-  | RewardEvent
-)['type'];
-
-/** Must be complete, or the code does not compile. */
-const UNPUBLISHED: Record<Exclude<StoredType, keyof typeof PUBLIC_TYPES>, true> = {
-  AccountCreated: true,
-  AccountUpdated: true,
-  CardArchived: true,
-  CardCreated: true,
-  CardUnarchived: true,
-  CardUpdated: true,
-  CustomerReferencesUpdated: true,
-  LocationCreated: true,
-  LocationDeleted: true,
-  LocationUpdated: true,
-  PosterCreated: true,
-  PosterDeleted: true,
-  PosterUpdated: true,
-  RewardCreated: true,
-  RewardDeleted: true,
-  RewardUpdated: true,
-};
-
 /** The event was written by a newer version, and only that version knows whether it is published. */
 export class UnknownEventTypeError extends Error {
   constructor({ id, type }: { id: string; type: string }) {
@@ -113,18 +71,18 @@ export class UnknownEventTypeError extends Error {
 }
 
 /** @throws UnknownEventTypeError, because an event that is skipped would never be sent */
-export function refuseUnknown(events: { id: string; type: string }[]): void {
-  const known = (type: string) =>
-    Object.hasOwn(PUBLIC_TYPES, type) || Object.hasOwn(UNPUBLISHED, type);
-  const unknown = events.find(({ type }) => !known(type));
+export function refuseUnknown(types: EventTypes, events: { id: string; type: string }[]): void {
+  const unknown = events.find(({ type }) => types.nameOf(type) === undefined);
   if (unknown) throw new UnknownEventTypeError(unknown);
 }
 
-/** Undefined when the event is not published. */
-export function publicTypeOf(storedType: string): PublicEventType | undefined {
-  return Object.hasOwn(PUBLIC_TYPES, storedType)
-    ? PUBLIC_TYPES[storedType as keyof typeof PUBLIC_TYPES]
-    : undefined;
+/** Undefined when the event is not published: its aggregate gives it no published name. */
+export function publicTypeOf(types: EventTypes, storedType: string): PublicEventType | undefined {
+  return publicTypeNamed(types.nameOf(storedType));
+}
+
+function publicTypeNamed(name: string | undefined): PublicEventType | undefined {
+  return PUBLIC_EVENTS.find((published) => published === name);
 }
 
 export function publicCustomerEvent(
@@ -133,14 +91,17 @@ export function publicCustomerEvent(
 ): PublicEvent {
   switch (event.type) {
     case 'CustomerCreated':
-      return envelope(event, { ...customer, source: event.data.source });
+      return envelope(event, customerAggregate.names, { ...customer, source: event.data.source });
     case 'CustomerUpdated': {
       if (!before) throw new Error(`event ${event.id} changes a customer that did not exist`);
       const changed = TOLD_CHANGES.filter(
         (name) => !isDeepStrictEqual(before[name], customer[name]),
       );
       const previous = Object.fromEntries(changed.map((name) => [name, before[name]]));
-      return { ...envelope(event, customer), previous_attributes: previous };
+      return {
+        ...envelope(event, customerAggregate.names, customer),
+        previous_attributes: previous,
+      };
     }
   }
 }
@@ -151,10 +112,10 @@ export function publicCustomerCardEvent(
 ): PublicEvent {
   switch (event.type) {
     case 'CustomerCardIssued':
-      return envelope(event, { ...subject.detail, customer: subject.customer });
+      return envelope(event, customerCard.names, { ...subject.detail, customer: subject.customer });
     case 'StampsEarned': {
       const { stamps, source, locationId, staffRef, externalRef } = event.data;
-      return envelope(event, {
+      return envelope(event, customerCard.names, {
         ...whose(subject),
         stamps,
         stamps_count: subject.state.stampsCount,
@@ -170,7 +131,7 @@ export function publicCustomerCardEvent(
     }
     case 'RewardUnlocked': {
       const { rewardId, name, description, stampsRequired } = event.data;
-      return envelope(event, {
+      return envelope(event, customerCard.names, {
         ...whose(subject),
         stamps_count: subject.state.stampsCount,
         reward: { id: rewardId, name, description, stamps_required: stampsRequired },
@@ -179,7 +140,7 @@ export function publicCustomerCardEvent(
     }
     case 'RewardRedeemed': {
       const { redemptionId, rewardId, rewardName, stampsSpent } = event.data;
-      return envelope(event, {
+      return envelope(event, customerCard.names, {
         id: redemptionId,
         reward_id: rewardId,
         reward_name: rewardName,
@@ -231,16 +192,23 @@ function whose({ state, cardName }: CustomerCardSubject) {
   };
 }
 
-function envelope(
-  { id, type, revision, meta }: Recorded<ToldCustomerEvent | CustomerCardEvent>,
+function envelope<T extends (ToldCustomerEvent | CustomerCardEvent)['type']>(
+  { id, type, revision, meta }: Recorded<{ type: T }>,
+  names: Record<T, string>,
   data: object,
 ): PublicEvent {
   return {
     id: publicEventId(id),
-    type: PUBLIC_TYPES[type],
+    type: published(names[type]),
     timestamp: meta.recordedAt,
     sequence: revision,
     account_id: meta.accountId,
     data,
   };
+}
+
+function published(name: string): PublicEventType {
+  const type = publicTypeNamed(name);
+  if (type === undefined) throw new Error(`${name} is no published event`);
+  return type;
 }

@@ -9,6 +9,7 @@ import {
   type Position,
   type StoredEvent,
 } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/position.js';
 import { publicTypeOf } from '#public-events/public-events.js';
 import { armLanes } from './lane-arming.js';
@@ -92,6 +93,7 @@ export class DeliveryPlans {
     private readonly pool: Pool,
     private readonly hints: WorkHints,
     private readonly events: EventStore,
+    private readonly types: EventTypes,
   ) {}
 
   /**
@@ -155,7 +157,7 @@ export class DeliveryPlans {
     let after = found?.planned ? parsePosition(found.planned) : BEGINNING;
     for (let read = 0; read < UNPLANNED.most; read += UNPLANNED.page) {
       const events = await this.events.readUntil(head, after, UNPLANNED.page);
-      matched += events.filter((event) => isMatch(event, replay)).length;
+      matched += events.filter((event) => this.isMatch(event, replay)).length;
       const last = events.at(-1);
       if (!last || events.length < UNPLANNED.page) return matched;
       after = last.position;
@@ -180,19 +182,19 @@ export class DeliveryPlans {
     ]);
     return same.length > 0;
   }
-}
 
-function isMatch(
-  { type, meta }: StoredEvent,
-  { accountId, from, to, types }: Omit<Replay, 'subscriptionId'>,
-): boolean {
-  const shown = publicTypeOf(type);
-  const recordedAt = new Date(meta.recordedAt);
-  return (
-    shown !== undefined &&
-    meta.accountId === accountId &&
-    (types === null || types.includes(shown)) &&
-    recordedAt >= from &&
-    recordedAt < to
-  );
+  private isMatch(
+    { type, meta }: StoredEvent,
+    { accountId, from, to, types }: Omit<Replay, 'subscriptionId'>,
+  ): boolean {
+    const shown = publicTypeOf(this.types, type);
+    const recordedAt = new Date(meta.recordedAt);
+    return (
+      shown !== undefined &&
+      meta.accountId === accountId &&
+      (types === null || types.includes(shown)) &&
+      recordedAt >= from &&
+      recordedAt < to
+    );
+  }
 }

@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { EventStore } from './event-store.js';
+import { EventTypes } from './event-types.js';
 import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
 import { StoredResponses } from './stored-responses.js';
@@ -18,7 +19,7 @@ import { StartCheck } from './start-check.js';
 @Global()
 @Module({})
 export class EventStoreModule {
-  /** @param rowTables of every aggregate: their streams are the ones that are read */
+  /** @param rowTables of every aggregate: their streams are the ones that are read, their event types the known ones */
   static forRoot(rowTables: RowTable<{ accountId: number }, DomainEvent>[]): DynamicModule {
     const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
     return {
@@ -43,6 +44,10 @@ export class EventStoreModule {
           inject: [pg.Pool, EventStore],
           useFactory: (pool: pg.Pool, store: EventStore) => new StartCheck(pool, store, rowTables),
         },
+        {
+          provide: EventTypes,
+          useValue: new EventTypes(rowTables.map(({ aggregate }) => aggregate)),
+        },
         StoredResponses,
         PersonalKeys,
         Rows,
@@ -52,6 +57,7 @@ export class EventStoreModule {
       ],
       exports: [
         EventStore,
+        EventTypes,
         StoredResponses,
         PersonalKeys,
         RowCatchUp,

@@ -43,6 +43,11 @@ export type Recorded<E extends DomainEvent> = E & { id: string; meta: EventMeta 
 export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = {
   /** Streams are called `<name>-<id>`. */
   name: string;
+  /**
+   * What each of its event types is called to the outside: the public event type where there is one, otherwise a dotted
+   * name of the same kind. Names may be added, never changed.
+   */
+  names: Record<E['type'], string>;
   /** Raise it when `evolve` changes: rows of an older fold are folded anew. */
   foldVersion: number;
   evolve: (state: S | undefined, event: Recorded<E>) => S;
