@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { DeclaresTag, tags } from '#http/endpoint.js';
 import type { OpenApiDocument } from '#openapi/openapi.js';
 import { apiDocuments, describedApi } from './api-documents.js';
 
@@ -20,6 +21,17 @@ describe('the OpenAPI document', () => {
     );
     expect(texts.length).toBeGreaterThan(1);
     expect(stale.map(([path]) => path)).toEqual([]);
+  });
+
+  it('is not made while an operation names a tag that no controller declares', async () => {
+    const declared = tags.get('Posters');
+    if (!declared) throw new Error('no tag Posters');
+    tags.delete('Posters');
+    await expect(describedApi()).rejects.toThrow(
+      'get /api/v1/accounts/{account_id}/posters: no controller declares the tag Posters',
+    );
+    expect(() => DeclaresTag(declared)(class {})).not.toThrow();
+    expect(() => DeclaresTag(declared)(class {})).toThrow('two tags are called Posters');
   });
 
   it('is valid OpenAPI 3.1', async () => {

@@ -2,12 +2,17 @@ import { Body, Controller, Get, Patch, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageQuery, Pages } from '#http/page.js';
 import { UpdateAccount } from './account.commands.js';
 import { AccountJson, accountSettings, UpdateAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 
+@DeclaresTag({
+  name: 'Stores',
+  place: 20,
+  description: 'The stores that a token may access; paths call them accounts.',
+})
 @Controller('/api/v1/accounts')
 export class AccountsController {
   constructor(

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
@@ -20,6 +20,11 @@ const CARD = recordOf(CardsService, (cards, accountId, { id = '' }) =>
   cards.find(accountId, pathId(id)),
 );
 
+@DeclaresTag({
+  name: 'Cards',
+  place: 30,
+  description: 'Templates of stamp cards: their looks, and how many stamps fill them.',
+})
 @Controller('/api/v1/accounts/:account_id/cards')
 export class CardsController {
   constructor(

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
 import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
@@ -23,6 +23,12 @@ const CUSTOMER = recordOf(CustomersService, (customers, accountId, { id = '' }) 
   customers.find(accountId, pathId(id)),
 );
 
+@DeclaresTag({
+  name: 'Customers',
+  place: 50,
+  description:
+    'The members of a store’s programme, found by a search term or by another system’s id.',
+})
 @Controller('/api/v1/accounts/:account_id/customers')
 export class CustomersController {
   constructor(

@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestj
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageQuery, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
@@ -14,6 +14,11 @@ const LOCATION = recordOf(LocationsService, (locations, accountId, { id = '' }) 
   locations.find(accountId, pathId(id)),
 );
 
+@DeclaresTag({
+  name: 'Locations',
+  place: 70,
+  description: 'The physical shops of a store. Their addresses are geocoded for the wallets.',
+})
 @Controller('/api/v1/accounts/:account_id/locations')
 export class LocationsController {
   constructor(

@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestj
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
@@ -15,6 +15,11 @@ const POSTER = recordOf(PostersService, (posters, accountId, { id = '' }) =>
   posters.find(accountId, pathId(id)),
 );
 
+@DeclaresTag({
+  name: 'Posters',
+  place: 80,
+  description: 'Printed signup posters, each with a public signup URL.',
+})
 @Controller('/api/v1/accounts/:account_id/posters')
 export class PostersController {
   constructor(

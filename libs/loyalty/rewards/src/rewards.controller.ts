@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestj
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
@@ -20,6 +20,11 @@ const REWARD = recordOf(RewardsService, (rewards, accountId, { id = '' }) =>
   rewards.find(accountId, pathId(id)),
 );
 
+@DeclaresTag({
+  name: 'Rewards',
+  place: 40,
+  description: 'What a customer gets for a number of stamps on a card.',
+})
 @Controller('/api/v1/accounts/:account_id/rewards')
 export class RewardsController {
   constructor(

@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageQuery, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
@@ -29,6 +29,11 @@ const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
   cards.find(accountId, idsOf(path as Path)),
 );
 
+@DeclaresTag({
+  name: 'Customer cards',
+  place: 60,
+  description: 'A customer’s own card: stamp it, and redeem rewards from it.',
+})
 @Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards')
 export class CustomerCardsController {
   constructor(

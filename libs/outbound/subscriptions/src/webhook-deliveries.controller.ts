@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { Endpoint } from '#http/endpoint.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
@@ -23,6 +23,11 @@ const SUBSCRIPTION = recordOf(
     deliveries.exists(accountId, pathId(subscription_id)),
 );
 
+@DeclaresTag({
+  name: 'Webhook deliveries',
+  place: 100,
+  description: 'What has been and will be sent to a subscription, and sending it again.',
+})
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions/:subscription_id')
 export class WebhookDeliveriesController {
   constructor(private readonly deliveries: WebhookDeliveriesService) {}

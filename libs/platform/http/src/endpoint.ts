@@ -2,25 +2,19 @@ import { applyDecorators, HttpCode, SetMetadata, UseInterceptors, type Type } fr
 import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import { RECORD, RecordInterceptor, type RecordLookup } from './record.interceptor.js';
 
-/** Groups of operations in the docs, in this order. */
-export const TAGS = {
-  Status: 'Whether the service is up, and which limit and version are in force. Needs no token.',
-  Stores: 'The stores that a token may access; paths call them accounts.',
-  Cards: 'Templates of stamp cards: their looks, and how many stamps fill them.',
-  Rewards: 'What a customer gets for a number of stamps on a card.',
-  Customers:
-    'The members of a store’s programme, found by a search term or by another system’s id.',
-  'Customer cards': 'A customer’s own card: stamp it, and redeem rewards from it.',
-  Locations: 'The physical shops of a store. Their addresses are geocoded for the wallets.',
-  Posters: 'Printed signup posters, each with a public signup URL.',
-  'Webhook subscriptions': 'Where a store’s events are sent, with a signature.',
-  'Webhook deliveries': 'What has been and will be sent to a subscription, and sending it again.',
-} as const;
+/** A group of operations in the docs, declared by the context that it belongs to. */
+export type Tag = {
+  name: string;
+  description: string;
+  /** Groups are listed by this number, the lowest first. */
+  place: number;
+};
 
 export type EndpointSpec = {
   /** operationId, and the method's name in the client. */
   id: string;
-  tag: keyof typeof TAGS;
+  /** The name of a tag that a controller declares. */
+  tag: string;
   summary: string;
   description?: string;
   /** Path ids, each an integer. */
@@ -46,6 +40,7 @@ export type PublishedWebhook = {
 
 /** All declarations; the OpenAPI document is made from them. */
 export const endpoints = new Map<string, EndpointSpec>();
+export const tags = new Map<string, Tag>();
 export const publishedWebhooks = new Map<string, PublishedWebhook>();
 
 export function Endpoint(spec: EndpointSpec): MethodDecorator {
@@ -64,6 +59,14 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
     }),
     ...(record ? [SetMetadata(RECORD, record), UseInterceptors(RecordInterceptor)] : []),
   );
+}
+
+/** On the controller that leads its group; others name the tag in their `@Endpoint`. */
+export function DeclaresTag(tag: Tag): ClassDecorator {
+  return () => {
+    if (tags.has(tag.name)) throw new Error(`two tags are called ${tag.name}`);
+    tags.set(tag.name, tag);
+  };
 }
 
 /** The events that a controller's subscribers receive, for the OpenAPI document's webhooks. */

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
-import { Endpoint } from './endpoint.js';
+import { DeclaresTag, Endpoint } from './endpoint.js';
 import { Dto } from './fields.pipe.js';
 import { API } from './gate.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
@@ -46,6 +46,12 @@ class StatusJson {
   @ObjectProperty(() => StatusVersioningJson) declare readonly versioning: StatusVersioningJson;
 }
 
+@DeclaresTag({
+  name: 'Status',
+  place: 10,
+  description:
+    'Whether the service is up, and which limit and version are in force. Needs no token.',
+})
 @Controller(`${API}/status`)
 export class StatusController {
   constructor(private readonly config: Config) {}

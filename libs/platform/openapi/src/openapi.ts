@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
-import { endpoints, publishedWebhooks, TAGS } from '#http/endpoint.js';
+import { endpoints, publishedWebhooks, tags } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#http/error.dto.js';
 import { serveFixed } from './fixed-text.js';
 import { innerDtos, reachable, Schemas } from './schemas.js';
@@ -69,15 +69,14 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
     { autoTagControllers: false, extraModels: [ErrorBody, ProblemBody, ...innerDtos()] },
   );
   const schemas = new Schemas(found.components?.schemas ?? {});
-  const tags = new Set<string>();
   const paths = mapValues(found.paths, (operations, path) =>
     mapValues(operations as Record<string, FoundOperation>, (operation, method) => {
       const spec = endpoints.get(operation.operationId ?? '');
       if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
-      tags.add(spec.tag);
-      return within(`${method} ${path}`, () =>
-        operationObject(spec, { method, path }, operation, schemas),
-      );
+      return within(`${method} ${path}`, () => {
+        if (!tags.has(spec.tag)) throw new Error(`no controller declares the tag ${spec.tag}`);
+        return operationObject(spec, { method, path }, operation, schemas);
+      });
     }),
   );
   const webhooks = mapValues(Object.fromEntries(publishedWebhooks), (spec, type) =>
@@ -94,9 +93,9 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
     },
     servers: [{ url: publicUrl }],
     security: [{ token: [] }],
-    tags: Object.entries(TAGS)
-      .filter(([name]) => tags.has(name))
-      .map(([name, description]) => ({ name, description })),
+    tags: [...tags.values()]
+      .sort((one, other) => one.place - other.place)
+      .map(({ name, description }) => ({ name, description })),
     paths,
     webhooks,
     components: {
