@@ -1,10 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-export class Webhooks implements MigrationInterface {
-  readonly name = 'Webhooks0000000000003';
-
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`
+const SUBSCRIPTIONS = `
       create sequence webhook_subscriptions_id as bigint;
       create table webhook_subscriptions (
         id bigint primary key,
@@ -28,7 +24,9 @@ export class Webhooks implements MigrationInterface {
         check (enabled = (disabled_at is null) and enabled = (disabled_reason is null))
       ) with (fillfactor = 50);
       create index webhook_subscriptions_account on webhook_subscriptions (account_id, id);
+`;
 
+const EVENTS = `
       create table webhook_events (
         id text primary key,
         account_id bigint not null,
@@ -38,7 +36,9 @@ export class Webhooks implements MigrationInterface {
         body bytea not null,
         created_at timestamptz not null
       );
+`;
 
+const DELIVERIES = `
       create table webhook_deliveries (
         id bigint generated always as identity primary key,
         subscription_id bigint not null references webhook_subscriptions (id) on delete cascade,
@@ -62,7 +62,9 @@ export class Webhooks implements MigrationInterface {
         where status = 'pending' and not waiting;
       create index webhook_deliveries_order on webhook_deliveries (subscription_id, customer_id, id)
         where status = 'pending' and attempts_count = 0;
+`;
 
+const ATTEMPTS = `
       create table webhook_attempts (
         delivery_id bigint not null references webhook_deliveries (id) on delete cascade,
         attempt int not null,
@@ -75,7 +77,13 @@ export class Webhooks implements MigrationInterface {
         response_excerpt bytea,
         primary key (delivery_id, attempt)
       );
-    `);
+    `;
+
+export class Webhooks implements MigrationInterface {
+  readonly name = 'Webhooks0000000000003';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(SUBSCRIPTIONS + EVENTS + DELIVERIES + ATTEMPTS);
   }
 
   async down(runner: QueryRunner): Promise<void> {
