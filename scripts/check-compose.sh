@@ -13,7 +13,7 @@ done
 
 empty=$(mktemp)
 trap 'rm -f "$empty"' EXIT
-required=(POSTGRES_PASSWORD=p POSTGRES_APP_PASSWORD=a EVENT_STORE_PASSWORD=e REDIS_PASSWORD=r MASTER_KEY=m)
+required=(POSTGRES_PASSWORD=p POSTGRES_APP_PASSWORD=a EVENT_STORE_PASSWORD=e EVENT_STORE_APP_PASSWORD=u REDIS_PASSWORD=r MASTER_KEY=m)
 
 # With an empty environment and no .env, so that this machine's settings cannot affect the result.
 compose() {

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
 import {
   BACKWARDS,
   EventStoreDBClient,
@@ -8,8 +8,10 @@ import {
 import { randomUUID } from 'node:crypto';
 import { ConfigError } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
+import { withSecretFiles } from '#kernel/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb-connection.js';
 import { faultOf } from '#event-store/eventstoredb-faults.js';
+import { createUser, userOf } from './event-store-user.js';
 import { runScript } from './run-script.js';
 
 const ALL = '$all';
@@ -22,23 +24,30 @@ type Settings = { $userStreamAcl?: Acl; $systemStreamAcl?: Acl };
 
 /**
  * Lets one user of EventStoreDB, who is no administrator, do what Inkpad does, and nobody but administrators anything
- * else: read `$all`, and read and append to streams. Deleting and truncating streams is left to administrators. May be
- * run again, also for further users.
+ * else: read `$all`, and read and append to streams. Deleting and truncating streams is left to administrators. By
+ * default the user of EVENT_STORE_URL, who is created if need be. May be run again, also for further users: what is
+ * granted already is not written again.
  */
 runScript(async () => {
-  const user = userIn(process.argv.slice(2));
-  const url = process.env['EVENT_STORE_ADMIN_URL'];
+  const { settings, faults } = withSecretFiles(process.env);
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
+  const url = settings['EVENT_STORE_ADMIN_URL'];
   if (url === undefined) {
     throw new ConfigError(
       'EVENT_STORE_ADMIN_URL must be set: as EVENT_STORE_URL, with the user and password of an administrator.',
     );
   }
+  const named = userIn(process.argv.slice(2));
   const connection = new EventStoreDbConnection(url, 'EVENT_STORE_ADMIN_URL');
   try {
+    const user = named ?? (await createdUser(url, settings['EVENT_STORE_URL']));
     await connection.ask((client) => grantLog(client, user));
     await connection.ask((client) => grantStreams(client, user));
+    console.log(
+      `${user} may read ${ALL}, and read and append to streams; all else is left to administrators`,
+    );
   } catch (error) {
-    if (faultOf(error) === 'other') throw error;
+    if (error instanceof ConfigError || faultOf(error) === 'other') throw error;
     throw new ConfigError(
       `EventStoreDB does not do this at EVENT_STORE_ADMIN_URL: ${messageOf(error) || 'access denied'}`,
       { cause: error },
@@ -46,26 +55,38 @@ runScript(async () => {
   } finally {
     await connection.dispose();
   }
-  console.log(
-    `${user} may read ${ALL}, and read and append to streams; all else is left to administrators`,
-  );
 });
 
-function userIn(args: string[]): string {
-  const usage = 'Usage: npm run event-store-access -- --user <name of a user that exists>';
+function userIn(args: string[]): string | undefined {
+  const usage =
+    'Usage: npm run event-store-access [-- --user <name of a user that exists>]; without it, for the user of EVENT_STORE_URL';
   try {
     const { user } = parseArgs({ args, options: { user: { type: 'string' } } }).values;
-    if (user !== undefined && user !== '' && !user.startsWith('$')) return user;
+    if (user === undefined || /^[^$]/.test(user)) return user;
   } catch (cause) {
     throw new ConfigError(usage, { cause });
   }
   throw new ConfigError(usage);
 }
 
+async function createdUser(adminUrl: string, url: string | undefined): Promise<string> {
+  const user = userOf(url ?? '', 'EVENT_STORE_URL');
+  const admin = userOf(adminUrl, 'EVENT_STORE_ADMIN_URL');
+  if (user.name === admin.name) {
+    throw new ConfigError(
+      `EVENT_STORE_URL names the administrator ${admin.name}: name a user for Inkpad alone.`,
+    );
+  }
+  await createUser(adminUrl, user);
+  return user.name;
+}
+
 async function grantLog(client: EventStoreDBClient, user: string): Promise<void> {
   const { metadata } = await client.getStreamMetadata(ALL);
   const { acl } = metadata ?? {};
-  const readRoles = rolesWith(typeof acl === 'object' ? acl.readRoles : undefined, user);
+  const known = typeof acl === 'object' ? acl.readRoles : undefined;
+  const readRoles = rolesWith(known, user);
+  if (isDeepStrictEqual(known, readRoles)) return;
   await client.setStreamMetadata(ALL, {
     ...metadata,
     acl: { ...(typeof acl === 'object' && acl), readRoles },
@@ -84,6 +105,7 @@ async function grantStreams(client: EventStoreDBClient, user: string): Promise<v
     $mr: rolesWith(known.$mr, user),
     $mw: rolesWith(known.$mw),
   };
+  if (isDeepStrictEqual(known, $userStreamAcl)) return;
   const event = jsonEvent({
     id: randomUUID(),
     type: 'update-default-acl',

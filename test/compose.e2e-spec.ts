@@ -44,13 +44,15 @@ type Compose = {
 const text = readFileSync('docker-compose.yml', 'utf8');
 const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
 const services = Object.entries(compose.services);
-const OURS = ['api', 'dispatcher', 'migrate'];
+const PROCESSES = ['api', 'dispatcher', 'migrate'];
+const OURS = [...PROCESSES, 'event-store-access'];
 const dockerfile = instructionsOf(readFileSync('Dockerfile', 'utf8'));
 const SECRETS = {
   POSTGRES_PASSWORD: 'p0stgres',
   POSTGRES_APP_PASSWORD: 'processes',
   REDIS_PASSWORD: 'counters',
-  EVENT_STORE_PASSWORD: 'events',
+  EVENT_STORE_PASSWORD: 'adm1n',
+  EVENT_STORE_APP_PASSWORD: 'stamps',
   MASTER_KEY: Buffer.alloc(32, 3).toString('base64'),
 };
 
@@ -73,14 +75,14 @@ const BY_TAG = ['eventstore/eventstore:24.10.14', 'eventstore/es-gencert-cli:1.0
 const MIGRATION_ONLY = 'DATABASE_MIGRATION_URL';
 
 describe('docker-compose.yml', () => {
-  it.each(OURS)('%s gets every setting there is, and no other', (name) => {
+  it.each(PROCESSES)('%s gets every setting there is, and no other', (name) => {
     const wanted = SETTINGS.filter(
       (setting) => !(setting in LEFT_OUT) && (setting !== MIGRATION_ONLY || name === 'migrate'),
     );
     expect(Object.keys(serviceOf(name).environment ?? {}).sort()).toEqual([...wanted].sort());
   });
 
-  it.each(OURS)('%s gets settings that can be used', (name) => {
+  it.each(PROCESSES)('%s gets settings that can be used', (name) => {
     const config = readConfig(environmentOf(name));
     expect(config).toMatchObject({
       production: true,
@@ -93,7 +95,9 @@ describe('docker-compose.yml', () => {
       username: 'inkpad_app',
       password: SECRETS.POSTGRES_APP_PASSWORD,
     });
-    expect(config.eventStoreUrl).toContain('@eventstoredb:2113?tls=true');
+    expect(config.eventStoreUrl).toContain(
+      `esdb://inkpad:${SECRETS.EVENT_STORE_APP_PASSWORD}@eventstoredb:2113?tls=true`,
+    );
     expect(new URL(config.redisUrl ?? '')).toMatchObject({
       hostname: 'redis',
       password: SECRETS.REDIS_PASSWORD,
@@ -114,9 +118,29 @@ describe('docker-compose.yml', () => {
     });
   });
 
+  it("gives the administrator's password of EventStoreDB to nothing of ours that stays", () => {
+    const holders = services.filter(([name, { environment = {} }]) =>
+      Object.keys(environment).some((key) =>
+        String(environmentOf(name)[key]).includes(SECRETS.EVENT_STORE_PASSWORD),
+      ),
+    );
+    expect(holders.map(([name]) => name)).toEqual(['event-store-access', 'eventstoredb']);
+    const { EVENT_STORE_URL, EVENT_STORE_ADMIN_URL, ...others } =
+      environmentOf('event-store-access');
+    expect(EVENT_STORE_URL).toBe(environmentOf('api')['EVENT_STORE_URL']);
+    expect(EVENT_STORE_ADMIN_URL).toBe(
+      EVENT_STORE_URL?.replace(
+        `inkpad:${SECRETS.EVENT_STORE_APP_PASSWORD}`,
+        `admin:${SECRETS.EVENT_STORE_PASSWORD}`,
+      ),
+    );
+    expect(Object.keys(others).filter((key) => /KEY|PASSWORD|URL/.test(key))).toEqual([]);
+  });
+
   it.each(Object.keys(SECRETS))('asks for %s and has no default for it', (name) => {
     const { [name]: _left, ...others } = SECRETS as Record<string, string>;
-    expect(() => environmentOf('migrate', others)).toThrow(`set ${name} to`);
+    const user = name === 'EVENT_STORE_PASSWORD' ? 'event-store-access' : 'migrate';
+    expect(() => environmentOf(user, others)).toThrow(`set ${name} to`);
     const uses = text.match(new RegExp(`\\$\\{?${name}\\b[^}]*`, 'g')) ?? [];
     expect(uses.filter((use) => !use.startsWith(`\${${name}:?`))).toEqual([]);
   });
@@ -173,8 +197,10 @@ describe('docker-compose.yml', () => {
         ]);
       }
     }
-    expect(Object.keys(serviceOf('api').depends_on ?? {})).toContain('migrate');
-    expect(Object.keys(serviceOf('dispatcher').depends_on ?? {})).toContain('migrate');
+    for (const name of ['api', 'dispatcher']) {
+      const first = Object.keys(serviceOf(name).depends_on ?? {});
+      expect(first).toEqual(expect.arrayContaining(['migrate', 'event-store-access']));
+    }
   });
 
   it('publishes one port, that of the proxy, so that the others can be scaled', () => {
@@ -282,12 +308,17 @@ describe('the programs, with the environment of docker-compose.yml', () => {
   /** The same, where there is no other host to reach. */
   function localEnvironmentOf(name: string): NodeJS.ProcessEnv {
     const environment = environmentOf(name);
+    // The same user, password and options; another host, port and certificate.
+    const here = (url: string | undefined) =>
+      url
+        ?.replace('@eventstoredb:2113', `@localhost:${eventStoreDb.port}`)
+        .replace('/certificates/ca.crt', authority);
     return {
       ...environment,
-      // The same user, password and options; another host, port and certificate.
-      EVENT_STORE_URL: environment['EVENT_STORE_URL']
-        ?.replace('@eventstoredb:2113', `@localhost:${eventStoreDb.port}`)
-        .replace('/certificates/ca.crt', authority),
+      EVENT_STORE_URL: here(environment['EVENT_STORE_URL']),
+      ...(name === 'event-store-access' && {
+        EVENT_STORE_ADMIN_URL: here(environment['EVENT_STORE_ADMIN_URL']),
+      }),
       DATABASE_URL: database.url,
       ...(name === 'migrate' && { DATABASE_MIGRATION_URL: database.ownerUrl }),
       DATA_DIR: dataDir,
@@ -310,6 +341,21 @@ describe('the programs, with the environment of docker-compose.yml', () => {
       status: 0,
       output: 'the database is up to date\n',
     });
+  });
+
+  it('event-store-access makes the user of the others, and a second run changes nothing', async () => {
+    const environment = localEnvironmentOf('event-store-access');
+    const run = () => startProgram(programOf('event-store-access'), environment);
+    const first = run();
+    expect([await first.exitCode, first.output()]).toEqual([
+      0,
+      'inkpad may read $all, and read and append to streams; all else is left to administrators\n',
+    ]);
+    const { appended } = eventStoreDb;
+    expect(appended).toBeGreaterThan(0);
+    const second = run();
+    expect([await second.exitCode, second.output()]).toEqual([0, first.output()]);
+    expect(eventStoreDb.appended).toBe(appended);
   });
 
   it('api answers, and its health check says so', async () => {

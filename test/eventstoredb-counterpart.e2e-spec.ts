@@ -17,6 +17,7 @@ import {
   type Position,
   type StreamSubscription,
 } from '@eventstore/db-client';
+import { Agent, request } from 'undici';
 import { eventually } from './support/eventually.js';
 import { startEventStoreDbProcess } from './support/eventstoredb/as-process.mjs';
 import { selfSigned } from './support/eventstoredb/certificate.mjs';
@@ -814,6 +815,7 @@ describe('subscriptions to the EventStoreDB counterpart', () => {
 describe('the EventStoreDB counterpart over TLS', () => {
   let server: EventStoreDb;
   let directory: string;
+  let selfSignedCertificate: Buffer;
   let address: (user: string) => string;
 
   beforeAll(async () => {
@@ -821,6 +823,7 @@ describe('the EventStoreDB counterpart over TLS', () => {
     directory = await mkdtemp(join(tmpdir(), 'inkpad-eventstoredb-'));
     const authority = join(directory, 'ca.pem');
     await writeFile(authority, tls.cert);
+    selfSignedCertificate = tls.cert;
     server = await startEventStoreDb({ tls, users: { admin: 'changeit' } });
     address = (user) =>
       `esdb://${user}localhost:${server.port}?tls=true&tlsCAFile=${encodeURIComponent(authority)}`;
@@ -871,6 +874,54 @@ describe('the EventStoreDB counterpart over TLS', () => {
     );
     await expect(client.appendToStream(newStream(), event())).rejects.toMatchObject({ code: 14 });
     await client.dispose();
+  });
+
+  it('answers the creation of users as its HTTP API does', async () => {
+    const agent = new Agent({ connect: { ca: selfSignedCertificate } });
+    const create = async (body: object, as = 'admin:changeit') => {
+      const { statusCode, headers } = await request(`https://localhost:${server.port}/users/`, {
+        method: 'POST',
+        headers: {
+          authorization: `Basic ${Buffer.from(as).toString('base64')}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ fullName: 'A till', groups: [], ...body }),
+        dispatcher: agent,
+      });
+      return [statusCode, headers['location']];
+    };
+    const location = `https://localhost:${server.port}/users/till`;
+    expect(await create({ loginName: 'till', password: 'first' })).toEqual([201, location]);
+    expect(await create({ loginName: 'till', password: 'first' })).toEqual([201, location]);
+    expect(await create({ loginName: 'till', password: 'second' })).toEqual([409, undefined]);
+    expect(await create({ loginName: 'other', password: 'p' }, 'till:first')).toEqual([
+      401,
+      undefined,
+    ]);
+    expect(await create({ loginName: 'other', password: 'p' }, 'admin:no')).toEqual([
+      401,
+      undefined,
+    ]);
+    expect((await attempts('till:first@'))[0]).toBe('done');
+    expect((await attempts('till:second@'))[0]).toBe('access-denied');
+    await agent.close();
+  });
+
+  it('lets only administrators delete once the default says so', async () => {
+    const admin = EventStoreDBClient.connectionString(address('admin:changeit@'));
+    const till = EventStoreDBClient.connectionString(address('till:first@'));
+    const stream = newStream();
+    await till.appendToStream(stream, event());
+    expect(await outcome(till.deleteStream(stream))).toBe('unknown');
+    await admin.appendToStream(
+      '$settings',
+      jsonEvent({ type: 'update-default-acl', data: { $userStreamAcl: { $d: ['$admins'] } } }),
+    );
+    expect(await outcome(till.deleteStream(stream))).toBe('access-denied');
+    expect(await outcome(till.tombstoneStream(stream))).toBe('access-denied');
+    expect(await outcome(admin.deleteStream(stream))).toBe('unknown');
+    await admin.dispose();
+    await till.dispose();
   });
 
   it('takes users with TLS only, for the client would not send credentials', async () => {

@@ -7,7 +7,11 @@ const ADMIN = 'admin';
 
 /** By basic authentication; null without it. */
 export function callerOf(call) {
-  const [header] = call.metadata.get('authorization');
+  return credentialsIn(call.metadata.get('authorization')[0]);
+}
+
+/** @param {string | undefined} header of basic authentication */
+export function credentialsIn(header) {
   if (header === undefined) return null;
   const [name, password] = Buffer.from(String(header).replace(/^Basic /, ''), 'base64')
     .toString('utf8')
@@ -19,14 +23,14 @@ export function callerOf(call) {
  * Access control lists: a stream's own in its metadata, else the default of user or system streams in `$settings`.
  * @param {import('./event-log.mjs').EventLog} log
  * @param {string} user
- * @param {'read' | 'write'} action
+ * @param {'read' | 'write' | 'delete'} action
  * @param {string} streamName `$all` for the whole log
  */
 export function mayAccess(log, user, action, streamName) {
   if (user === ADMIN) return true;
   const isMetadata = streamName.startsWith('$$') && streamName !== '$all';
   const stream = isMetadata ? streamName.slice(2) : streamName;
-  const right = `$${isMetadata ? 'm' : ''}${action === 'read' ? 'r' : 'w'}`;
+  const right = `$${isMetadata ? 'm' : ''}${action[0]}`;
   const own = latestJson(log, `$$${stream}`)?.$acl;
   const kind = stream.startsWith('$') ? '$systemStreamAcl' : '$userStreamAcl';
   const settings = latestJson(log, '$settings')?.[kind];

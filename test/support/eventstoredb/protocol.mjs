@@ -55,6 +55,7 @@ export const failures = {
   notReady: () => failure(grpc.status.UNAVAILABLE, 'Server Is Not Ready'),
   cancelled: () => failure(grpc.status.CANCELLED, 'Operation cancelled'),
   timeout: (message) => failure(grpc.status.ABORTED, `Operation timed out: ${message}`),
+  unimplemented: (what) => failure(grpc.status.UNIMPLEMENTED, what),
   unauthenticated: () => failure(grpc.status.UNAUTHENTICATED, 'Unauthenticated'),
   accessDenied: () =>
     failure(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' }),

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
 import { callerOf, mayAccess } from './access.mjs';
+import { usersApi } from './users.mjs';
 import { EventLog } from './event-log.mjs';
 import {
   BatchAppendResp,
@@ -70,13 +72,14 @@ class Faults {
 export async function startEventStoreDb({
   port: wantedPort = 0,
   log: file,
-  users,
+  users: given,
   tls,
   batchAppend = true,
   maxAppendSize = MEBIBYTE,
   writeTimeoutMs = 2000,
   recentIds = 256,
 } = {}) {
+  const users = given && { ...given };
   if (users && !tls) throw new Error('users need tls: the client sends credentials over TLS only');
   const log = new EventLog({ file, recentIds });
   const faults = new Faults();
@@ -301,6 +304,15 @@ export async function startEventStoreDb({
     }
   }
 
+  /** Only who may: nothing is ever deleted here. */
+  function remove(call, callback) {
+    const stream = streamName(call.request.getOptions().getStreamIdentifier());
+    const refused = refusal(call);
+    if (refused) return callback(refused);
+    if (isDenied(call, 'delete', stream)) return callback(failures.accessDenied());
+    return callback(failures.unimplemented('deleting streams'));
+  }
+
   function endRead(call, failure) {
     subscriptions.delete(call);
     call.emit('error', failure);
@@ -316,13 +328,19 @@ export async function startEventStoreDb({
   server.addService(StreamsService, {
     read,
     append: unaryAppend,
+    delete: remove,
+    tombstone: remove,
     ...(batchAppend ? { batchAppend: batchAppends } : {}),
   });
-  const connections = server.createConnectionInjector(
-    tls
-      ? grpc.ServerCredentials.createSsl(null, [{ cert_chain: tls.cert, private_key: tls.key }])
-      : grpc.ServerCredentials.createInsecure(),
-  );
+  const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+  // One port serves gRPC and the HTTP API, as the real one does.
+  const http = usersApi(users ?? {});
+  const secured =
+    tls &&
+    createTlsServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
+      if (socket.alpnProtocol === 'h2') connections.injectConnection(socket);
+      else http.emit('connection', socket);
+    }).on('tlsClientError', (_error, socket) => socket.destroy());
 
   // We handle the sockets ourselves, so that a test can cut a connection or refuse the next one.
   const listener = createServer((socket) => {
@@ -331,7 +349,8 @@ export async function startEventStoreDb({
     socket.on('close', () => sockets.delete(remotePort));
     // 'close' reports what happens to a connection; a client may reset one.
     socket.on('error', () => socket.destroy());
-    connections.injectConnection(socket);
+    if (secured) secured.emit('connection', socket);
+    else connections.injectConnection(socket);
   });
   const listenAgain = async () => {
     listener.listen(port, HOST);

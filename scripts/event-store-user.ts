@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'undici';
+import { ConfigError } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+
+const ANSWER_WITHIN_MS = 10_000;
+const DEFAULT_PORT = 2113;
+
+export type EventStoreUser = { name: string; password: string };
+
+/** As the client reads it. @throws ConfigError where the connection string names no user or no password */
+export function userOf(url: string, setting: string): EventStoreUser {
+  const [, name, password] = /^esdb(?:\+discover)?:\/\/([^:@/?]+):([^@/?]+)@/.exec(url) ?? [];
+  if (name === undefined || password === undefined) {
+    throw new ConfigError(`${setting} must name a user and a password: esdb://name:password@host`);
+  }
+  return { name: decodeURIComponent(name), password: decodeURIComponent(password) };
+}
+
+/**
+ * Creates a user without any right of its own, over the HTTP API: gRPC clients cannot. One that exists with this
+ * password stays as it is. Any node will do, since followers forward the request to their leader.
+ * @param adminUrl connection string of an administrator
+ * @throws ConfigError where the server refuses
+ */
+export async function createUser(adminUrl: string, user: EventStoreUser): Promise<void> {
+  const admin = userOf(adminUrl, 'EVENT_STORE_ADMIN_URL');
+  const { hosts, ca } = serverOf(adminUrl);
+  const agent = new Agent({ connect: { ...(ca && { ca }), timeout: ANSWER_WITHIN_MS } });
+  try {
+    const status = await firstAnswer(hosts, async (host) => {
+      const { statusCode, body } = await request(`https://${host}/users/`, {
+        method: 'POST',
+        headers: {
+          authorization: `Basic ${Buffer.from(`${admin.name}:${admin.password}`).toString('base64')}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({
+          loginName: user.name,
+          fullName: 'Inkpad',
+          groups: [],
+          password: user.password,
+        }),
+        headersTimeout: ANSWER_WITHIN_MS,
+        bodyTimeout: ANSWER_WITHIN_MS,
+        dispatcher: agent,
+      });
+      await body.dump();
+      return statusCode;
+    });
+    refuse(status, user.name);
+  } finally {
+    await agent.close();
+  }
+}
+
+/** Where the client connects to, and which authority it trusts. */
+function serverOf(url: string): { hosts: string[]; ca: Buffer | null } {
+  const [, hosts = '', options = ''] =
+    /^esdb(?:\+discover)?:\/\/(?:[^@/?]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];
+  const given = new Map(
+    [...new URLSearchParams(options)].map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  if (given.get('tls') === 'false') {
+    throw new ConfigError('EVENT_STORE_ADMIN_URL: without TLS EventStoreDB knows no users.');
+  }
+  const file = given.get('tlscafile');
+  return {
+    hosts: hosts.split(',').map((host) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)),
+    ca: file === undefined ? null : readFileSync(file),
+  };
+}
+
+async function firstAnswer<T>(hosts: string[], ask: (host: string) => Promise<T>): Promise<T> {
+  let failure: unknown;
+  for (const host of hosts) {
+    try {
+      return await ask(host);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw new ConfigError(
+    `EventStoreDB cannot be reached at EVENT_STORE_ADMIN_URL: ${messageOf(failure)}`,
+    { cause: failure },
+  );
+}
+
+function refuse(status: number, name: string): void {
+  if (status === 201) return;
+  if (status === 409) {
+    throw new ConfigError(
+      `EventStoreDB has a user ${name} with another password: correct EVENT_STORE_URL, or have an administrator reset it there.`,
+    );
+  }
+  const why = status === 401 || status === 403 ? 'access denied' : `status ${status}`;
+  throw new ConfigError(
+    `EventStoreDB does not create the user ${name} at EVENT_STORE_ADMIN_URL: ${why}`,
+  );
+}

@@ -1,0 +1,31 @@
+import { createServer } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { credentialsIn } from './access.mjs';
+
+/**
+ * `POST /users/` of the HTTP API: 201 for a new user, and for a known one with the same password; 409 for a known one
+ * with another password; 401 for everybody but administrators. Nothing else is answered.
+ * @param {Record<string, string>} users name to password; new ones are added
+ */
+export function usersApi(users) {
+  return createServer(async (request, response) => {
+    const answer = (status, headers, body) => {
+      response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+      response.end(JSON.stringify(body));
+    };
+    if (request.method !== 'POST' || request.url !== '/users/') return answer(404, {}, {});
+    const caller = credentialsIn(request.headers.authorization);
+    if (caller === null || caller.name !== 'admin' || users['admin'] !== caller.password) {
+      return answer(401, { 'www-authenticate': 'Basic realm="ESDB"' }, {});
+    }
+    if (request.headers['content-type'] !== 'application/json') return answer(415, {}, {});
+    const { loginName, fullName, password } = await json(request);
+    if (!loginName || !fullName || !password) return answer(400, {}, {});
+    if (Object.hasOwn(users, loginName) && users[loginName] !== password) {
+      return answer(409, {}, { loginName, success: false, error: 'Conflict' });
+    }
+    users[loginName] = password;
+    const location = `https://${request.headers.host}/users/${encodeURIComponent(loginName)}`;
+    return answer(201, { location }, { loginName, success: true, error: 'Success' });
+  });
+}
