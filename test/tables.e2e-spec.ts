@@ -47,6 +47,40 @@ describe('entities', () => {
 });
 
 describe('tables of rows', () => {
+  it('are written by commits from the migration on that makes them, and so are the others', async () => {
+    const { database } = service;
+    const attributes = async () =>
+      (
+        await database.query<{ source: string }>(
+          `select prosrc as source, prosecdef, proconfig, provolatile, proowner, proacl
+           from pg_proc where oid = 'es.write_rows'::regproc`,
+        )
+      ).rows.map(({ source, ...others }) => ({
+        ...others,
+        statements: new Set(source.match(/if '.*?end if;/gs)),
+      }))[0];
+    const before = await attributes();
+    await database.query(
+      createRowTable('toys', { name: "text generated always as (state ->> 'name') stored" }),
+    );
+    const after = await attributes();
+    const newOnes = [...(after?.statements ?? [])].filter((one) => !before?.statements.has(one));
+    expect(newOnes).toEqual([expect.stringMatching(/^if 'toys' = any/)]);
+    expect(after).toEqual({
+      ...before,
+      statements: new Set([...(before?.statements ?? []), ...newOnes]),
+    });
+    const row = { t: 'toys', s: 'toy-1', id: 1, a: 1, r: 0, h: 'ab', v: 1, st: { name: 'Bear' } };
+    const stale = { ...row, st: { name: 'Fox' } };
+    for (const one of [row, stale]) {
+      await database.query(`select es.write_rows('{toys}', $1, '{toy-1}')`, [
+        JSON.stringify([one]),
+      ]);
+    }
+    const { rows } = await database.query('select id, revision, name from toys');
+    expect(rows).toEqual([{ id: 1, revision: 0, name: 'Bear' }]);
+  });
+
   it('are made as the migrations made the first ones', async () => {
     const { database } = service;
     await database.query(createRowTable('things'));
