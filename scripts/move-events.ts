@@ -85,7 +85,7 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
     } = await compare(from, target, moved ? [] : await positionsIn(guard));
     if (to === 'postgres') await bringUpRows(pool, config, target, heads);
     await refuseWhileConnected(guard, applicationNameOf(config, COPY));
-    if (!moved) await takePlaces(pool, to, places);
+    if (!moved) await takePlaces(pool, to, target, places);
     console.log(
       `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied in this run; order, ids and hashes match`,
     );
@@ -288,6 +288,7 @@ async function positionsIn(guard: pg.Client): Promise<Position[]> {
 async function takePlaces(
   pool: pg.Pool,
   to: Engine,
+  target: EventStore,
   places: Map<string, Position | null>,
 ): Promise<void> {
   const mapped = [
@@ -321,9 +322,28 @@ async function takePlaces(
         [...mapped, formatPosition(BEGINNING)],
       );
     }
+    await takePlacesOfHistory(client, target);
     await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
       MARKERS[to],
       formatPosition(BEGINNING),
     ]);
   });
+}
+
+/** The entries stay as they are, and their numbers too: the order of the log is the same. */
+async function takePlacesOfHistory(client: pg.ClientBase, target: EventStore): Promise<void> {
+  let page: StoredEvent[] = [];
+  const flush = async () => {
+    await client.query(
+      `update history h set position = p.new
+       from unnest($1::uuid[], $2::text[]) as p (event_id, new) where h.event_id = p.event_id`,
+      [page.map(({ id }) => id), page.map(({ position }) => formatPosition(position))],
+    );
+    page = [];
+  };
+  for await (const event of eventsOf(target)) {
+    page.push(event);
+    if (page.length === BATCH) await flush();
+  }
+  await flush();
 }

@@ -84,7 +84,7 @@ async function rebase(client: pg.Client): Promise<number> {
 
 async function rebaseIn(client: pg.Client): Promise<number> {
   await client.query(
-    'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions, webhook_active_spans, webhook_replays in access exclusive mode',
+    'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions, webhook_active_spans, webhook_replays, history in access exclusive mode',
   );
   // A process that starts now waits for the lock; one that started earlier is detected here.
   await refuseWhileConnected(client);
@@ -120,6 +120,10 @@ async function rebaseIn(client: pg.Client): Promise<number> {
   await client.query(REPLACED('webhook_active_spans', 'active_from'), mapped);
   await client.query(REPLACED('webhook_active_spans', 'active_until'), mapped);
   await client.query(REPLACED('webhook_replays', 'log_head'), mapped);
+  await client.query(
+    `update history h set position = lpad('${TX}', 20, '0') || ':' || lpad(e.pos::text, 20, '0')
+     from es.events e where e.event_id = h.event_id`,
+  );
   await client.query(
     `select setval('es.global_seq', greatest(last_value, $1::bigint)) from es.global_seq
      where $1::bigint > 0`,

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { readConfig } from '#kernel/config.js';
+import { formatPosition } from '#event-store/position.js';
 import { streamOf } from '#event-store/rows.js';
 import { customerCard } from '#stamping/customer-card.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
@@ -115,6 +116,7 @@ describe('the history moves', () => {
         output: expect.stringContaining(`eventstoredb holds all ${before.length} events`),
       });
       expect((await historyIn(onEventStoreDb)).map(placeless)).toEqual(before.map(placeless));
+      expect(await filledWith(onEventStoreDb)).toBeGreaterThan(3);
       const verified = await run('verify', onEventStoreDb);
       expect(verified.output).toContain(CLEAN);
       expect(verified.status).toBe(0);
@@ -143,6 +145,7 @@ describe('the history moves', () => {
       await stamp(2);
       expect(await balance()).toBe(7);
       await untilReceived(7);
+      await untilFilled(onEventStoreDb);
       await stop();
       expect((await run('verify', onEventStoreDb)).status).toBe(0);
     },
@@ -162,6 +165,7 @@ describe('the history moves', () => {
         expect.stringMatching(`postgres holds all ${before.length} events .* 2 of them copied`),
       ]);
       expect((await historyIn(onPostgres)).map(placeless)).toEqual(before.map(placeless));
+      expect(await filledWith(onPostgres)).toBe(before.length);
       const verified = await run('verify', onPostgres);
       expect(verified.output).toContain(CLEAN);
       expect(verified.status).toBe(0);
@@ -171,6 +175,7 @@ describe('the history moves', () => {
       await stamp(2);
       expect(await balance()).toBe(9);
       await untilReceived(9);
+      await untilFilled(onPostgres);
       await stop();
     },
     SLOW,
@@ -223,6 +228,24 @@ async function untilReceived(count: number): Promise<void> {
 }
 
 const placeless = ({ position: _position, ...event }: StoredEvent) => event;
+
+/** @returns how many events are in the table of the history, each where the log has it */
+async function filledWith(environment: NodeJS.ProcessEnv): Promise<number> {
+  const { rows } = await database.query('select event_id, position from history order by seq');
+  const events = (await historyIn(environment)).slice(0, rows.length);
+  expect(rows).toEqual(
+    events.map(({ id, position }) => ({ event_id: id, position: formatPosition(position) })),
+  );
+  return rows.length;
+}
+
+async function untilFilled(environment: NodeJS.ProcessEnv): Promise<void> {
+  const { length } = await historyIn(environment);
+  await eventually(
+    () => filledWith(environment),
+    (filled) => filled === length,
+  );
+}
 
 async function positionsIn(): Promise<unknown[]> {
   const { rows } = await database.query(

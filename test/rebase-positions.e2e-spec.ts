@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { StoredEvent } from '#event-store/event-store.js';
+import { formatPosition } from '#event-store/position.js';
 import { readConfig } from '#kernel/config.js';
 import { startPostgres, type EmbeddedPostgres } from '../scripts/embedded-postgres.mjs';
 import { testEnvironment } from './support/database.js';
@@ -55,6 +56,10 @@ beforeAll(async () => {
     await eventually(
       () => service.database.query(`select 1 from webhook_deliveries where status = 'delivered'`),
       (delivered) => delivered.rowCount === 3,
+    );
+    await eventually(
+      () => service.database.query(`select from history where name = 'stamp.earned'`),
+      (filled) => filled.rowCount === 3,
     );
     await dispatcher.kill('SIGTERM');
     await subscribe(owner, late);
@@ -152,8 +157,12 @@ describe('a database restored from a logical dump', () => {
     expect(positions.map(({ position }) => position.slice(0, 20))).toEqual(
       positions.map(() => '1'.padStart(20, '0')),
     );
+    const filled = await placesInHistory();
+    expect(filled.length).toBeGreaterThan(3);
+    expect(filled).toEqual(placesOf(history).slice(0, filled.length));
     expect(run(REBASE)).toEqual({ status: 0, output: rebased });
     expect(await historyIn(environment)).toEqual(history);
+    expect(await placesInHistory()).toEqual(filled);
     expect(await positionsIn()).toEqual(positions);
     expect(await shape()).toEqual(was);
     await expect(ask('delete from es.events')).rejects.toThrow('never changed or removed');
@@ -199,6 +208,8 @@ describe('a database restored from a logical dump', () => {
       expect(sent.slice(0, 3)).toEqual(sentBefore);
       expect(late.received.map(idOf)).toEqual(sent.slice(3));
 
+      await eventually(placesInHistory, (places) => places.length === history.length);
+      expect(await placesInHistory()).toEqual(placesOf(history));
       const verified = run(VERIFY);
       expect(verified.output).toContain('every row is the fold of its stream');
       expect(verified.status).toBe(0);
@@ -218,6 +229,11 @@ async function subscribe(client: Client, to: Receiver): Promise<void> {
 const idOf = ({ headers }: Received) => headers['webhook-id'];
 
 const withoutPosition = ({ position: _position, ...event }: StoredEvent) => event;
+
+const placesOf = (events: StoredEvent[]) =>
+  events.map(({ id, position }) => ({ event_id: id, position: formatPosition(position) }));
+
+const placesInHistory = () => ask('select event_id, position from history order by seq');
 
 /** What names positions. */
 async function positionsIn(): Promise<{ position: string }[]> {

@@ -4,6 +4,7 @@ import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
+import { HistoryFillingModule } from '#history/history-filling.module.js';
 import { MessagesModule } from '#messages/messages.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
 import { rowTables } from '../../row-tables.js';
@@ -16,6 +17,7 @@ export class DispatcherModule {
       imports: [
         DatabaseModule.forRoot(config, 'dispatcher'),
         EventStoreModule.forRoot(rowTables),
+        HistoryFillingModule,
         MessagesModule,
         DispatchModule,
       ],

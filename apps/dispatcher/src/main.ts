@@ -12,6 +12,7 @@ import { Readiness } from '#operations/readiness.js';
 import { portOf } from '#operations/side-listener.js';
 import { StartCheck } from '#event-store/start-check.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
+import { HistorySubscription } from '#history/history.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
@@ -56,6 +57,7 @@ async function run(config: Config): Promise<void> {
   const stopping = new AbortController();
   const catchUp = app.get(RowCatchUp);
   const catchingUp = catchUp.run(stopping.signal);
+  const filling = app.get(HistorySubscription).run(stopping.signal);
   const checking = app
     .get(StartCheck)
     .reportRowsAhead(stopping.signal)
@@ -64,7 +66,7 @@ async function run(config: Config): Promise<void> {
   const signal = await asked;
   stopInTime();
   stopping.abort();
-  await Promise.all([catchingUp, checking]);
+  await Promise.all([catchingUp, filling, checking]);
   const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

@@ -115,6 +115,19 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         return unreachable(event);
     }
   },
+  stamps(event) {
+    switch (event.type) {
+      case 'StampsEarned':
+        return event.data.stamps;
+      case 'RewardRedeemed':
+        return -event.data.stampsSpent;
+      case 'CustomerCardIssued':
+      case 'RewardUnlocked':
+        return null;
+      default:
+        return unreachable(event);
+    }
+  },
 };
 
 /** A card that is archived or expired accepts no new customers (contract section 4). */

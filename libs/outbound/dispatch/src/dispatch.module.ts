@@ -6,7 +6,6 @@ import { SendingModule } from '#sending/sending.module.js';
 import { DeliveryPlansModule } from '#subscriptions/delivery-plans.module.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { AttemptResults } from './attempt-results.service.js';
-import { LeaderLock } from './leader-lock.service.js';
 import { LaneFiller } from './lane-filler.service.js';
 import { LaneLeases } from './lane-leases.service.js';
 import { OwnedLanes } from './owned-lanes.service.js';
@@ -35,7 +34,6 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
     DispatchGauges,
     FailingNotices,
     FanOut,
-    LeaderLock,
     { provide: StallDetector, useFactory: () => new StallDetector() },
     DispatcherMaintenance,
     Replays,

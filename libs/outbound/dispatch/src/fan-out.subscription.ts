@@ -6,25 +6,21 @@ import { StallDetector } from '#kernel/stall-detector.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { checkpointOf } from '#event-store/checkpoint.js';
+import { LeaderLock } from '#database/leader-lock.js';
 import {
-  BEGINNING,
-  EventStore,
-  type Position,
-  type StoredEvent,
-} from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
+  checkpointOf,
+  MOVE_CHECKPOINT,
+  moveArguments,
+  OvertakenError,
+} from '#event-store/checkpoint.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
+import { EventTypes, UnknownEventTypeError } from '#event-store/event-types.js';
+import { isAfter, parsePosition } from '#event-store/position.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { NOBODY } from '#event-store/personal-keys.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
-import {
-  publicTypeOf,
-  refuseUnknown,
-  UnknownEventTypeError,
-} from '#public-events/public-events.js';
-import { LeaderLock } from './leader-lock.service.js';
+import { publicTypeOf, refuseUnknown } from '#public-events/public-events.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { Replays } from './replays.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
@@ -33,6 +29,7 @@ import { armLanes } from '#subscriptions/lane-arming.js';
 import { wants } from '#subscriptions/webhook-subscription.js';
 import { type PayloadFormat, type PublicEventType } from '#public-events/public-event.js';
 
+const LEADERSHIP = { name: 'webhook fan-out', lock: 727_001 };
 const BATCH = 500;
 /** With no more deliveries than this in a batch, their bodies are rendered before they are asked for. */
 const PREPARED = 8;
@@ -71,11 +68,7 @@ const PLAN = {
   name: 'webhook_plan',
   text: `
     with moved as (
-      insert into es.checkpoints as c (subscription, position)
-      select $1, $3 where $4::boolean or exists (select from es.checkpoints where subscription = $1)
-      on conflict (subscription) do update set position = excluded.position, updated_at = now()
-      where c.position = $2
-      returning 1
+      ${MOVE_CHECKPOINT}
     ), events as (
       insert into webhook_events
         (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
@@ -94,9 +87,6 @@ const PLAN = {
     )
     select from moved`,
 };
-
-/** Another process has moved the checkpoint: it has already done what was prepared here. */
-class OvertakenError extends Error {}
 
 /**
  * Turns the log into deliveries, each exactly once: events and checkpoint are written in one transaction that compares
@@ -122,7 +112,7 @@ export class FanOut {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.lock.lead(signal, (leading) => this.lead(leading));
+    await this.lock.lead(LEADERSHIP, signal, (leading) => this.lead(leading));
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
@@ -279,7 +269,7 @@ export class FanOut {
     const moved = await withPartitions(this.pool, () =>
       this.pool.query({ ...PLAN, values: planArguments(from, to, planned, ids) }),
     );
-    if (moved.rowCount !== 1) throw new OvertakenError('another process has moved the checkpoint');
+    if (moved.rowCount !== 1) throw new OvertakenError();
     return ids;
   }
 
@@ -307,13 +297,9 @@ function planArguments(
     return found;
   };
   const every = <T>(value: (delivery: PlannedDelivery) => T) => deliveries.map(value);
-  const begins = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
   const lanes = [...new Set(deliveries.map(({ subscriptionId }) => subscriptionId))];
   return [
-    PLANNED,
-    formatPosition(from),
-    formatPosition(to),
-    begins,
+    ...moveArguments(PLANNED, from, to),
     ids.slice(0, events.length),
     each(({ eventId }) => eventId),
     each(({ stored }) => stored.meta.accountId),

@@ -61,19 +61,9 @@ export type CustomerName = {
 /** The published events; a change of external references alone is not published. */
 export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
 
-/** The event was written by a newer version, and only that version knows whether it is published. */
-export class UnknownEventTypeError extends Error {
-  constructor({ id, type }: { id: string; type: string }) {
-    super(
-      `this version does not know the type ${type} of event ${id}; no webhook is planned until the dispatcher is upgraded`,
-    );
-  }
-}
-
 /** @throws UnknownEventTypeError, because an event that is skipped would never be sent */
 export function refuseUnknown(types: EventTypes, events: { id: string; type: string }[]): void {
-  const unknown = events.find(({ type }) => types.nameOf(type) === undefined);
-  if (unknown) throw new UnknownEventTypeError(unknown);
+  types.refuseUnknown(events, 'no webhook is planned');
 }
 
 /** Undefined when the event is not published: its aggregate gives it no published name. */

@@ -6,6 +6,7 @@ import { Config } from '#kernel/config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
 import { dataSourceOptions, poolOf } from './data-source.js';
+import { LeaderLock } from './leader-lock.js';
 import { MasterKeys } from './master-keys.js';
 import { PoolMetrics } from './pool-metrics.js';
 
@@ -35,9 +36,10 @@ export class DatabaseModule {
           inject: [pg.Pool, Config],
           useFactory: (pool: pg.Pool, settings: Config) => new MasterKeys(pool, settings),
         },
+        LeaderLock,
         PoolMetrics,
       ],
-      exports: [pg.Pool, MasterKeys],
+      exports: [pg.Pool, MasterKeys, LeaderLock],
     };
   }
 }

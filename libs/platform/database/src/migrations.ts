@@ -15,6 +15,7 @@ import { TokenChecksums } from './migrations/0014-token-checksums.js';
 import { DaysDroppedOneByOne } from './migrations/0016-days-dropped-one-by-one.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
+import { History } from './migrations/0023-history.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -37,4 +38,5 @@ export const migrations = [
   CustomerNames,
   EventStoreIdentity,
   FinalAuditLog,
+  History,
 ];

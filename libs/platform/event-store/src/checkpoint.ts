@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { BEGINNING, type Position } from './event-store.js';
-import { parsePosition } from './position.js';
+import { formatPosition, parsePosition } from './position.js';
 
 /** Where a subscription resumes; without a checkpoint, the beginning of the log. */
 export async function checkpointOf(pool: pg.Pool, subscription: string): Promise<Position> {
@@ -10,4 +10,28 @@ export async function checkpointOf(pool: pg.Pool, subscription: string): Promise
   );
   const [row] = rows;
   return row ? parsePosition(row.position) : BEGINNING;
+}
+
+/** Another process has moved the checkpoint: it has already done what was prepared here. */
+export class OvertakenError extends Error {
+  constructor() {
+    super('another process has moved the checkpoint');
+  }
+}
+
+/**
+ * SQL over `moveArguments`: moves a checkpoint and returns a row, or no row when it is no longer where it was expected.
+ * A process that loses that race waits here for the winner's commit, and must then write nothing.
+ */
+export const MOVE_CHECKPOINT = `
+  insert into es.checkpoints as c (subscription, position)
+  select $1, $3 where $4::boolean or exists (select from es.checkpoints where subscription = $1)
+  on conflict (subscription) do update set position = excluded.position, updated_at = now()
+  where c.position = $2
+  returning 1`;
+
+/** The values of $1 to $4. */
+export function moveArguments(subscription: string, from: Position, to: Position): unknown[] {
+  const begins = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
+  return [subscription, formatPosition(from), formatPosition(to), begins];
 }

@@ -9,10 +9,14 @@ describe('the types of stored events', () => {
     expect(types.nameOf('CardCreated')).toBe('card.created');
     expect(types.nameOf('CardPainted')).toBeUndefined();
     expect(types.nameOf('constructor')).toBeUndefined();
+    const painted = { id: '7', type: 'CardPainted' };
+    expect(() => types.refuseUnknown([painted], 'nothing is sent')).toThrow(
+      'does not know the type CardPainted of event 7; nothing is sent until',
+    );
   });
 
   it('belong to one aggregate each', () => {
-    const other = { name: 'voucher', names: { CardCreated: 'voucher.created' } };
+    const other = { ...card, name: 'voucher' };
     expect(() => new EventTypes([card, other])).toThrow('voucher');
   });
 });

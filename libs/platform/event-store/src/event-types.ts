@@ -1,22 +1,52 @@
-type Named = { name: string; names: Record<string, string> };
+import type { DomainEvent } from '#kernel/aggregate.js';
+
+/** Of an aggregate, what needs no state. */
+type Named = {
+  name: string;
+  names: Record<string, string>;
+  // A method, because each aggregate takes only events of its own.
+  stamps?(event: DomainEvent): number | null;
+};
+
+/** The event was written by a newer version, and only that version knows what follows from it. */
+export class UnknownEventTypeError extends Error {
+  /** @param effect what does not happen for as long as nobody knows the event */
+  constructor({ id, type }: { id: string; type: string }, effect: string) {
+    super(
+      `this version does not know the type ${type} of event ${id}; ${effect} until the dispatcher is upgraded`,
+    );
+  }
+}
 
 /** Every type of stored event that this version knows, from the aggregates that write them. */
 export class EventTypes {
-  private readonly names = new Map<string, string>();
+  private readonly aggregates = new Map<string, Named>();
 
   /** @throws when two aggregates write events of the same type, which nobody could tell apart */
   constructor(aggregates: Named[]) {
-    for (const { name, names } of aggregates) {
-      for (const [type, told] of Object.entries(names)) {
-        if (this.names.has(type))
-          throw new Error(`${name} is not the only one that writes ${type}`);
-        this.names.set(type, told);
+    for (const aggregate of aggregates) {
+      for (const type of Object.keys(aggregate.names)) {
+        if (this.aggregates.has(type)) {
+          throw new Error(`${aggregate.name} is not the only one that writes ${type}`);
+        }
+        this.aggregates.set(type, aggregate);
       }
     }
   }
 
+  /** Undefined when a newer version writes the type. */
+  aggregateOf(type: string): Named | undefined {
+    return this.aggregates.get(type);
+  }
+
   /** What the type is called to the outside; undefined when a newer version writes it. */
   nameOf(type: string): string | undefined {
-    return this.names.get(type);
+    return this.aggregates.get(type)?.names[type];
+  }
+
+  /** @throws UnknownEventTypeError */
+  refuseUnknown(events: { id: string; type: string }[], effect: string): void {
+    const unknown = events.find(({ type }) => !this.aggregates.has(type));
+    if (unknown) throw new UnknownEventTypeError(unknown, effect);
   }
 }

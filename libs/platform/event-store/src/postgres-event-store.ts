@@ -112,6 +112,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
     await this.listen();
     let position = after;
+    // After a full batch the next one is read while the subscriber is busy with this one.
+    let ahead: Promise<StoredEvent[]> | undefined;
     while (!signal.aborted) {
       let woken = false;
       let wakeUp: () => void = () => undefined;
@@ -121,12 +123,19 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       };
       this.wakers.add(waker);
       try {
-        const events = await this.read(position, batch);
+        const early = ahead;
+        ahead = undefined;
+        const events = await (early ?? this.read(position, batch));
         const last = events.at(-1);
         if (last !== undefined) {
+          if (events.length === batch) {
+            ahead = this.read(last.position, batch);
+            // Its failure is reported where it is awaited, unless the subscriber has ended the subscription.
+            ahead.catch(() => undefined);
+          }
           await onEvents(events, last.position);
           position = last.position;
-        } else if (!woken) {
+        } else if (!woken && !early) {
           await new Promise<void>((resolve) => {
             const done = () => {
               clearTimeout(timer);

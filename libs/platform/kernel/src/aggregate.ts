@@ -51,6 +51,8 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
   /** Raise it when `evolve` changes: rows of an older fold are folded anew. */
   foldVersion: number;
   evolve: (state: S | undefined, event: Recorded<E>) => S;
+  /** By how much an event changes the record's balance of stamps; left out where records have none. */
+  stamps?: (event: E) => number | null;
 };
 
 /**

@@ -2,9 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { checkNowAndThen, databaseClient } from '#database/database-client.js';
+import { checkNowAndThen, databaseClient } from './database-client.js';
 
-const LEADER_LOCK = 727_001;
 const POLL_MS = 1_000;
 /** Long enough for several polls of the others, so that one of them gets the lock. */
 const STEPPED_DOWN_MS = 5_000;
@@ -12,26 +11,31 @@ const STEPPED_DOWN_MS = 5_000;
 const NOTICE_LOSS =
   '-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
 
-/** One dispatcher at a time leads: the one that holds a lock, on a connection of its own. */
+/** What only one process at a time does: whoever holds the advisory lock of this number. */
+export type Leadership = { name: string; lock: number };
+
+/** One process at a time leads: the one that holds a lock, on a connection of its own. */
 @Injectable()
 export class LeaderLock {
-  private readonly log = new Logger('webhook fan-out');
-
   constructor(private readonly config: Config) {}
 
   /**
    * Runs until the signal aborts, whatever happens to the database.
    * @param lead called each time the lock is granted; when it returns by itself, another process gets its turn
    */
-  async lead(signal: AbortSignal, lead: (leading: AbortSignal) => Promise<void>): Promise<void> {
+  async lead(
+    { name, lock }: Leadership,
+    signal: AbortSignal,
+    lead: (leading: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const log = new Logger(name);
     for (let unavailable = false; !signal.aborted;) {
       let wait = POLL_MS;
       try {
-        if (await this.campaign(signal, lead)) wait = STEPPED_DOWN_MS;
+        if (await this.campaign({ name, lock }, log, signal, lead)) wait = STEPPED_DOWN_MS;
         unavailable = false;
       } catch (error) {
-        if (!unavailable)
-          this.log.warn(`the leader's lock could not be requested: ${messageOf(error)}`);
+        if (!unavailable) log.warn(`the leader's lock could not be requested: ${messageOf(error)}`);
         unavailable = true;
       }
       await pause(wait, signal);
@@ -43,15 +47,15 @@ export class LeaderLock {
    * @returns whether it stepped down
    */
   private async campaign(
+    { name, lock }: Leadership,
+    log: Logger,
     signal: AbortSignal,
     lead: (leading: AbortSignal) => Promise<void>,
   ): Promise<boolean> {
-    const client = databaseClient(this.config.databaseUrl, 'webhook fan-out', {
-      options: NOTICE_LOSS,
-    });
+    const client = databaseClient(this.config.databaseUrl, name, { options: NOTICE_LOSS });
     const lost = new AbortController();
     client.on('error', (error) => {
-      this.log.warn(`leadership was lost: ${error.message}`);
+      log.warn(`leadership was lost: ${error.message}`);
       lost.abort();
     });
     client.on('end', () => lost.abort());
@@ -62,19 +66,19 @@ export class LeaderLock {
       while (!connected.aborted) {
         const { rows } = await client.query<{ leads: boolean }>(
           'select pg_try_advisory_lock($1) as leads',
-          [LEADER_LOCK],
+          [lock],
         );
         if (!rows[0]?.leads) await pause(POLL_MS, connected);
         else {
           await lead(connected);
           if (connected.aborted) return false;
-          this.log.log('another dispatcher may lead');
+          log.log('another dispatcher may lead');
           return true;
         }
       }
       return false;
     } finally {
-      await client.end().catch((error: unknown) => this.log.debug(messageOf(error)));
+      await client.end().catch((error: unknown) => log.debug(messageOf(error)));
     }
   }
 }

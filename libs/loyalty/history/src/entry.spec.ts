@@ -1,0 +1,139 @@
+import { describe, expect, it } from '@jest/globals';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
+import { card } from '#cards/card.js';
+import { customer } from '#customers/customer.js';
+import { location } from '#locations/location.js';
+import { reward } from '#rewards/reward.js';
+import { customerCard } from '#stamping/customer-card.js';
+import { entriesOf, NO_ENTRIES, type Handed } from './entry.js';
+
+const TYPES = new EventTypes([card, reward, customer, customerCard, location]);
+const NOTHING = new Map<string, Handed>();
+
+let serial = 0;
+
+function event(
+  stream: string,
+  revision: number,
+  type: string,
+  data: object,
+  recordedAt = '2026-03-01T12:00:00.000Z',
+): StoredEvent {
+  serial++;
+  return {
+    id: `00000000-0000-4000-8000-${String(serial).padStart(12, '0')}`,
+    stream,
+    revision,
+    type,
+    version: 1,
+    data: data as StoredEvent['data'],
+    meta: {
+      accountId: 7,
+      actor: { type: 'token', id: 5 },
+      channel: 'pos',
+      requestId: 'r',
+      occurredAt: '2026-03-01T11:00:00.000Z',
+      recordedAt,
+    },
+    hash: 'aa',
+    position: { commit: 9n, prepare: BigInt(serial) },
+  };
+}
+
+const DETAILS = { staffRef: 'till', externalRef: 'R-1', silent: false, personal: 'sealed' };
+
+describe('the entries of the history', () => {
+  it('carry who, what and the balance from one event of a card to the next', () => {
+    const entries = entriesOf(
+      [
+        event('customer_card-12', 0, 'CustomerCardIssued', {
+          id: 12,
+          accountId: 7,
+          customerId: 31,
+          cardId: 3,
+          uuid: 'u',
+          code: 'ABCD2345',
+        }),
+        event('customer_card-12', 1, 'StampsEarned', {
+          customerId: 31,
+          stamps: 6,
+          source: 'api',
+          locationId: 4,
+          ...DETAILS,
+        }),
+        event('customer_card-12', 2, 'RewardUnlocked', { customerId: 31, rewardId: 8 }),
+        event('customer_card-12', 3, 'RewardRedeemed', {
+          customerId: 31,
+          rewardId: 8,
+          stampsSpent: 5,
+          locationId: null,
+          ...DETAILS,
+        }),
+      ],
+      TYPES,
+      { seq: 40, latestRecordedAt: '2026-03-01T11:59:59.000Z' },
+      NOTHING,
+    );
+    const ids = { customerId: 31, customerCardId: 12, cardId: 3, accountId: 7 };
+    expect(entries).toMatchObject([
+      { ...ids, seq: 41, name: 'customer_card.created', stamps: null, balance: 0, rewardId: null },
+      { ...ids, seq: 42, name: 'stamp.earned', stamps: 6, balance: 6, locationId: 4 },
+      { ...ids, seq: 43, name: 'reward.unlocked', stamps: null, balance: 6, rewardId: 8 },
+      { ...ids, seq: 44, name: 'reward.redeemed', stamps: -5, balance: 1, rewardId: 8 },
+    ]);
+    expect(entries[1]).toMatchObject({ channel: 'pos', actor: 'token:5', reverses: null });
+    expect(JSON.stringify({ ...entries[1], position: null })).not.toMatch(/till|R-1|sealed/);
+  });
+
+  it('go on from the last entry of a stream', () => {
+    const handed = new Map([['customer_card-12', { customerId: 31, cardId: 3, balance: 9 }]]);
+    const stamp = event('customer_card-12', 7, 'StampsEarned', {
+      customerId: 31,
+      stamps: 2,
+      reverses: '00000000-0000-4000-8000-000000000001',
+    });
+    expect(entriesOf([stamp], TYPES, NO_ENTRIES, handed)).toMatchObject([
+      { seq: 0, cardId: 3, balance: 11, reverses: '00000000-0000-4000-8000-000000000001' },
+    ]);
+    expect(() => entriesOf([stamp], TYPES, NO_ENTRIES, NOTHING)).toThrow('lacks the event before');
+  });
+
+  it('name the record itself, and the card that a reward belongs to', () => {
+    const entries = entriesOf(
+      [
+        event('card-3', 0, 'CardCreated', { id: 3, name: 'Coffee' }),
+        event('reward-8', 0, 'RewardCreated', { id: 8, accountId: 7, cardId: 3 }),
+        event('reward-8', 1, 'RewardUpdated', { name: 'Cake' }),
+        event('location-4', 0, 'LocationCreated', { id: 4 }),
+        event('customer-31', 0, 'CustomerCreated', { customerId: 31, personal: 'sealed' }),
+      ],
+      TYPES,
+      NO_ENTRIES,
+      NOTHING,
+    );
+    expect(entries).toMatchObject([
+      { name: 'card.created', cardId: 3, balance: null },
+      { name: 'reward.created', rewardId: 8, cardId: 3, balance: null },
+      { name: 'reward.updated', rewardId: 8, cardId: 3, balance: null },
+      { name: 'location.created', locationId: 4, cardId: null },
+      { name: 'customer.created', customerId: 31, customerCardId: null, balance: null },
+    ]);
+  });
+
+  it('know the latest time so far, although clocks disagree', () => {
+    const times = ['12:00:05.000', '12:00:01.000', '12:00:07.000'];
+    const events = times.map((time, i) =>
+      event(`card-${i}`, 0, 'CardCreated', {}, `2026-03-01T${time}Z`),
+    );
+    const latest = entriesOf(events, TYPES, NO_ENTRIES, NOTHING).map((e) => e.latestRecordedAt);
+    expect(latest.map((time) => time.slice(11, 19))).toEqual(['12:00:05', '12:00:05', '12:00:07']);
+  });
+
+  it('do not pass over an event of a newer version', () => {
+    const painted = event('card-3', 0, 'CardPainted', {});
+    expect(() => entriesOf([painted], TYPES, NO_ENTRIES, NOTHING)).toThrow(
+      `CardPainted of event ${painted.id}; the history stands still`,
+    );
+  });
+});

@@ -1,0 +1,123 @@
+import type { Channel } from '#kernel/aggregate.js';
+import type { Position } from '#event-store/position.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+import type { EventTypes } from '#event-store/event-types.js';
+
+/** What an event is about, and what it did, without anything that belongs to a person. */
+export type Entry = {
+  /** Of the event in the log, from 0 without gaps. */
+  seq: number;
+  /** Of the stored event; the public id is made from it. */
+  eventId: string;
+  stream: string;
+  revision: number;
+  position: Position;
+  accountId: number;
+  name: string;
+  recordedAt: string;
+  /** The latest recordedAt of the log so far. */
+  latestRecordedAt: string;
+  occurredAt: string;
+  channel: Channel;
+  /** As in `token:5`. */
+  actor: string;
+  locationId: number | null;
+  rewardId: number | null;
+  /** The signed change; null where there is none. */
+  stamps: number | null;
+  /** The id of the stored event that this one undoes. */
+  reverses: string | null;
+} & Handed & { customerCardId: number | null };
+
+/** What one entry of a stream hands on to the next. */
+export type Handed = {
+  customerId: number | null;
+  cardId: number | null;
+  /** Of the customer card, after the event; null elsewhere. */
+  balance: number | null;
+};
+
+/** Where the entries so far end. */
+export type End = { seq: number; latestRecordedAt: string };
+
+export const NO_ENTRIES: End = { seq: -1, latestRecordedAt: '' };
+
+type OwnId = 'customerId' | 'customerCardId' | 'cardId' | 'locationId' | 'rewardId';
+
+/** The columns of records that have one, by their aggregates; other records' own ids are in no column. */
+const OWN_IDS: Partial<Record<string, OwnId>> = {
+  customer: 'customerId',
+  customer_card: 'customerCardId',
+  card: 'cardId',
+  location: 'locationId',
+  reward: 'rewardId',
+};
+
+/**
+ * The next entries, of events that follow one another in the log. What an event is about comes from the usual names of
+ * its fields, from its stream, and from the entry before it of the same stream.
+ * @param handed of each stream that began earlier, by its last entry
+ * @throws UnknownEventTypeError; Error when the entries before these are not complete
+ */
+export function entriesOf(
+  events: StoredEvent[],
+  types: EventTypes,
+  { seq, latestRecordedAt }: End,
+  handed: ReadonlyMap<string, Handed>,
+): Entry[] {
+  types.refuseUnknown(events, 'the history stands still');
+  const last = new Map<string, Handed>(handed);
+  let latest = latestRecordedAt;
+  return events.map((event, i) => {
+    const { recordedAt } = event.meta;
+    // Of the same format, so the later one is the greater text.
+    if (recordedAt > latest) latest = recordedAt;
+    const before = last.get(event.stream);
+    if (event.revision > 0 && !before) {
+      throw new Error(`the history lacks the event before event ${event.id}`);
+    }
+    const entry = entryOf(event, types, before, { seq: seq + 1 + i, latestRecordedAt: latest });
+    last.set(event.stream, entry);
+    return entry;
+  });
+}
+
+function entryOf(
+  { id, stream, revision, position, type, data, meta }: StoredEvent,
+  types: EventTypes,
+  before: Handed | undefined,
+  end: End,
+): Entry {
+  const aggregate = types.aggregateOf(type);
+  if (!aggregate) throw new Error(`nobody writes ${type}`);
+  const stamps = aggregate.stamps?.({ type, data }) ?? null;
+  const own = OWN_IDS[aggregate.name];
+  const idOf = (field: OwnId) => numberIn(data[field]);
+  return {
+    seq: end.seq,
+    eventId: id,
+    stream,
+    revision,
+    position,
+    accountId: meta.accountId,
+    name: aggregate.names[type] ?? type,
+    recordedAt: meta.recordedAt,
+    latestRecordedAt: end.latestRecordedAt,
+    occurredAt: meta.occurredAt,
+    channel: meta.channel,
+    actor: `${meta.actor.type}:${meta.actor.id}`,
+    customerId: idOf('customerId') ?? before?.customerId ?? null,
+    customerCardId: idOf('customerCardId'),
+    cardId: idOf('cardId') ?? before?.cardId ?? null,
+    locationId: idOf('locationId'),
+    rewardId: idOf('rewardId'),
+    stamps,
+    balance: aggregate.stamps ? (before?.balance ?? 0) + (stamps ?? 0) : null,
+    reverses: typeof data['reverses'] === 'string' ? data['reverses'] : null,
+    ...(own && { [own]: Number(stream.slice(stream.lastIndexOf('-') + 1)) }),
+  };
+}
+
+function numberIn(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}

@@ -1,0 +1,140 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
+import { BEGINNING, type Position, type StoredEvent } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
+import { formatPosition, parsePosition } from '#event-store/position.js';
+import { entriesOf, NO_ENTRIES, type End, type Entry, type Handed } from './entry.js';
+
+export const HISTORY_SUBSCRIPTION = 'history';
+
+/** One statement, so that the checkpoint and the last entry are of one moment. */
+const REACHED = {
+  name: 'history_reached',
+  text: `select c.position, h.seq, h.latest_recorded_at
+         from (select) one
+         left join es.checkpoints c on c.subscription = $1
+         left join lateral (
+           select seq, latest_recorded_at from history order by seq desc limit 1
+         ) h on true`,
+};
+
+const HANDED = {
+  name: 'history_handed',
+  text: `select h.stream, h.customer_id, h.card_id, h.balance
+         from unnest($1::text[], $2::bigint[]) as w (stream, revision)
+         cross join lateral (
+           select * from history x where x.stream = w.stream and x.revision = w.revision limit 1
+         ) h`,
+};
+
+/** Each column with its type and its value in an entry. */
+const COLUMNS: [string, string, (entry: Entry) => unknown][] = [
+  ['seq', 'bigint', ({ seq }) => seq],
+  ['event_id', 'uuid', ({ eventId }) => eventId],
+  ['stream', 'text', ({ stream }) => stream],
+  ['revision', 'bigint', ({ revision }) => revision],
+  ['position', 'text', ({ position }) => formatPosition(position)],
+  ['account_id', 'bigint', ({ accountId }) => accountId],
+  ['name', 'text', ({ name }) => name],
+  ['recorded_at', 'timestamptz', ({ recordedAt }) => recordedAt],
+  ['latest_recorded_at', 'timestamptz', ({ latestRecordedAt }) => latestRecordedAt],
+  ['occurred_at', 'timestamptz', ({ occurredAt }) => occurredAt],
+  ['channel', 'text', ({ channel }) => channel],
+  ['actor', 'text', ({ actor }) => actor],
+  ['customer_id', 'bigint', ({ customerId }) => customerId],
+  ['customer_card_id', 'bigint', ({ customerCardId }) => customerCardId],
+  ['card_id', 'bigint', ({ cardId }) => cardId],
+  ['location_id', 'bigint', ({ locationId }) => locationId],
+  ['reward_id', 'bigint', ({ rewardId }) => rewardId],
+  ['stamps', 'bigint', ({ stamps }) => stamps],
+  ['balance', 'bigint', ({ balance }) => balance],
+  ['reverses', 'uuid', ({ reverses }) => reverses],
+];
+
+/** One statement is one transaction: a process that was overtaken writes nothing. */
+const ADD = {
+  name: 'history_add',
+  text: `
+    with moved as (${MOVE_CHECKPOINT}), added as (
+      insert into history (${COLUMNS.map(([column]) => column).join(', ')})
+      select x.* from unnest(${COLUMNS.map(([, type], i) => `$${i + 5}::${type}[]`).join(', ')}) as x
+      where exists (select from moved)
+    )
+    select from moved`,
+};
+
+/** How far the history goes. */
+export type Reached = { position: Position; end: End };
+
+/** The table of all events, in the order of the log. */
+@Injectable()
+export class HistoryTable {
+  constructor(
+    private readonly pool: Pool,
+    private readonly types: EventTypes,
+  ) {}
+
+  async reached(): Promise<Reached> {
+    const { rows } = await this.pool.query<{
+      position: string | null;
+      seq: number | null;
+      latest_recorded_at: Date | null;
+    }>({ ...REACHED, values: [HISTORY_SUBSCRIPTION] });
+    const { position = null, seq = null, latest_recorded_at: latest = null } = rows[0] ?? {};
+    return {
+      position: position === null ? BEGINNING : parsePosition(position),
+      end:
+        seq === null || latest === null
+          ? NO_ENTRIES
+          : { seq, latestRecordedAt: latest.toISOString() },
+    };
+  }
+
+  /** The entries of events that come right after those that are in the table. */
+  async next(events: StoredEvent[], end: End): Promise<Entry[]> {
+    const first = new Map<string, number>();
+    for (const { stream, revision } of events) {
+      if (!first.has(stream)) first.set(stream, revision);
+    }
+    const begun = [...first].filter(([, revision]) => revision > 0);
+    return entriesOf(events, this.types, end, await this.handed(begun));
+  }
+
+  /** @throws OvertakenError when another process has moved the checkpoint, and then nothing is written */
+  async add(from: Position, to: Position, entries: Entry[]): Promise<void> {
+    const moved = await this.pool.query({
+      ...ADD,
+      values: [
+        ...moveArguments(HISTORY_SUBSCRIPTION, from, to),
+        ...COLUMNS.map(([, type, value]) => listOf(type, entries.map(value))),
+      ],
+    });
+    if (moved.rowCount !== 1) throw new OvertakenError();
+  }
+
+  /** @param begun streams, each with the revision after its last entry */
+  private async handed(begun: [string, number][]): Promise<Map<string, Handed>> {
+    if (begun.length === 0) return new Map();
+    const { rows } = await this.pool.query<{
+      stream: string;
+      customer_id: number | null;
+      card_id: number | null;
+      balance: number | null;
+    }>({
+      ...HANDED,
+      values: [begun.map(([stream]) => stream), begun.map(([, revision]) => revision - 1)],
+    });
+    return new Map(
+      rows.map(({ stream, customer_id: customerId, card_id: cardId, balance }) => [
+        stream,
+        { customerId, cardId, balance },
+      ]),
+    );
+  }
+}
+
+/** The driver looks at each text for characters to escape, which costs more than all the rest; only texts have any. */
+function listOf(type: string, values: unknown[]): unknown {
+  return type === 'text' ? values : `{${values.map((value) => value ?? 'NULL').join(',')}}`;
+}
