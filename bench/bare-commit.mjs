@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { customerCard, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
 import { template } from './inkpad.mjs';
@@ -29,6 +30,7 @@ const actionDetails = {
 };
 const cardTemplate = {
   cardId: 1,
+  version: 1,
   name: template.name,
   stampsRequired: template.stampsRequired,
   initialStamps: 0,
@@ -60,7 +62,7 @@ async function append(card, decided) {
   const events = decided.map((event) => {
     const fact = { ...event, id: randomUUID(), meta };
     state = customerCard.evolve(state, fact);
-    return { ...fact, version: 1 };
+    return { ...fact, version: versionOf(customerCard, event.type) };
   });
   const [head] = await store.commit({
     accountId,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
 import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
 import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
@@ -22,6 +23,7 @@ const store = new PostgresEventStore(poolOf(source), config);
 const keys = new PersonalKeys(poolOf(source), config);
 const template = {
   cardId: 1,
+  version: 1,
   name: 'Coffee',
   stampsRequired: 10,
   initialStamps: 0,
@@ -59,7 +61,7 @@ function write(aggregate, table, id, decide) {
     for (const event of decide(state, now)) {
       const fact = { ...event, id: randomUUID(), meta };
       state = aggregate.evolve(state, fact);
-      written.push({ ...fact, version: 1 });
+      written.push({ ...fact, version: versionOf(aggregate, event.type) });
     }
   }
   const row = { table, id, foldVersion: aggregate.foldVersion, state };

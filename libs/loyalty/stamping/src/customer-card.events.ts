@@ -1,3 +1,9 @@
+/**
+ * What the decision was made with: the card, its rewards and the store's settings as of this version (docs/adr/0005).
+ * Null in events of versions that did not record it.
+ */
+type DecidedWith = { templateVersion: number | null };
+
 /** The details that a stamping or a redemption may have. The note is personal and stored sealed. */
 export type ActionDetails = {
   locationId: number | null;
@@ -26,7 +32,7 @@ export type CustomerCardIssued = {
 
 export type StampsEarned = {
   type: 'StampsEarned';
-  data: { customerId: number; stamps: number; source: StampSource } & ActionDetails;
+  data: { customerId: number; stamps: number; source: StampSource } & ActionDetails & DecidedWith;
 };
 
 /** Written once per crossing, with the reward as it was at that moment. */
@@ -51,10 +57,11 @@ export type RewardRedeemed = {
     stampsSpent: number;
     /**
      * Rewards that are locked again, by the thresholds in force at the redemption; crossing one again unlocks it anew.
-     * Older events lack this, and for them the thresholds that were crossed decide.
+     * Null in events that did not record it: for them the thresholds that were crossed decide.
      */
-    locked?: number[];
-  } & ActionDetails;
+    locked: number[] | null;
+  } & ActionDetails &
+    DecidedWith;
 };
 
 export type CustomerCardEvent = CustomerCardIssued | StampsEarned | RewardUnlocked | RewardRedeemed;

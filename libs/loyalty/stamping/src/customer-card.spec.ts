@@ -23,6 +23,7 @@ const cake = { id: 2, name: 'Cake', description: 'Any', stampsRequired: 10, acti
 
 const template: Template = {
   cardId: 9,
+  version: 17,
   name: 'Card',
   stampsRequired: 10,
   initialStamps: 0,
@@ -48,7 +49,7 @@ const issued: CustomerCardEvent = { type: 'CustomerCardIssued', data: { ...ids, 
 
 const earned = (stamps: number, source: StampSource = 'api'): CustomerCardEvent => ({
   type: 'StampsEarned',
-  data: { ...silent, customerId: 7, stamps, source },
+  data: { ...silent, customerId: 7, stamps, source, templateVersion: 17 },
 });
 const unlocked = ({ id, name, description, stampsRequired }: typeof cake | typeof coffee) =>
   ({
@@ -57,7 +58,7 @@ const unlocked = ({ id, name, description, stampsRequired }: typeof cake | typeo
   }) satisfies CustomerCardEvent;
 const redeemed = (
   reward: typeof cake | typeof coffee,
-  locked: number[] = [],
+  locked: number[] | null = [],
 ): CustomerCardEvent => ({
   type: 'RewardRedeemed',
   data: {
@@ -68,14 +69,12 @@ const redeemed = (
     rewardName: reward.name,
     stampsSpent: reward.stampsRequired,
     locked,
+    templateVersion: 17,
   },
 });
 /** As it was stored before redemptions recorded what they lock again. */
-const redeemedEarlier = (reward: typeof cake | typeof coffee): CustomerCardEvent => {
-  const event = redeemed(reward);
-  if (event.type === 'RewardRedeemed') delete event.data.locked;
-  return event;
-};
+const redeemedEarlier = (reward: typeof cake | typeof coffee): CustomerCardEvent =>
+  redeemed(reward, null);
 
 const stamping = (stamps: number, more: Partial<Stamp> = {}, on: Template = template) => {
   const command: Stamp = {
@@ -130,7 +129,14 @@ describe('issue', () => {
         issued,
         {
           type: 'StampsEarned',
-          data: { ...silent, silent: true, customerId: 7, stamps: 6, source: 'welcome_bonus' },
+          data: {
+            ...silent,
+            silent: true,
+            customerId: 7,
+            stamps: 6,
+            source: 'welcome_bonus',
+            templateVersion: 17,
+          },
         },
         unlocked(coffee),
       );

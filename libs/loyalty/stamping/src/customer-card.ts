@@ -1,6 +1,7 @@
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { dayIn } from '#kernel/day.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { customerCardUpcasts } from './customer-card-upcasts.js';
 import type { ActionDetails, CustomerCardEvent, StampSource } from './customer-card.events.js';
 
 /** A customer's enrolled card. */
@@ -27,6 +28,8 @@ type Stamping = { first: number; last: number; stamps: number };
 /** What stamping needs to know about the card template and its store. */
 export type Template = {
   cardId: number;
+  /** Grows with every write to the card, its rewards or its store. */
+  version: number;
   name: string;
   stampsRequired: number;
   initialStamps: number;
@@ -61,6 +64,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     RewardRedeemed: 'reward.redeemed',
   },
   foldVersion: 2,
+  upcasts: customerCardUpcasts,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
     switch (event.type) {
@@ -158,6 +162,7 @@ export function issue(
       externalRef: null,
       silent: true,
       personal: null,
+      templateVersion: template.version,
     },
   };
   return [issued, welcome, ...unlocks(customerId, template.initialStamps, [], template)];
@@ -178,7 +183,8 @@ export function stamp(
   now: Date,
 ): CustomerCardEvent[] {
   const card = cardOf(state, command.customerId);
-  const { occurredAt, ...data } = command;
+  const { occurredAt, ...given } = command;
+  const data = { ...given, templateVersion: template.version };
   checkOccurredAt(card, occurredAt, now);
   refuseExpired(template, now);
   checkLimits(card, template, command.stamps, occurredAt ?? now);
@@ -233,6 +239,7 @@ export function redeem(
         rewardName: reward.name,
         stampsSpent: reward.stampsRequired,
         locked: lockedAgain(card, template, card.stampsCount - reward.stampsRequired),
+        templateVersion: template.version,
       },
     },
   ];

@@ -4,8 +4,10 @@ import { Pool } from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { recorded } from '#event-store/codec.js';
 import { EventStore, type Claim } from '#event-store/event-store.js';
-import { recorded, Rows, streamOf, type Loaded } from '#event-store/rows.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { Rows, streamOf, type Loaded } from '#event-store/rows.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
 import { customerCardRows } from './customer-card.entity.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
@@ -21,6 +23,7 @@ export class ReceiptsService {
     private readonly pool: Pool,
     private readonly events: EventStore,
     private readonly rows: Rows,
+    private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
   ) {}
 
@@ -94,7 +97,9 @@ export class ReceiptsService {
   ): Promise<Recorded<E> | undefined> {
     const range = { from: revision, direction: 'backwards' } as const;
     for await (const stored of this.events.readStream(stream, range)) {
-      if (stored.type === type) return recorded<E>(stored);
+      if (stored.type !== type) continue;
+      const [event] = await this.keys.opened([stored]);
+      return event && recorded<E>(customerCard, event);
     }
     return undefined;
   }

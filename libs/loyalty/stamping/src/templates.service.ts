@@ -8,7 +8,7 @@ import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { Template } from './customer-card.js';
 
-type Versioned = { template: Template; accountId: number; version: number };
+type Versioned = { template: Template; accountId: number };
 
 type TemplateRow = {
   card: Card;
@@ -46,7 +46,7 @@ export class TemplatesService {
   /** @param version as just read together with one of its customer cards */
   async at(cardId: number, version: number): Promise<Template> {
     const known = this.known.get(cardId);
-    if (known?.version === version) return known.template;
+    if (known?.template.version === version) return known.template;
     const fresh = (await this.load([cardId])).get(cardId);
     if (!fresh) throw new Error(`card ${cardId} has customer cards but no row`);
     return fresh.template;
@@ -75,16 +75,17 @@ export class TemplatesService {
     const rows = await ask<TemplateRow>(this.pool, { ...TEMPLATES, values: [cardIds] });
     const loaded = rows.map((row): [number, Versioned] => [
       row.card.id,
-      { template: templateOf(row), accountId: row.account_id, version: row.version },
+      { template: templateOf(row), accountId: row.account_id },
     ]);
     for (const [id, versioned] of loaded) this.known.set(id, versioned);
     return new Map(loaded);
   }
 }
 
-function templateOf({ card, time_zone, rewards }: TemplateRow): Template {
+function templateOf({ card, time_zone, rewards, version }: TemplateRow): Template {
   return {
     cardId: card.id,
+    version,
     name: card.name,
     stampsRequired: card.stampsRequired,
     initialStamps: card.initialStamps,

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
+import { recorded } from '#event-store/codec.js';
 import type { StoredEvent } from '#event-store/event-store.js';
-import { recorded, Rows } from '#event-store/rows.js';
+import { Rows } from '#event-store/rows.js';
 import { accountRows } from '#accounts/account.entity.js';
 import { cardRows } from '#cards/card.entity.js';
 import { customerRows } from '#customers/customer.entity.js';
@@ -48,7 +49,10 @@ export class CustomerCardRenderer implements EventRenderer {
           now: new Date(event.meta.recordedAt),
           publicUrl: this.config.publicUrl,
         };
-        const told = { ...recorded<CustomerCardEvent>(event), revision: event.revision };
+        const told = {
+          ...recorded<CustomerCardEvent>(customerCardRows.aggregate, event),
+          revision: event.revision,
+        };
         const publicEvent = publicCustomerCardEvent(told, {
           state,
           cardName: template.name,

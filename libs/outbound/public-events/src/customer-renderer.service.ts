@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { StoredEvent } from '#event-store/event-store.js';
-import { recorded } from '#event-store/rows.js';
+import { recorded } from '#event-store/codec.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { customerJson } from '#customers/customer.dto.js';
 import { customerRows } from '#customers/customer.entity.js';
@@ -27,7 +27,7 @@ export class CustomerRenderer implements EventRenderer {
       events.map((event) => {
         const { before, after } = found(states.get(event.id), event.stream);
         const { revision } = event;
-        const told = { ...recorded<ToldCustomerEvent>(event), revision };
+        const told = { ...recorded<ToldCustomerEvent>(customerRows.aggregate, event), revision };
         const publicEvent = publicCustomerEvent(told, {
           // A customer's cards come later than the customer: right after its creation there are none.
           customer: customerJson(after, revision > 0 ? (cards.get(after.id) ?? []) : []),

@@ -43,6 +43,7 @@ const CARD: CustomerCard = {
 };
 const TEMPLATE: Template = {
   cardId: 3,
+  version: 17,
   name: 'Coffee',
   stampsRequired: 10,
   initialStamps: 0,
@@ -150,7 +151,13 @@ describe('the documented payloads', () => {
       () =>
         ofCard({
           type: 'StampsEarned',
-          data: { customerId: 31, stamps: 2, source: 'welcome_bonus', ...ACTION_DETAILS },
+          data: {
+            customerId: 31,
+            stamps: 2,
+            source: 'welcome_bonus',
+            ...ACTION_DETAILS,
+            templateVersion: 17,
+          },
         }),
     ],
     [
@@ -172,7 +179,9 @@ describe('the documented payloads', () => {
             rewardId: 4,
             rewardName: 'Cake',
             stampsSpent: 5,
+            locked: [],
             ...ACTION_DETAILS,
+            templateVersion: 17,
           },
         }),
     ],

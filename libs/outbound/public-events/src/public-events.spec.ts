@@ -89,12 +89,21 @@ describe('public events', () => {
   it('refuses to pass over a type that it does not know', () => {
     const id = ID;
     refuseUnknown(TYPES, [
-      { id, type: 'StampsEarned' },
-      { id, type: 'CardCreated' },
+      { id, type: 'StampsEarned', version: 2 },
+      { id, type: 'CardCreated', version: 1 },
     ]);
     for (const type of ['StampsLost', 'constructor']) {
-      expect(() => refuseUnknown(TYPES, [{ id, type }])).toThrow(`the type ${type} of event ${ID}`);
+      expect(() => refuseUnknown(TYPES, [{ id, type, version: 1 }])).toThrow(
+        `the type ${type} of event ${ID}`,
+      );
     }
+  });
+
+  it('refuses to pass over a version that it does not know', () => {
+    const newer = { id: ID, type: 'StampsEarned', version: 3 };
+    expect(() => refuseUnknown(TYPES, [newer])).toThrow(
+      `does not know version 3 of the type StampsEarned of event ${ID}`,
+    );
   });
 
   it('is wrapped in an envelope whose id is always the same', () => {
@@ -155,7 +164,7 @@ describe('public events', () => {
   it('stamp.earned shows what was added and the new balance, but no note', () => {
     const event = rendered({
       type: 'StampsEarned',
-      data: { customerId: 31, stamps: 2, source: 'pos', ...ACTION_DETAILS },
+      data: { customerId: 31, stamps: 2, source: 'pos', ...ACTION_DETAILS, templateVersion: 17 },
     });
     expect(event.data).toEqual({
       customer_id: 31,
@@ -200,7 +209,9 @@ describe('public events', () => {
         rewardId: 4,
         rewardName: 'Cake',
         stampsSpent: 10,
+        locked: [],
         ...ACTION_DETAILS,
+        templateVersion: 17,
       },
     });
     expect(event.data).toEqual({

@@ -62,7 +62,10 @@ export type CustomerName = {
 export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
 
 /** @throws UnknownEventTypeError, because an event that is skipped would never be sent */
-export function refuseUnknown(types: EventTypes, events: { id: string; type: string }[]): void {
+export function refuseUnknown(
+  types: EventTypes,
+  events: { id: string; type: string; version: number }[],
+): void {
   types.refuseUnknown(events, 'no webhook is planned');
 }
 

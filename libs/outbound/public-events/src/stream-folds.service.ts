@@ -3,9 +3,10 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
+import { recorded } from '#event-store/codec.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
-import { recorded, type RowTable } from '#event-store/rows.js';
+import type { RowTable } from '#event-store/rows.js';
 
 const FOLDS_KEPT_BYTES = 32 * 1024 * 1024;
 const PAGE = 200;
@@ -184,7 +185,7 @@ function evolved<S extends { accountId: number }, E extends DomainEvent>(
 ): Fold<S> {
   let fold = from;
   for (const event of events) {
-    const state = aggregate.evolve(fold?.state, recorded<E>(event));
+    const state = aggregate.evolve(fold?.state, recorded<E>(aggregate, event));
     fold = { state, revision: event.revision };
   }
   if (!fold) throw new Error('a fold needs an event');

@@ -9,7 +9,7 @@ describe('the types of stored events', () => {
     expect(types.nameOf('CardCreated')).toBe('card.created');
     expect(types.nameOf('CardPainted')).toBeUndefined();
     expect(types.nameOf('constructor')).toBeUndefined();
-    const painted = { id: '7', type: 'CardPainted' };
+    const painted = { id: '7', type: 'CardPainted', version: 1 };
     expect(() => types.refuseUnknown([painted], 'nothing is sent')).toThrow(
       'does not know the type CardPainted of event 7; nothing is sent until',
     );

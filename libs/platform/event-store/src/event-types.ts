@@ -1,19 +1,23 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
+import { versionOf, type Shapes } from './codec.js';
 
 /** Of an aggregate, what needs no state. */
-type Named = {
+type Named = Shapes & {
   name: string;
   names: Record<string, string>;
   // A method, because each aggregate takes only events of its own.
   stamps?(event: DomainEvent): number | null;
 };
 
+type Typed = { id: string; type: string; version: number };
+
 /** The event was written by a newer version, and only that version knows what follows from it. */
 export class UnknownEventTypeError extends Error {
   /** @param effect what does not happen for as long as nobody knows the event */
-  constructor({ id, type }: { id: string; type: string }, effect: string) {
+  constructor({ id, type, version }: Typed, isKnown: boolean, effect: string) {
+    const unknown = isKnown ? `version ${version} of the type` : 'the type';
     super(
-      `this version does not know the type ${type} of event ${id}; ${effect} until the dispatcher is upgraded`,
+      `this version does not know ${unknown} ${type} of event ${id}; ${effect} until the dispatcher is upgraded`,
     );
   }
 }
@@ -45,8 +49,15 @@ export class EventTypes {
   }
 
   /** @throws UnknownEventTypeError */
-  refuseUnknown(events: { id: string; type: string }[], effect: string): void {
-    const unknown = events.find(({ type }) => !this.aggregates.has(type));
-    if (unknown) throw new UnknownEventTypeError(unknown, effect);
+  refuseUnknown(events: Typed[], effect: string): void {
+    const unknown = events.find((event) => !this.knows(event));
+    if (unknown)
+      throw new UnknownEventTypeError(unknown, this.aggregates.has(unknown.type), effect);
+  }
+
+  /** Whether this version can read the event: a newer one may have written it in another shape. */
+  knows({ type, version }: { type: string; version: number }): boolean {
+    const aggregate = this.aggregates.get(type);
+    return aggregate !== undefined && version <= versionOf(aggregate, type);
   }
 }

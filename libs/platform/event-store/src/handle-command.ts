@@ -17,13 +17,13 @@ import {
   type RowWrite,
   type Write,
 } from './event-store.js';
+import { versionOf } from './codec.js';
 import type { CommandPlan, Decision, Start } from './command-plan.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded } from './rows.js';
 
-const EVENT_VERSION = 1;
 const TOGETHER = 64;
 const RETRY_WITHIN_MS = 10_000;
 /** After losing this often in a row, it may not be a race at all. */
@@ -222,7 +222,9 @@ export class CommandPipeline {
         now,
         started: <T>({ table }: { table: string }) => states.get(table) as T | undefined,
       });
-      const events = await this.keys.sealed(main.recorded.map(newEvent));
+      const events = await this.keys.sealed(
+        main.recorded.map((fact) => newEvent(command.rows, fact)),
+      );
       const bytes = boundedBytes([...events, ...begun.flatMap((write) => write.events)]);
       if (dryRun) return { settle: () => pending.resolve(told), alone: false };
       if (main.recorded.length === 0) {
@@ -268,7 +270,7 @@ export class CommandPipeline {
       begun.push({
         stream: streamOf(rows.aggregate, id),
         expected: null,
-        events: await this.keys.sealed(fold.recorded.map(newEvent)),
+        events: await this.keys.sealed(fold.recorded.map((fact) => newEvent(rows, fact))),
         row: rowOf({ rows, id }, fold.state),
       });
     }
@@ -355,8 +357,11 @@ function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrit
   return { table: rows.table, id, foldVersion: rows.aggregate.foldVersion, state };
 }
 
-function newEvent({ id, type, data, meta }: Recorded<DomainEvent>): NewEvent {
-  return { id, type, version: EVENT_VERSION, data: data as JsonObject, meta };
+function newEvent(
+  { aggregate }: Start['rows'],
+  { id, type, data, meta }: Recorded<DomainEvent>,
+): NewEvent {
+  return { id, type, version: versionOf(aggregate, type), data: data as JsonObject, meta };
 }
 
 /** @throws RejectedError when one command would write more than MOST_BYTES */

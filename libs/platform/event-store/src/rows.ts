@@ -3,8 +3,9 @@ import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { recorded } from './codec.js';
 import { rowArguments } from './commit-arguments.js';
-import { EventStore, type Head, type StoredEvent } from './event-store.js';
+import { EventStore, type Head } from './event-store.js';
 import { Batcher } from '#database/batcher.js';
 import { PersonalKeys } from './personal-keys.js';
 
@@ -151,7 +152,7 @@ export class Rows {
     for await (const stored of this.events.readStream(stream, range)) {
       const [event] = await this.keys.opened([stored]);
       if (event === undefined) throw new Error('decryption must return every event');
-      const state: S = aggregate.evolve(folded?.state, recorded<E>(event));
+      const state: S = aggregate.evolve(folded?.state, recorded<E>(aggregate, event));
       folded = { state, head: { revision: event.revision, hash: event.hash } };
     }
     return folded;
@@ -192,10 +193,4 @@ function headOf({ revision, hash }: { revision: number; hash: Buffer }): Head {
 /** For the operator. */
 export function rowAhead(table: string, id: number): string {
   return `${table} ${id}: the row is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run npm run verify -- --repair.`;
-}
-
-/** What a fold sees of a stored event. */
-export function recorded<E extends DomainEvent>(event: StoredEvent): Recorded<E> {
-  const { id, type, data, meta } = event;
-  return { id, type, data, meta } as unknown as Recorded<E>;
 }

@@ -7,7 +7,8 @@ import { greatestId, raiseSequence } from '#database/ids.js';
 import { checkpointOf } from './checkpoint.js';
 import { EventStore } from './event-store.js';
 import { formatPosition } from './position.js';
-import { recorded, rowAhead, type RowTable } from './rows.js';
+import { recorded } from './codec.js';
+import { rowAhead, type RowTable } from './rows.js';
 import { ROWS_SUBSCRIPTION } from './row-catch-up.subscription.js';
 
 const BATCH = 500;
@@ -115,7 +116,10 @@ export class StartCheck implements OnModuleInit {
         const rows = this.tables.find(({ aggregate }) => aggregate.name === kind);
         if (!rows) continue;
         note(rows.table, Number(event.stream.slice(dash + 1)));
-        const more = rows.idsIn?.(recorded<DomainEvent>(event)) ?? {};
+        // Ids are not personal, so that is left out as if it were erased.
+        const data = { ...event.data, ...('personal' in event.data && { personal: null }) };
+        const fact = recorded<DomainEvent>(rows.aggregate, { ...event, data });
+        const more = rows.idsIn?.(fact) ?? {};
         for (const [table, id] of Object.entries(more)) note(table, id);
       }
       after = last.position;

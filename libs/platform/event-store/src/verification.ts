@@ -3,12 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { inTransaction } from '#database/connection.js';
+import { newerEvent, recorded } from './codec.js';
 import { rowArguments } from './commit-arguments.js';
 import { BEGINNING, type EventStore, type Head, type StoredEvent } from './event-store.js';
 import { eventHash } from './hash-chain.js';
 import type { PersonalKeys } from './personal-keys.js';
 import { isAfter } from './position.js';
-import { recorded, streamOf, type Rows, type RowTable } from './rows.js';
+import { streamOf, type Rows, type RowTable } from './rows.js';
 
 const PAGE = 5_000;
 const TRIES = 10;
@@ -270,7 +271,7 @@ export class Verification {
       const one = byStream.get(event.stream);
       const plain = opened[i];
       if (!one || !plain || one.broken) return;
-      const fault = chainFault(event, one);
+      const fault = chainFault(event, one) ?? newerEvent(rows.aggregate, event)?.message;
       if (fault !== undefined) {
         faults.push(fault);
         one.broken = true;
@@ -279,7 +280,7 @@ export class Verification {
       one.head = { revision: event.revision, hash: event.hash };
       one.position = event.position;
       if (event.revision > one.row.revision) return;
-      const fact = recorded<DomainEvent>(plain);
+      const fact = recorded<DomainEvent>(rows.aggregate, plain);
       if (event.data['personal'] != null && plain.data['personal'] === null) one.erased = true;
       const { taken = [], released = [] } = rows.claimsOf?.(fact, one.state) ?? {};
       for (const claim of released) one.claims.delete(this.claimOf(event, claim));

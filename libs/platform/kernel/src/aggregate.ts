@@ -37,6 +37,12 @@ export type DomainEvent = { type: string; data: object };
 export type Recorded<E extends DomainEvent> = E & { id: string; meta: EventMeta };
 
 /**
+ * Makes the data of an event, as one version of its type had it, into those of the next version. Pure. Personal data
+ * come decrypted, or null.
+ */
+export type Upcast = (data: never) => object;
+
+/**
  * One kind of stream and the fold that turns it into state. `data.personal` of an event, where there
  * is one, is stored sealed with the key of `data.customerId` and reads as null once that key is gone.
  */
@@ -50,6 +56,11 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
   names: Record<E['type'], string>;
   /** Raise it when `evolve` changes: rows of an older fold are folded anew. */
   foldVersion: number;
+  /**
+   * For each type whose shape has changed: the step from its version 1 to 2, that from 2 to 3 and so on. Events are
+   * written in the last version; a type without steps is at version 1.
+   */
+  upcasts?: { readonly [T in E['type']]?: readonly Upcast[] };
   evolve: (state: S | undefined, event: Recorded<E>) => S;
   /** By how much an event changes the record's balance of stamps; left out where records have none. */
   stamps?: (event: E) => number | null;

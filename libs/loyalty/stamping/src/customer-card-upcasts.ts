@@ -1,0 +1,23 @@
+import type { Aggregate } from '#kernel/aggregate.js';
+import type { CustomerCard } from './customer-card.js';
+import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
+
+type StampsEarned1 = Omit<StampsEarned['data'], 'templateVersion'>;
+type RewardRedeemed1 = Omit<RewardRedeemed['data'], 'templateVersion' | 'locked'> & {
+  /** The first events lack it. */
+  locked?: number[];
+};
+
+/** The shapes that events of earlier versions have, and what makes them those of today. */
+export const customerCardUpcasts = {
+  StampsEarned: [
+    (data: StampsEarned1): StampsEarned['data'] => ({ ...data, templateVersion: null }),
+  ],
+  RewardRedeemed: [
+    (data: RewardRedeemed1): RewardRedeemed['data'] => ({
+      ...data,
+      locked: data.locked ?? null,
+      templateVersion: null,
+    }),
+  ],
+} satisfies Aggregate<CustomerCard, CustomerCardEvent>['upcasts'];

@@ -1,0 +1,51 @@
+import type { DomainEvent, Recorded, Upcast } from '#kernel/aggregate.js';
+import type { StoredEvent } from './event-store.js';
+
+/** What the codec needs to know of an aggregate. */
+export type Shapes = { upcasts?: { readonly [type: string]: readonly Upcast[] | undefined } };
+
+/** A newer version of Inkpad wrote the event, and only that version can read it. */
+export class NewerEventError extends Error {
+  constructor({ id, stream, type, version }: Omit<StoredEvent, 'position'>, known: number) {
+    super(
+      `${stream}: event ${id} is a ${type} of version ${version}, and this program knows only version ${known}: upgrade it`,
+    );
+  }
+}
+
+/** What `recorded` would throw. */
+export function newerEvent(
+  aggregate: Shapes,
+  event: Omit<StoredEvent, 'position'>,
+): NewerEventError | undefined {
+  const known = versionOf(aggregate, event.type);
+  return event.version > known ? new NewerEventError(event, known) : undefined;
+}
+
+/** The version in which events of a type are written: one more than there are steps that lead to it. */
+export function versionOf({ upcasts }: Shapes, type: string): number {
+  return stepsOf(upcasts, type).length + 1;
+}
+
+/**
+ * What folds, renderers and everything else see of a stored event: the shape that its type has now, whichever version
+ * wrote it. Hashes cover what was stored, so they are computed without it.
+ * @param event with personal data decrypted
+ * @throws NewerEventError
+ */
+export function recorded<E extends DomainEvent>(
+  aggregate: Shapes,
+  event: Omit<StoredEvent, 'position'>,
+): Recorded<E> {
+  const { id, type, version, meta } = event;
+  const newer = newerEvent(aggregate, event);
+  if (newer) throw newer;
+  let data: object = event.data;
+  for (const step of stepsOf(aggregate.upcasts, type).slice(version - 1))
+    data = (step as (data: object) => object)(data);
+  return { id, type, data, meta } as unknown as Recorded<E>;
+}
+
+function stepsOf(upcasts: Shapes['upcasts'], type: string): readonly Upcast[] {
+  return upcasts !== undefined && Object.hasOwn(upcasts, type) ? (upcasts[type] ?? []) : [];
+}

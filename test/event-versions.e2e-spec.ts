@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { event } from '#event-store/event-store.contract.js';
+import { EventStore, type JsonObject } from '#event-store/event-store.js';
+import { Rows, streamOf } from '#event-store/rows.js';
+import { customerCard } from '#stamping/customer-card.js';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { testEnvironment } from './support/database.js';
+import { startProgram } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+const DETAILS = {
+  locationId: null,
+  staffRef: null,
+  externalRef: null,
+  silent: false,
+  personal: null,
+};
+
+let service: Service;
+let store: Client;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+});
+afterAll(() => service.stop());
+
+/** As another version of the program writes: an event at the end of a customer card's stream, and its row if it can. */
+async function append(id: number, type: string, version: number, data: JsonObject): Promise<void> {
+  const [events, rows] = [service.app.get(EventStore), service.app.get(Rows)];
+  const stream = streamOf(customerCard, id);
+  let expected = null;
+  for await (const { revision, hash } of events.readStream(stream)) expected = { revision, hash };
+  const written = { ...event(type, data), version };
+  const meta = { ...written.meta, accountId: store.accountId };
+  await events.commit({
+    accountId: store.accountId,
+    writes: [{ stream, expected, events: [{ ...written, meta }] }],
+  });
+  await rows.catchUp(customerCardRows, id);
+}
+
+async function versionsOf(id: number): Promise<[string, number, unknown][]> {
+  const found: [string, number, unknown][] = [];
+  const stream = streamOf(customerCard, id);
+  for await (const { type, version, data } of service.app.get(EventStore).readStream(stream)) {
+    found.push([type, version, data['templateVersion']]);
+  }
+  return found;
+}
+
+async function verify(): Promise<{ code: number | null; output: string }> {
+  const environment = testEnvironment(service.database.url, service.environment);
+  const program = startProgram('dist/scripts/verify.js', environment, []);
+  return { code: await program.exitCode, output: program.output() };
+}
+
+describe('events of several versions in one stream', () => {
+  it('are read as those of today, and stay as they were written', async () => {
+    const { path, customer, customerCard: card, rewards } = await enrol(store, { rewards: [3, 5] });
+    const data = { customerId: customer.id, ...DETAILS };
+    await append(card.id, 'StampsEarned', 1, { ...data, stamps: 8, source: 'api' });
+    await append(card.id, 'RewardRedeemed', 1, {
+      ...data,
+      redemptionId: 1,
+      rewardId: rewards[0]?.id ?? 0,
+      rewardName: 'Reward at 3',
+      stampsSpent: 3,
+    });
+    const { body, status } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
+      stamps: 2,
+    });
+    expect({ status, stamps: body.stamps_count }).toEqual({ status: 200, stamps: 7 });
+    expect(await versionsOf(card.id)).toEqual([
+      ['CustomerCardIssued', 1, undefined],
+      ['StampsEarned', 1, undefined],
+      ['RewardRedeemed', 1, undefined],
+      ['StampsEarned', 2, expect.any(Number)],
+      ['RewardUnlocked', 1, undefined],
+      ['RewardUnlocked', 1, undefined],
+    ]);
+    expect(await verify()).toEqual({ code: 0, output: expect.stringContaining('every row is') });
+  });
+
+  it('carry the version of the template that they were decided with', async () => {
+    const { path, customerCard: card, rewards } = await enrol(store, { rewards: [3] });
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    const reward = `${store.store}/rewards/${rewards[0]?.id}`;
+    const changed = await store.send('PATCH', reward, { reward: { stamps_required: 2 } });
+    expect(changed.status).toBe(200);
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    const decided = (await versionsOf(card.id)).flatMap(([, version, template]) =>
+      version === 2 ? [Number(template)] : [],
+    );
+    expect(decided).toHaveLength(3);
+    const [first = 0] = decided;
+    expect(decided).toEqual([first, first, first + 1]);
+  });
+
+  it('are refused when a newer version wrote them', async () => {
+    const { customer, customerCard: card } = await enrol(store);
+    const data = { customerId: customer.id, ...DETAILS, stamps: 1, source: 'api' };
+    await expect(append(card.id, 'StampsEarned', 9, data)).rejects.toThrow(
+      /is a StampsEarned of version 9, and this program knows only version 2: upgrade it/,
+    );
+    const { code, output } = await verify();
+    expect(output).toContain('is a StampsEarned of version 9');
+    expect(code).toBe(1);
+  });
+});

@@ -1,0 +1,204 @@
+import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
+import { account } from '#accounts/account.js';
+import { card } from '#cards/card.js';
+import { customer } from '#customers/customer.js';
+import type { PersonalFields } from '#customers/customer.events.js';
+import { location } from '#locations/location.js';
+import { poster } from '#posters/poster.js';
+import { reward } from '#rewards/reward.js';
+import { customerCard } from '#stamping/customer-card.js';
+
+/** Every field, none of them null, so that the compiler notices a field that a sample lacks. */
+type Filled<D> = { [K in keyof D]-?: NonNullable<D[K]> };
+type SamplesOf<E extends DomainEvent> = {
+  [T in E['type']]: Filled<Extract<E, { type: T }>['data']>;
+};
+
+export type Samples = {
+  aggregate: Aggregate<{ accountId: number }, DomainEvent>;
+  /** By type; the first one creates the stream. */
+  events: Record<string, object>;
+};
+
+function samples<S extends { accountId: number }, E extends DomainEvent>(
+  aggregate: Aggregate<S, E>,
+  events: SamplesOf<E>,
+): Samples {
+  return { aggregate: aggregate as unknown as Samples['aggregate'], events };
+}
+
+export const CUSTOMER_ID = 31;
+export const ACCOUNT_ID = 7;
+const AT = '2026-03-01T10:00:00.000Z';
+
+const settings = {
+  name: 'Bakery',
+  storeName: 'The Bakery',
+  timeZone: 'Europe/Paris',
+  locale: 'fr',
+};
+
+const attributesOfCard = {
+  name: 'Coffee',
+  cardColor: '#112233',
+  textColor: '#ffffff',
+  stampIcon: 'coffee',
+  stampColor: '#ffcc00',
+  stampBackgroundColor: '#eeeeee',
+  stampsRequired: 10,
+  initialStamps: 1,
+  showMemberField: true,
+  showStampsToRewardField: true,
+  auxiliaryFields: [{ key: 'shop', label: 'Shop', value: 'Main Street' }],
+  stripType: 'color',
+  stripColor: '#445566',
+  stripOpacity: 50,
+  stripPreset: 'beans',
+  headerText: 'Hello',
+  expiresAt: '2030-01-01T00:00:00.000Z',
+  maxStampsPerRequest: 5,
+  maxStampsPerDay: 20,
+  minSecondsBetweenStamps: 30,
+} as const;
+
+const attributesOfReward = {
+  name: 'Cake',
+  description: 'Any cake',
+  stampsRequired: 5,
+  position: 0,
+  active: true,
+};
+
+const attributesOfLocation = { name: 'Main Street', address: '1 Main Street' };
+
+const attributesOfPoster = {
+  title: 'Join',
+  paperSize: 'a4',
+  primaryColor: '#112233',
+  textColor: '#ffffff',
+  secondaryColor: '#445566',
+  active: true,
+  contactCollectionMode: 'email_and_phone',
+  requireEmail: true,
+  requirePhone: true,
+  requireBirthday: true,
+  minimumAge: 16,
+} as const;
+
+const personal: PersonalFields = {
+  firstName: 'Ann',
+  lastName: 'Lee',
+  email: 'ann@example.com',
+  phone: '+33123456789',
+  birthday: '1990-02-03',
+  metadata: { tier: 'gold' },
+  externalReferences: [
+    { source: 'shop', externalId: 'c-1', metadata: { tier: 'gold' }, createdAt: AT, updatedAt: AT },
+  ],
+};
+
+const details = {
+  locationId: 3,
+  staffRef: 'till 2',
+  externalRef: 'receipt 1',
+  silent: true,
+  personal: { note: 'oat milk' },
+};
+
+/**
+ * An event of every type, as it is written now. The compiler compares them with the types of the events, and
+ * `stored-events.spec.ts` with the fixtures.
+ */
+export const SAMPLES: Samples[] = [
+  samples(account, {
+    AccountCreated: { id: ACCOUNT_ID, ...settings, personal: true },
+    AccountUpdated: settings,
+  }),
+  samples(card, {
+    CardCreated: {
+      id: 3,
+      accountId: ACCOUNT_ID,
+      ...attributesOfCard,
+      auxiliaryFields: [...attributesOfCard.auxiliaryFields],
+    },
+    CardUpdated: { ...attributesOfCard, auxiliaryFields: [...attributesOfCard.auxiliaryFields] },
+    CardArchived: {},
+    CardUnarchived: {},
+  }),
+  samples(reward, {
+    RewardCreated: { id: 4, accountId: ACCOUNT_ID, cardId: 3, ...attributesOfReward },
+    RewardUpdated: attributesOfReward,
+    RewardDeleted: {},
+  }),
+  samples(customer, {
+    CustomerCreated: {
+      customerId: CUSTOMER_ID,
+      accountId: ACCOUNT_ID,
+      source: 'api',
+      marketingConsent: true,
+      smsConsent: true,
+      sendCardLinks: true,
+      personal,
+    },
+    CustomerUpdated: {
+      customerId: CUSTOMER_ID,
+      marketingConsent: true,
+      smsConsent: true,
+      personal,
+    },
+    CustomerReferencesUpdated: {
+      customerId: CUSTOMER_ID,
+      personal: { externalReferences: personal.externalReferences },
+    },
+  }),
+  samples(customerCard, {
+    CustomerCardIssued: {
+      id: 12,
+      accountId: ACCOUNT_ID,
+      customerId: CUSTOMER_ID,
+      cardId: 3,
+      uuid: '0f0e0d0c-0b0a-4908-8706-050403020100',
+      code: 'ABCD2345',
+    },
+    StampsEarned: {
+      customerId: CUSTOMER_ID,
+      stamps: 6,
+      source: 'pos',
+      ...details,
+      templateVersion: 17,
+    },
+    RewardUnlocked: {
+      customerId: CUSTOMER_ID,
+      rewardId: 4,
+      name: 'Cake',
+      description: 'Any cake',
+      stampsRequired: 5,
+    },
+    RewardRedeemed: {
+      customerId: CUSTOMER_ID,
+      redemptionId: 9,
+      rewardId: 4,
+      rewardName: 'Cake',
+      stampsSpent: 5,
+      locked: [4],
+      ...details,
+      templateVersion: 17,
+    },
+  }),
+  samples(location, {
+    LocationCreated: { id: 5, accountId: ACCOUNT_ID, ...attributesOfLocation },
+    LocationUpdated: attributesOfLocation,
+    LocationDeleted: {},
+  }),
+  samples(poster, {
+    PosterCreated: {
+      id: 6,
+      accountId: ACCOUNT_ID,
+      cardId: 3,
+      slug: 'bakery-coffee',
+      ...attributesOfPoster,
+    },
+    PosterUpdated: attributesOfPoster,
+    PosterDeleted: {},
+  }),
+];
