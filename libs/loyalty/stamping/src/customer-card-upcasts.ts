@@ -1,5 +1,4 @@
-import type { Aggregate } from '#kernel/aggregate.js';
-import type { CustomerCard } from './customer-card.js';
+import type { Upcast } from '#kernel/aggregate.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 
 type StampsEarned1 = Omit<StampsEarned['data'], 'templateVersion'>;
@@ -20,4 +19,4 @@ export const customerCardUpcasts = {
       templateVersion: null,
     }),
   ],
-} satisfies Aggregate<CustomerCard, CustomerCardEvent>['upcasts'];
+} satisfies { [T in CustomerCardEvent['type']]?: readonly Upcast[] };
