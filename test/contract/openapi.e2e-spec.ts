@@ -89,6 +89,8 @@ describe('the OpenAPI document', () => {
         ...record(owned, 'GET'),
         `POST ${store}/${owned}/{id}/stamp`,
         `POST ${store}/${owned}/{id}/redeem`,
+        `POST ${store}/${owned}/{id}/adjust`,
+        `POST ${store}/${owned}/{id}/events/{event_id}/reverse`,
         ...['rewards', 'locations', 'posters', 'webhook_subscriptions'].flatMap((name) => [
           ...list(name),
           ...record(name, 'GET', 'PATCH', 'DELETE'),
@@ -227,6 +229,7 @@ describe('the OpenAPI document', () => {
     expect(wrappers).toContainEqual(['PATCH', 'accounts', ['account']]);
     expect(wrappers).toContainEqual(['POST', 'stamp', ['stamps']]);
     expect(wrappers).toContainEqual(['POST', 'redeem', ['reward_id']]);
+    expect(wrappers).toContainEqual(['POST', 'adjust', ['stamps', 'reason']]);
     expect(wrappers).toContainEqual(['POST', 'webhook_subscriptions', ['target_url']]);
   });
 

@@ -37,6 +37,14 @@ export const operations = {
     method: 'POST',
     path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/redeem',
   },
+  adjustCustomerCard: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/adjust',
+  },
+  reverseCardEvent: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/events/{event_id}/reverse',
+  },
   listCustomers: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers' },
   createCustomer: { method: 'POST', path: '/api/v1/accounts/{account_id}/customers' },
   getCustomer: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers/{id}' },

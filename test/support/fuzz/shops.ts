@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { publicEventId } from '#kernel/public-id.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { ContractClient } from '../contract.js';
 import type { Answer } from '../service.js';
@@ -42,6 +43,8 @@ const DERIVED = new Set([
   'last_delivery_at', 'last_delivery_status', 'last_delivery_error',
 ]);
 const NOBODY = 999_999_999;
+/** Operations that change a balance by what their bodies say. */
+const DEEDS = new Set(['stampCustomerCard', 'redeemReward', 'adjustCustomerCard']);
 
 let shops = 0;
 
@@ -93,7 +96,10 @@ export class Shops {
   /** @throws Error listing every request so far when a rule is broken */
   async play(steps: Step[], history: () => Promise<StoredEvent[]>): Promise<void> {
     try {
-      for (const step of steps) await this.take(step);
+      for (const step of steps) {
+        const events = step.path.includes('{event_id}') ? await history() : [];
+        await this.take(step, events);
+      }
       for (const shop of this.shops) await this.takeStock(shop);
       this.holdAgainst(await history());
     } catch (error) {
@@ -125,9 +131,9 @@ export class Shops {
     await create('webhook_subscriptions', { events: ['*'], target_url, description: marker });
   }
 
-  private async take(step: Step): Promise<void> {
+  private async take(step: Step, events: StoredEvent[]): Promise<void> {
     const shop = this.shops[step.store];
-    const request = this.requestOf(shop, step);
+    const request = this.requestOf(shop, step, events);
     const by = this.callerOf(shop, step);
     const answer = await this.send(by ?? shop, request, step.token);
     if (step.id === null) return;
@@ -189,7 +195,7 @@ export class Shops {
       this.expectNamed(kind, sent, record.shown, true);
       return;
     }
-    const recordPath = `${path.replace(/\/(stamp|redeem|archive|unarchive|test|rotate_secret)\/?$/, '')}`;
+    const recordPath = `${path.replace(/\/(stamp|redeem|adjust|events\/[^/]+\/reverse|archive|unarchive|test|rotate_secret)\/?$/, '')}`;
     if (step.id === 'updateAccount') {
       const shown = await this.read(shop, recordPath);
       this.expect(isDeepStrictEqual(shown, body), 'the store is shown differently from the answer');
@@ -215,7 +221,7 @@ export class Shops {
     record.shown = await this.read(shop, recordPath);
     if (answer.headers.get('x-dry-run') === 'true') {
       this.expect(isDeepStrictEqual(own(record.shown), own(before)), 'a dry run changed something');
-    } else if (step.id === 'stampCustomerCard' || step.id === 'redeemReward') {
+    } else if (step.id !== null && DEEDS.has(step.id)) {
       this.followDeed(shop, step.id, sent, body, before, record.shown);
     } else if (step.id !== 'testWebhookSubscription') {
       const [shown, said] = [record.shown, body].map((one) => without(one, 'secret'));
@@ -371,7 +377,8 @@ export class Shops {
       );
       const { stamps = 0, stampsSpent = 0 } = data as { stamps?: number; stampsSpent?: number };
       if (!stream.startsWith('customer_card-')) continue;
-      const balance = (balances.get(stream) ?? 0) + stamps - stampsSpent;
+      const change = type === 'StampsRemoved' ? -stamps : stamps - stampsSpent;
+      const balance = (balances.get(stream) ?? 0) + change;
       this.expect(balance >= 0, `${stream} fell below zero`);
       balances.set(stream, balance);
     }
@@ -423,7 +430,7 @@ export class Shops {
     }
   }
 
-  private requestOf(shop: Shop, step: Step): Request {
+  private requestOf(shop: Shop, step: Step, history: StoredEvent[]): Request {
     const other = this.shops[0] === shop ? this.shops[1] : this.shops[0];
     const around: SendContext = {
       marker: shop.marker,
@@ -438,9 +445,16 @@ export class Shops {
       },
     };
     const ids = this.idsOf(step.foreign ? other : shop, step);
+    const own = history.filter(({ stream }) => stream === `customer_card-${ids['id']}`);
+    // The newest first, because the first event of a card cannot be reversed.
+    const event = own.at(-1 - (step.nth % Math.max(1, own.length)));
+    const all: Record<string, number | string> = {
+      ...ids,
+      ...(event && { event_id: publicEventId(event.id) }),
+    };
     const path = step.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
       String(
-        step.odd[name] ?? (name === 'account_id' ? shop.client.accountId : (ids[name] ?? NOBODY)),
+        step.odd[name] ?? (name === 'account_id' ? shop.client.accountId : (all[name] ?? NOBODY)),
       ),
     );
     // In /accounts/{id} the id is that of the store itself.

@@ -140,6 +140,9 @@ export function validValue(name: string, given: Schema, resolve: Resolve): fc.Ar
       : values;
   if (kind !== undefined)
     return orNull((name === 'reward_id' ? which : small).map((nth) => new Known(kind, nth, false)));
+  if (name === 'stamps' && schema.minimum !== undefined && schema.minimum < 0) {
+    return fc.constantFrom(-100, -2, -1, 1, 2, '-1', '+3', 5);
+  }
   if (named !== undefined) return orNull(named);
   if (schema.enum) return orNull(fc.constantFrom(...schema.enum));
   if (schema.properties) return validObject(schema, resolve);

@@ -165,7 +165,16 @@ export const SAMPLES: Samples[] = [
       stamps: 6,
       source: 'pos',
       ...details,
+      reverses: '0f0e0d0c-0b0a-4908-8706-050403020101',
       templateVersion: 17,
+    },
+    StampsRemoved: {
+      customerId: CUSTOMER_ID,
+      stamps: 6,
+      source: 'adjustment',
+      countedAt: '2026-03-01T09:00:00.000Z',
+      ...details,
+      reverses: '0f0e0d0c-0b0a-4908-8706-050403020101',
     },
     RewardUnlocked: {
       customerId: CUSTOMER_ID,

@@ -1,7 +1,7 @@
 import type { Upcast } from '#kernel/aggregate.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 
-type StampsEarned1 = Omit<StampsEarned['data'], 'templateVersion'>;
+type StampsEarned1 = Omit<StampsEarned['data'], 'templateVersion' | 'reverses'>;
 type RewardRedeemed1 = Omit<RewardRedeemed['data'], 'templateVersion' | 'locked'> & {
   /** The first events lack it. */
   locked?: number[];
@@ -10,7 +10,11 @@ type RewardRedeemed1 = Omit<RewardRedeemed['data'], 'templateVersion' | 'locked'
 /** The shapes that events of earlier versions have, and what makes them those of today. */
 export const customerCardUpcasts = {
   StampsEarned: [
-    (data: StampsEarned1): StampsEarned['data'] => ({ ...data, templateVersion: null }),
+    (data: StampsEarned1): StampsEarned['data'] => ({
+      ...data,
+      reverses: null,
+      templateVersion: null,
+    }),
   ],
   RewardRedeemed: [
     (data: RewardRedeemed1): RewardRedeemed['data'] => ({

@@ -40,7 +40,7 @@ const CODE_LENGTH = 8;
 const CODE_TRIES = 5;
 const RACE_FOR_MS = 10_000;
 
-type CardPath = { customerId: number; id: number };
+export type CardPath = { customerId: number; id: number };
 
 type CardAction = ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined };
 
@@ -299,11 +299,11 @@ function withClaim(
 }
 
 /** Loads what an action is decided on. A path without a customer card is reported before any fault in the fields. */
-async function loadTemplate(
+export async function loadTemplate(
   templates: TemplatesService,
   loaded: Loaded<CustomerCard> | undefined,
   { customerId }: CardPath,
-  { locationId }: ActionDetails,
+  { locationId }: Pick<ActionDetails, 'locationId'>,
 ): Promise<Template> {
   if (loaded?.state.customerId !== customerId) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;

@@ -1,5 +1,13 @@
-import { BooleanField, IntegerField, OneOfField, TextField, TimeField } from '#http/fields.js';
+import {
+  BooleanField,
+  Field,
+  IntegerField,
+  OneOfField,
+  TextField,
+  TimeField,
+} from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
+import { readInteger, type Checked } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -9,6 +17,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
+import { MOST_ADJUSTED } from './corrections.js';
 import {
   availableRewards,
   progressPercentage,
@@ -43,6 +52,27 @@ export class StampDto extends CardActionDto {
 @Dto('RedeemInput', { example: { reward_id: 1 } })
 export class RedeemDto extends CardActionDto {
   @IntegerField({ min: 1 }) declare readonly reward_id: number;
+}
+
+@Dto('AdjustInput', { example: { stamps: 1, reason: 'A stamp was forgotten at the counter' } })
+export class AdjustDto {
+  @Field(
+    readAdjustment,
+    {
+      type: 'integer',
+      minimum: -MOST_ADJUSTED,
+      maximum: MOST_ADJUSTED,
+      not: { const: 0 },
+    },
+    { description: 'Positive adds, negative takes off' },
+  )
+  declare readonly stamps: number;
+  @ReasonField() declare readonly reason: string;
+}
+
+@Dto('ReverseInput', { example: { reason: 'Stamped the wrong card' } })
+export class ReverseDto {
+  @ReasonField() declare readonly reason: string;
 }
 
 @Dto('CardActionQuery')
@@ -188,4 +218,13 @@ function PassUrlProperty(platform: string): PropertyDecorator {
     format: 'uri',
     example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
   });
+}
+
+function ReasonField(): PropertyDecorator {
+  return TextField({ max: 500, description: 'Why, for the history' });
+}
+
+function readAdjustment(value: unknown): Checked<number> {
+  const read = readInteger(-MOST_ADJUSTED, MOST_ADJUSTED)(value);
+  return 'value' in read && read.value === 0 ? { faults: ['must not be 0'] } : read;
 }

@@ -1,6 +1,13 @@
-import type { Claimed, RowTable } from '#event-store/rows.js';
+import type { Claimed, RowTable, UniqueValue } from '#event-store/rows.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
-import type { CustomerCardEvent } from './customer-card.events.js';
+import type {
+  ActionDetails,
+  CorrectionDetails,
+  CustomerCardEvent,
+} from './customer-card.events.js';
+
+/** The kind of claim that makes a second reversal of an event impossible. */
+export const REVERSAL = 'reversal';
 
 export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
@@ -27,11 +34,21 @@ function claimsOf({ type, data }: CustomerCardEvent): Claimed {
         ],
       };
     case 'StampsEarned':
-    case 'RewardRedeemed': {
-      const kind = type === 'StampsEarned' ? 'stamp_receipt' : 'redeem_receipt';
-      return data.externalRef === null ? {} : { taken: [{ kind, value: data.externalRef }] };
-    }
+      return { taken: [...receipt('stamp_receipt', data), ...reversal(data)] };
+    case 'StampsRemoved':
+      return { taken: reversal(data) };
+    case 'RewardRedeemed':
+      return { taken: receipt('redeem_receipt', data) };
     default:
       return {};
   }
+}
+
+function receipt(kind: string, { externalRef }: ActionDetails): UniqueValue[] {
+  return externalRef === null ? [] : [{ kind, value: externalRef }];
+}
+
+/** An event is reversed at most once. */
+function reversal({ reverses }: CorrectionDetails): UniqueValue[] {
+  return reverses === null ? [] : [{ kind: REVERSAL, value: reverses }];
 }

@@ -30,9 +30,28 @@ export type CustomerCardIssued = {
   };
 };
 
+/** The details of a correction: its reason is the note. */
+export type CorrectionDetails = ActionDetails & {
+  /** The id of the event that this one undoes; null when it undoes none. */
+  reverses: string | null;
+};
+
 export type StampsEarned = {
   type: 'StampsEarned';
-  data: { customerId: number; stamps: number; source: StampSource } & ActionDetails & DecidedWith;
+  data: { customerId: number; stamps: number; source: StampSource } & CorrectionDetails &
+    DecidedWith;
+};
+
+export type StampsRemoved = {
+  type: 'StampsRemoved';
+  data: {
+    customerId: number;
+    /** Positive. */
+    stamps: number;
+    source: 'adjustment';
+    /** When the stamping that this reverses happened, if the card's limits counted it: they no longer do. */
+    countedAt?: string;
+  } & CorrectionDetails;
 };
 
 /** Written once per crossing, with the reward as it was at that moment. */
@@ -64,4 +83,5 @@ export type RewardRedeemed = {
     DecidedWith;
 };
 
-export type CustomerCardEvent = CustomerCardIssued | StampsEarned | RewardUnlocked | RewardRedeemed;
+export type CustomerCardEvent =
+  CustomerCardIssued | StampsEarned | StampsRemoved | RewardUnlocked | RewardRedeemed;

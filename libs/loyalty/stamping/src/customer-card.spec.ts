@@ -49,7 +49,7 @@ const issued: CustomerCardEvent = { type: 'CustomerCardIssued', data: { ...ids, 
 
 const earned = (stamps: number, source: StampSource = 'api'): CustomerCardEvent => ({
   type: 'StampsEarned',
-  data: { ...silent, customerId: 7, stamps, source, templateVersion: 17 },
+  data: { ...silent, customerId: 7, stamps, source, reverses: null, templateVersion: 17 },
 });
 const unlocked = ({ id, name, description, stampsRequired }: typeof cake | typeof coffee) =>
   ({
@@ -135,6 +135,7 @@ describe('issue', () => {
             customerId: 7,
             stamps: 6,
             source: 'welcome_bonus',
+            reverses: null,
             templateVersion: 17,
           },
         },

@@ -1,8 +1,15 @@
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
-import { dayIn } from '#kernel/day.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { customerCardUpcasts } from './customer-card-upcasts.js';
 import type { ActionDetails, CustomerCardEvent, StampSource } from './customer-card.events.js';
+import {
+  checkLimits,
+  isStamping,
+  withoutStamping,
+  withStamping,
+  type StampLimits,
+  type Stamping,
+} from './stamp-limits.js';
 
 /** A customer's enrolled card. */
 export type CustomerCard = {
@@ -22,11 +29,8 @@ export type CustomerCard = {
   updatedAt: string;
 };
 
-/** Times in ms since 1970. No time zone's midnight falls inside a quarter of an hour. */
-type Stamping = { first: number; last: number; stamps: number };
-
 /** What stamping needs to know about the card template and its store. */
-export type Template = {
+export type Template = StampLimits & {
   cardId: number;
   /** Grows with every write to the card, its rewards or its store. */
   version: number;
@@ -35,10 +39,6 @@ export type Template = {
   initialStamps: number;
   expiresAt: string | null;
   archivedAt: string | null;
-  maxStampsPerRequest: number | null;
-  maxStampsPerDay: number | null;
-  minSecondsBetweenStamps: number | null;
-  timeZone: string;
   /** Not deleted; cheapest first. */
   rewards: Milestone[];
 };
@@ -51,8 +51,6 @@ export type Milestone = {
   active: boolean;
 };
 
-const QUARTER_MS = 15 * 60_000;
-const QUARTERS_KEPT = 100;
 const MAY_BE_AHEAD_MS = 5 * 60_000;
 
 export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
@@ -60,6 +58,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   names: {
     CustomerCardIssued: 'customer_card.created',
     StampsEarned: 'stamp.earned',
+    StampsRemoved: 'stamp.removed',
     RewardUnlocked: 'reward.unlocked',
     RewardRedeemed: 'reward.redeemed',
   },
@@ -87,6 +86,19 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           stampings: isStamping(source)
             ? withStamping(card.stampings, Date.parse(event.meta.occurredAt), stamps)
             : card.stampings,
+          updatedAt,
+        };
+      }
+      case 'StampsRemoved': {
+        const card = existing(state);
+        const { stamps, countedAt } = event.data;
+        return {
+          ...card,
+          stampsCount: card.stampsCount - stamps,
+          stampings:
+            countedAt === undefined
+              ? card.stampings
+              : withoutStamping(card.stampings, Date.parse(countedAt), stamps),
           updatedAt,
         };
       }
@@ -123,6 +135,8 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     switch (event.type) {
       case 'StampsEarned':
         return event.data.stamps;
+      case 'StampsRemoved':
+        return -event.data.stamps;
       case 'RewardRedeemed':
         return -event.data.stampsSpent;
       case 'CustomerCardIssued':
@@ -162,6 +176,7 @@ export function issue(
       externalRef: null,
       silent: true,
       personal: null,
+      reverses: null,
       templateVersion: template.version,
     },
   };
@@ -187,9 +202,9 @@ export function stamp(
   const data = { ...given, templateVersion: template.version };
   checkOccurredAt(card, occurredAt, now);
   refuseExpired(template, now);
-  checkLimits(card, template, command.stamps, occurredAt ?? now);
+  checkLimits(card.stampings, template, command.stamps, occurredAt ?? now);
   return [
-    { type: 'StampsEarned', data },
+    { type: 'StampsEarned', data: { ...data, reverses: null } },
     ...unlocks(card.customerId, card.stampsCount + command.stamps, card.unlocked, template),
   ];
 }
@@ -286,12 +301,14 @@ function isExpired({ expiresAt }: Pick<Template, 'expiresAt'>, now: Date): boole
   return expiresAt !== null && new Date(expiresAt) <= now;
 }
 
-function cardOf(state: CustomerCard | undefined, customerId: number): CustomerCard {
+/** @throws NotFoundError */
+export function cardOf(state: CustomerCard | undefined, customerId: number): CustomerCard {
   if (!state || state.customerId !== customerId) throw new NotFoundError('Customer card');
   return state;
 }
 
-function unlocks(
+/** For each active reward that the balance now covers and that is not unlocked yet (contract section 5). */
+export function unlocks(
   customerId: number,
   stampsCount: number,
   already: CustomerCard['unlocked'],
@@ -328,51 +345,4 @@ function checkOccurredAt(card: CustomerCard, occurredAt: Date | undefined, now: 
   if (occurredAt.getTime() < Date.parse(card.issuedAt)) {
     throw new RejectedError({ occurred_at: ['must not be before the card was issued'] });
   }
-}
-
-function checkLimits(card: CustomerCard, template: Template, stamps: number, at: Date): void {
-  const { maxStampsPerRequest, maxStampsPerDay, minSecondsBetweenStamps, timeZone } = template;
-  if (maxStampsPerRequest !== null && stamps > maxStampsPerRequest) {
-    limitReached(`At most ${maxStampsPerRequest} stamps may be added at once`);
-  }
-  if (minSecondsBetweenStamps !== null) {
-    const gapMs = minSecondsBetweenStamps * 1000;
-    const tooClose = card.stampings.some(
-      ({ first, last }) => at.getTime() > first - gapMs && at.getTime() < last + gapMs,
-    );
-    if (tooClose) limitReached(`Stampings must be ${minSecondsBetweenStamps} seconds apart`);
-  }
-  if (maxStampsPerDay !== null) {
-    const day = dayIn(timeZone, at.getTime());
-    const today = card.stampings
-      .filter(({ last }) => dayIn(timeZone, last) === day)
-      .reduce((sum, stamping) => sum + stamping.stamps, 0);
-    if (today + stamps > maxStampsPerDay) {
-      limitReached(`At most ${maxStampsPerDay} stamps may be added a day, ${today} are used`);
-    }
-  }
-}
-
-function limitReached(message: string): never {
-  throw new RejectedError({ base: [message] }, 'stamp_limit_reached');
-}
-
-/** Limits count stampings only (contract section 3), not welcome stamps or corrections. */
-function isStamping(source: StampSource): boolean {
-  return source === 'api' || source === 'pos' || source === 'app_scan';
-}
-
-function withStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
-  const quarter = Math.floor(at / QUARTER_MS);
-  const same = stampings.find(({ first }) => Math.floor(first / QUARTER_MS) === quarter);
-  const added = same
-    ? {
-        first: Math.min(same.first, at),
-        last: Math.max(same.last, at),
-        stamps: same.stamps + stamps,
-      }
-    : { first: at, last: at, stamps };
-  return [...stampings.filter((stamping) => stamping !== same), added]
-    .sort((a, b) => a.first - b.first)
-    .slice(-QUARTERS_KEPT);
 }

@@ -20,12 +20,12 @@ import {
 } from './customer-card.dto.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 
-type Path = { customer_id: string; id: string };
+export type Path = { customer_id: string; id: string };
 
 const CUSTOMER = recordOf(CustomerCardsService, (cards, accountId, { customer_id = '' }) =>
   cards.refuseUnknownCustomer(accountId, pathId(customer_id)),
 );
-const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
+export const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
   cards.find(accountId, idsOf(path as Path)),
 );
 
@@ -163,6 +163,6 @@ export class CustomerCardsController {
   }
 }
 
-function idsOf({ customer_id, id }: Path): { customerId: number; id: number } {
+export function idsOf({ customer_id, id }: Path): { customerId: number; id: number } {
   return { customerId: pathId(customer_id), id: pathId(id) };
 }

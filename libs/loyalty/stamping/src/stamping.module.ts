@@ -1,4 +1,7 @@
 import { Module } from '@nestjs/common';
+import { correctionHandlers } from './corrections.commands.js';
+import { CorrectionsController } from './corrections.controller.js';
+import { CorrectionsService } from './corrections.service.js';
 import { customerCardHandlers } from './customer-card.commands.js';
 import { CustomerCardReadsModule } from './customer-card-reads.module.js';
 import { CustomerCardsController } from './customer-cards.controller.js';
@@ -6,8 +9,8 @@ import { ReceiptsService } from './receipts.service.js';
 
 @Module({
   imports: [CustomerCardReadsModule],
-  controllers: [CustomerCardsController],
-  providers: [ReceiptsService, ...customerCardHandlers],
+  controllers: [CustomerCardsController, CorrectionsController],
+  providers: [ReceiptsService, CorrectionsService, ...customerCardHandlers, ...correctionHandlers],
   exports: [CustomerCardReadsModule],
 })
 export class StampingModule {}

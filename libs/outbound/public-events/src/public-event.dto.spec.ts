@@ -156,7 +156,22 @@ describe('the documented payloads', () => {
             stamps: 2,
             source: 'welcome_bonus',
             ...ACTION_DETAILS,
+            reverses: null,
             templateVersion: 17,
+          },
+        }),
+    ],
+    [
+      'stamp.removed',
+      () =>
+        ofCard({
+          type: 'StampsRemoved',
+          data: {
+            customerId: 31,
+            stamps: 2,
+            source: 'adjustment',
+            ...ACTION_DETAILS,
+            reverses: null,
           },
         }),
     ],

@@ -164,7 +164,14 @@ describe('public events', () => {
   it('stamp.earned shows what was added and the new balance, but no note', () => {
     const event = rendered({
       type: 'StampsEarned',
-      data: { customerId: 31, stamps: 2, source: 'pos', ...ACTION_DETAILS, templateVersion: 17 },
+      data: {
+        customerId: 31,
+        stamps: 2,
+        source: 'pos',
+        ...ACTION_DETAILS,
+        reverses: null,
+        templateVersion: 17,
+      },
     });
     expect(event.data).toEqual({
       customer_id: 31,
@@ -179,6 +186,40 @@ describe('public events', () => {
       location_id: 5,
       staff_ref: 'till 2',
       external_ref: 'R-1',
+      customer: ADA,
+      customer_card: { stamps_remaining: 0 },
+    });
+  });
+
+  it('stamp.removed shows the same, and how many were taken off as a positive number', () => {
+    const event = rendered({
+      type: 'StampsRemoved',
+      data: {
+        customerId: 31,
+        stamps: 2,
+        source: 'adjustment',
+        ...ACTION_DETAILS,
+        locationId: null,
+        staffRef: null,
+        externalRef: null,
+        reverses: ID,
+        countedAt: META.occurredAt,
+      },
+    });
+    expect(event.type).toBe('stamp.removed');
+    expect(event.data).toEqual({
+      customer_id: 31,
+      customer_card_id: 12,
+      card_id: 3,
+      card_name: 'Coffee',
+      stamps: 2,
+      stamps_count: 11,
+      stamps_remaining: 0,
+      source: 'adjustment',
+      occurred_at: META.occurredAt,
+      location_id: null,
+      staff_ref: null,
+      external_ref: null,
       customer: ADA,
       customer_card: { stamps_remaining: 0 },
     });

@@ -106,7 +106,8 @@ export function publicCustomerCardEvent(
   switch (event.type) {
     case 'CustomerCardIssued':
       return envelope(event, customerCard.names, { ...subject.detail, customer: subject.customer });
-    case 'StampsEarned': {
+    case 'StampsEarned':
+    case 'StampsRemoved': {
       const { stamps, source, locationId, staffRef, externalRef } = event.data;
       return envelope(event, customerCard.names, {
         ...whose(subject),

@@ -232,6 +232,22 @@ export function eventStoreContract(
       });
     });
 
+    describe('findEvent', () => {
+      it('finds an event by its id, in its own stream only', async () => {
+        const [one, two] = [newStream(), newStream()];
+        const events = Array.from({ length: 60 }, (_, i) => event(`E${i}`));
+        await append(one, null, ...events);
+        await append(two, null, event('F'));
+        for (const revision of [0, 30, 59]) {
+          const { id = '' } = events[revision] ?? {};
+          expect(await store.findEvent(one, id)).toMatchObject({ id, revision, stream: one });
+          expect(await store.findEvent(two, id)).toBeUndefined();
+          expect(await store.findEvent(newStream(), id)).toBeUndefined();
+        }
+        expect(await store.findEvent(one, randomUUID())).toBeUndefined();
+      });
+    });
+
     describe('the whole log', () => {
       it('continues from a position without repeating or skipping events', async () => {
         const from = await store.head();

@@ -164,6 +164,14 @@ export abstract class EventStore {
   /** Single events, in no particular order; those that do not exist are left out. */
   abstract readEvents(refs: EventRef[]): Promise<StoredEvent[]>;
 
+  /** The event with this id, if it is in this stream. Recent ones are found soonest. */
+  async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
+    for await (const event of this.readStream(stream, { direction: 'backwards' })) {
+      if (event.id === id) return event;
+    }
+    return undefined;
+  }
+
   /** The next events of the log in order; never one that an unfinished commit could still precede. */
   abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;
 

@@ -146,7 +146,8 @@ export class CommandPipeline {
       let state = loaded?.state;
       let head = loaded?.head ?? null;
       for (let [pending] = remaining; pending; [pending] = remaining) {
-        const decided = await this.decide(pending, loaded, state, fresh);
+        const current = loaded && { ...loaded, head: head ?? loaded.head };
+        const decided = await this.decide(pending, current, state, fresh);
         if (doubtful && !decided.writes) {
           // Refused, or nothing to do. That must be decided on the stream itself, because the row may be behind.
           await this.commit(open, head);

@@ -90,6 +90,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return this.reader.readEvents(refs);
   }
 
+  override findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
+    return this.reader.findEvent(stream, id);
+  }
+
   override readAll(after: Position, limit: number): Promise<StoredEvent[]> {
     return this.reader.readAll(after, limit);
   }

@@ -43,6 +43,11 @@ const READ_EVENTS = {
          ) e`,
 };
 
+const FIND_EVENT = {
+  name: 'es_find_event',
+  text: `select ${COLUMNS} from es.events e where e.event_id = $1 and e.stream_id = $2`,
+};
+
 type EventRow = {
   tx_text: string;
   pos_text: string;
@@ -108,6 +113,11 @@ export class PostgresReader {
       values: [refs.map(({ stream }) => stream), refs.map(({ revision }) => revision)],
     });
     return rows.map(storedEvent);
+  }
+
+  async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
+    const { rows } = await this.pool.query<EventRow>(FIND_EVENT, [id, stream]);
+    return rows.map(storedEvent)[0];
   }
 
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {

@@ -23,7 +23,7 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   idsIn?: (event: E) => Record<string, number>;
 };
 
-type UniqueValue = { kind: string; value: string };
+export type UniqueValue = { kind: string; value: string };
 
 export type Claimed = { taken?: UniqueValue[]; released?: UniqueValue[] };
 

@@ -1,5 +1,6 @@
 import { applyDecorators, HttpCode, SetMetadata, UseInterceptors, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
+import { PUBLIC_ID_PATTERN } from '#kernel/public-id.js';
 import { RECORD, RecordInterceptor, type RecordLookup } from './record.interceptor.js';
 
 /** A group of operations in the docs, declared by the context that it belongs to. */
@@ -10,6 +11,16 @@ export type Tag = {
   place: number;
 };
 
+const RECORD_ID = { type: 'integer', format: 'int64', example: 1 };
+const EVENT_ID = {
+  schema: {
+    type: 'string',
+    pattern: PUBLIC_ID_PATTERN,
+    example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
+  },
+  description: 'The id of an event, as webhooks show it',
+} as const;
+
 export type EndpointSpec = {
   /** operationId, and the method's name in the client. */
   id: string;
@@ -17,7 +28,7 @@ export type EndpointSpec = {
   tag: string;
   summary: string;
   description?: string;
-  /** Path ids, each an integer. */
+  /** Path ids, each an integer, except `event_id`. */
   path?: string[];
   status: 200 | 201 | 204;
   /** A DTO class; in brackets: a list of it. */
@@ -51,7 +62,7 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
-    ...path.map((name) => ApiParam({ name, type: 'integer', format: 'int64', example: 1 })),
+    ...path.map((name) => ApiParam({ name, ...(name === 'event_id' ? EVENT_ID : RECORD_ID) })),
     ApiResponse({
       status,
       description: type ? 'Done' : 'Done, with no body',

@@ -102,7 +102,7 @@ export const ERRORS = {
   },
   insufficient_stamps: {
     status: 422,
-    meaning: 'The customer card holds too few stamps for this reward.',
+    meaning: 'The customer card holds too few stamps for this.',
   },
   reward_inactive: {
     status: 422,

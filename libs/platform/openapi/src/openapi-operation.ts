@@ -163,7 +163,7 @@ export function operationObject(
     operationId: spec.id,
     tags: [spec.tag],
     summary: spec.summary,
-    description: describe(spec, { ...route, method }, query, example),
+    description: describe(spec, { ...route, method }, parameters, example),
     ...(spec.open && { security: [] }),
     parameters: [
       ...pathParameters(spec, parameters),
@@ -238,18 +238,16 @@ function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): P
 function describe(
   spec: EndpointSpec,
   { method, path }: { method: string; path: string },
-  query: Parameter[],
+  parameters: Parameter[],
   body: unknown,
 ): string {
-  const ids = Object.fromEntries((spec.path ?? []).map((name) => [name, 1]));
+  const ids = examplesOf(pathParameters(spec, parameters));
   const sample = {
     id: spec.id,
     method,
     url: path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(ids[name])),
     path: ids,
-    query: Object.fromEntries(
-      query.flatMap(({ name, example }) => (example === undefined ? [] : [[name, example]])),
-    ) as Record<string, unknown>,
+    query: examplesOf(parameters.filter((one) => one.in === 'query')),
     body,
     open: spec.open === true,
     answers: spec.answer !== undefined,
@@ -265,6 +263,12 @@ function describe(
     typescriptSample(sample),
     '```',
   ].join('\n');
+}
+
+/** By name, of those that have one. */
+function examplesOf(parameters: Parameter[]): Record<string, unknown> {
+  const shown = parameters.filter(({ example }) => example !== undefined);
+  return Object.fromEntries(shown.map(({ name, example }) => [name, example]));
 }
 
 /** Between what an operation does and how it is called. */

@@ -1,0 +1,114 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { ClaimTakenError } from '#event-store/event-store.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { streamOf, type Loaded } from '#event-store/rows.js';
+import { adjust, alreadyReversed, reverse } from './corrections.js';
+import { CorrectionsService } from './corrections.service.js';
+import { customerCard, type CustomerCard } from './customer-card.js';
+import { loadTemplate, type CardPath } from './customer-card.commands.js';
+import { customerCardDetailJson, type CustomerCardDetailJson } from './customer-card.dto.js';
+import { customerCardRows, REVERSAL } from './customer-card.entity.js';
+import { CustomerCardsService } from './customer-cards.service.js';
+import { TemplatesService } from './templates.service.js';
+
+const NO_LOCATION = { locationId: null };
+
+/** Answers with the card right after the correction. */
+export class AdjustCustomerCard extends Command<CustomerCardDetailJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly path: CardPath,
+    readonly correction: { stamps: number; reason: string },
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(AdjustCustomerCard)
+export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomerCard> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly templates: TemplatesService,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  execute({ context, path, correction }: AdjustCustomerCard): Promise<CustomerCardDetailJson> {
+    return this.pipeline.handleCommand({
+      rows: customerCardRows,
+      id: path.id,
+      context,
+      given: (loaded) => loadTemplate(this.templates, loaded, path, NO_LOCATION),
+      decide: (card, template) =>
+        adjust(card, template, { ...correction, customerId: path.customerId }),
+      answer: ({ state, given: template, now }) =>
+        customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
+    });
+  }
+}
+
+/** Answers with the card right after the reversal. */
+export class ReverseCardEvent extends Command<CustomerCardDetailJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly path: CardPath,
+    /** As webhooks show it. */
+    readonly eventId: string,
+    readonly reason: string,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(ReverseCardEvent)
+export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly templates: TemplatesService,
+    private readonly keys: PersonalKeys,
+    private readonly corrections: CorrectionsService,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  async execute(command: ReverseCardEvent): Promise<CustomerCardDetailJson> {
+    const { context, path, reason } = command;
+    try {
+      return await this.pipeline.handleCommand({
+        rows: customerCardRows,
+        id: path.id,
+        context,
+        given: (loaded) => this.known(command, loaded),
+        decide: (card, { template, event, claim, isReversed }) => ({
+          events: reverse(card, template, {
+            customerId: path.customerId,
+            reason,
+            event,
+            isReversed,
+          }),
+          claims: [claim],
+        }),
+        answer: ({ state, given: { template }, now }) =>
+          customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
+      });
+    } catch (error) {
+      if (error instanceof ClaimTakenError) throw alreadyReversed();
+      throw error;
+    }
+  }
+
+  private async known(
+    { context: { accountId }, path, eventId }: ReverseCardEvent,
+    loaded: Loaded<CustomerCard> | undefined,
+  ) {
+    const template = await loadTemplate(this.templates, loaded, path, NO_LOCATION);
+    const event = await this.corrections.eventOf(path.id, eventId);
+    const stream = streamOf(customerCard, path.id);
+    const claim = this.keys.claim(accountId, REVERSAL, event.id, stream);
+    const revision = loaded?.head.revision ?? -1;
+    const isReversed = await this.corrections.isTaken(accountId, claim, revision);
+    return { template, event, claim, isReversed };
+  }
+}
+
+export const correctionHandlers = [AdjustCustomerCardHandler, ReverseCardEventHandler];

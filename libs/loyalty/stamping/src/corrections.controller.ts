@@ -1,0 +1,64 @@
+import { Body, Controller, Param, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { recordOf } from '#http/record.interceptor.js';
+import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js';
+import { CorrectionsService } from './corrections.service.js';
+import { AdjustDto, CustomerCardDetailJson, ReverseDto } from './customer-card.dto.js';
+import { CUSTOMER_CARD, idsOf, type Path } from './customer-cards.controller.js';
+
+type EventPath = Path & { event_id: string };
+
+const CARD_EVENT = recordOf(CorrectionsService, (corrections, accountId, path) => {
+  const eventPath = path as EventPath;
+  return corrections.refuseUnknown(accountId, idsOf(eventPath), eventPath.event_id);
+});
+
+@Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards/:id')
+export class CorrectionsController {
+  constructor(private readonly commands: CommandBus) {}
+
+  @Post('adjust')
+  @Endpoint({
+    id: 'adjustCustomerCard',
+    tag: 'Customer cards',
+    summary: 'Correct the balance',
+    description:
+      'Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.',
+    path: ['account_id', 'customer_id', 'id'],
+    status: 200,
+    answer: CustomerCardDetailJson,
+    errors: [404, 422],
+    record: CUSTOMER_CARD,
+  })
+  async adjust(
+    @Context() context: CommandContext,
+    @Param() path: Path,
+    @Body() { stamps, reason }: AdjustDto,
+  ): Promise<CustomerCardDetailJson> {
+    return this.commands.execute(new AdjustCustomerCard(context, idsOf(path), { stamps, reason }));
+  }
+
+  @Post('events/:event_id/reverse')
+  @Endpoint({
+    id: 'reverseCardEvent',
+    tag: 'Customer cards',
+    summary: 'Undo a stamping, a redemption or an adjustment, once',
+    description:
+      'Takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.',
+    path: ['account_id', 'customer_id', 'id', 'event_id'],
+    status: 200,
+    answer: CustomerCardDetailJson,
+    errors: [404, 422],
+    record: CARD_EVENT,
+  })
+  async reverse(
+    @Context() context: CommandContext,
+    @Param() { event_id: eventId, ...path }: EventPath,
+    @Body() { reason }: ReverseDto,
+  ): Promise<CustomerCardDetailJson> {
+    return this.commands.execute(new ReverseCardEvent(context, idsOf(path), eventId, reason));
+  }
+}

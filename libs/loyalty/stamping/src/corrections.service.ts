@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { Recorded } from '#kernel/aggregate.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { eventIdOf } from '#kernel/public-id.js';
+import { ask } from '#database/connection.js';
+import { recorded } from '#event-store/codec.js';
+import { EventStore, type Claim } from '#event-store/event-store.js';
+import { streamOf } from '#event-store/rows.js';
+import { customerCard } from './customer-card.js';
+import type { CustomerCardEvent } from './customer-card.events.js';
+import { CustomerCardsService } from './customer-cards.service.js';
+
+/** What a reversal has to know of a customer card's history. */
+@Injectable()
+export class CorrectionsService {
+  constructor(
+    private readonly pool: Pool,
+    private readonly events: EventStore,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  /**
+   * The event of the card with this public id. What is personal in it stays sealed.
+   * @throws NotFoundError
+   */
+  async eventOf(id: number, publicId: string): Promise<Recorded<CustomerCardEvent>> {
+    const eventId = eventIdOf(publicId);
+    const stored = eventId && (await this.events.findEvent(streamOf(customerCard, id), eventId));
+    if (!stored) throw new NotFoundError('Event');
+    return recorded<CustomerCardEvent>(customerCard, stored);
+  }
+
+  /** @throws NotFoundError when the path names no customer card, or no event of it */
+  async refuseUnknown(
+    accountId: number,
+    path: { customerId: number; id: number },
+    publicId: string,
+  ): Promise<void> {
+    await this.customerCards.find(accountId, path);
+    await this.eventOf(path.id, publicId);
+  }
+
+  /**
+   * Whether the claim was taken by an event up to this revision. One that is taken later may still be given up, where a
+   * commit claims before it appends; the commit of whoever decides on this revision finds out.
+   */
+  async isTaken(accountId: number, { kind, value }: Claim, upTo: number): Promise<boolean> {
+    const taken = await ask(this.pool, {
+      name: 'corrections_taken',
+      text: `select 1 from es.claims
+             where account_id = $1 and kind = $2 and value = $3 and revision <= $4`,
+      values: [accountId, kind, value, upTo],
+    });
+    return taken.length > 0;
+  }
+}

@@ -1,0 +1,135 @@
+import type { Recorded } from '#kernel/aggregate.js';
+import { RejectedError } from '#kernel/errors.js';
+import { cardOf, unlocks, type CustomerCard, type Template } from './customer-card.js';
+import type { CustomerCardEvent, StampsEarned, StampsRemoved } from './customer-card.events.js';
+import { isStamping } from './stamp-limits.js';
+
+/** In either direction. Larger than any stamping, so that a card of another programme can be carried over. */
+export const MOST_ADJUSTED = 1_000;
+
+export type Adjust = {
+  customerId: number;
+  /** Signed, not 0. */
+  stamps: number;
+  reason: string;
+};
+
+/**
+ * Puts a balance right. An expired or archived card can be corrected as well: what went wrong before the end can only be
+ * noticed after it.
+ */
+export function adjust(
+  state: CustomerCard | undefined,
+  template: Template,
+  { customerId, stamps, reason }: Adjust,
+): CustomerCardEvent[] {
+  const card = cardOf(state, customerId);
+  return stamps > 0
+    ? given(card, template, { stamps, reason })
+    : [takenOff(card, { stamps: -stamps, reason })];
+}
+
+export type Reverse = {
+  customerId: number;
+  reason: string;
+  /** An event of this card. */
+  event: Recorded<CustomerCardEvent>;
+  isReversed: boolean;
+};
+
+/** Undoes one stamping, redemption or adjustment, once. A reversal is final; an adjustment can put it right. */
+export function reverse(
+  state: CustomerCard | undefined,
+  template: Template,
+  { customerId, reason, event, isReversed }: Reverse,
+): CustomerCardEvent[] {
+  const card = cardOf(state, customerId);
+  if (isReversed) throw alreadyReversed();
+  const reverses = event.id;
+  switch (event.type) {
+    case 'StampsEarned': {
+      refuseReversal(event);
+      const { stamps, source } = event.data;
+      const counted = isStamping(source) ? { countedAt: event.meta.occurredAt } : {};
+      return [takenOff(card, { stamps, reason, reverses, ...counted })];
+    }
+    case 'StampsRemoved':
+      refuseReversal(event);
+      return given(card, template, { stamps: event.data.stamps, reason, reverses });
+    case 'RewardRedeemed':
+      return given(card, template, { stamps: event.data.stampsSpent, reason, reverses });
+    default:
+      throw new RejectedError(
+        { base: ['Only a stamping, a redemption or an adjustment can be reversed'] },
+        'validation_failed',
+        'Choose an event of the types stamp.earned, stamp.removed or reward.redeemed.',
+      );
+  }
+}
+
+function refuseReversal({ data }: StampsEarned | StampsRemoved): void {
+  if (data.reverses === null) return;
+  throw new RejectedError(
+    { base: ['This event is itself a reversal'] },
+    'validation_failed',
+    'Adjust the balance instead.',
+  );
+}
+
+export function alreadyReversed(): RejectedError {
+  return new RejectedError({ base: ['This event was already reversed'] });
+}
+
+type Correction = { stamps: number; reason: string; reverses?: string | null };
+
+function given(
+  card: CustomerCard,
+  template: Template,
+  { stamps, ...correction }: Correction,
+): CustomerCardEvent[] {
+  return [
+    {
+      type: 'StampsEarned',
+      data: { stamps, ...detailsOf(card, correction), templateVersion: template.version },
+    },
+    ...unlocks(card.customerId, card.stampsCount + stamps, card.unlocked, template),
+  ];
+}
+
+/** What is unlocked stays so: otherwise the same crossing would be announced twice (contract section 5). */
+function takenOff(
+  card: CustomerCard,
+  { stamps, countedAt, ...correction }: Correction & { countedAt?: string },
+): StampsRemoved {
+  if (card.stampsCount < stamps) {
+    throw new RejectedError(
+      { base: [`This takes ${stamps} stamps and the card holds ${card.stampsCount}`] },
+      'insufficient_stamps',
+      'Reverse the redemption that spent them first, or take off fewer.',
+    );
+  }
+  return {
+    type: 'StampsRemoved',
+    data: {
+      stamps,
+      ...detailsOf(card, correction),
+      ...(countedAt !== undefined && { countedAt }),
+    },
+  };
+}
+
+function detailsOf(
+  { customerId }: CustomerCard,
+  { reason, reverses = null }: Omit<Correction, 'stamps'>,
+) {
+  return {
+    customerId,
+    source: 'adjustment',
+    locationId: null,
+    staffRef: null,
+    externalRef: null,
+    silent: false,
+    personal: { note: reason },
+    reverses,
+  } as const;
+}

@@ -1,0 +1,90 @@
+import { dayIn } from '#kernel/day.js';
+import { RejectedError } from '#kernel/errors.js';
+import type { StampSource } from './customer-card.events.js';
+
+/** A card's stampings within a quarter of an hour. Times in ms since 1970. No midnight falls inside of one. */
+export type Stamping = { first: number; last: number; stamps: number };
+
+export type StampLimits = {
+  maxStampsPerRequest: number | null;
+  maxStampsPerDay: number | null;
+  minSecondsBetweenStamps: number | null;
+  timeZone: string;
+};
+
+const QUARTER_MS = 15 * 60_000;
+const QUARTERS_KEPT = 100;
+
+/** @throws RejectedError with the code stamp_limit_reached */
+export function checkLimits(
+  stampings: Stamping[],
+  limits: StampLimits,
+  stamps: number,
+  at: Date,
+): void {
+  const { maxStampsPerRequest, maxStampsPerDay, minSecondsBetweenStamps, timeZone } = limits;
+  if (maxStampsPerRequest !== null && stamps > maxStampsPerRequest) {
+    limitReached(`At most ${maxStampsPerRequest} stamps may be added at once`);
+  }
+  if (minSecondsBetweenStamps !== null) {
+    const gapMs = minSecondsBetweenStamps * 1000;
+    const tooClose = stampings.some(
+      ({ first, last }) => at.getTime() > first - gapMs && at.getTime() < last + gapMs,
+    );
+    if (tooClose) limitReached(`Stampings must be ${minSecondsBetweenStamps} seconds apart`);
+  }
+  if (maxStampsPerDay !== null) {
+    const day = dayIn(timeZone, at.getTime());
+    const today = stampings
+      .filter(({ last }) => dayIn(timeZone, last) === day)
+      .reduce((sum, stamping) => sum + stamping.stamps, 0);
+    if (today + stamps > maxStampsPerDay) {
+      limitReached(`At most ${maxStampsPerDay} stamps may be added a day, ${today} are used`);
+    }
+  }
+}
+
+/** Limits count stampings only (contract section 3), not welcome stamps or corrections. */
+export function isStamping(source: StampSource): boolean {
+  return source === 'api' || source === 'pos' || source === 'app_scan';
+}
+
+export function withStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
+  const same = inQuarterOf(stampings, at);
+  const added = same
+    ? {
+        first: Math.min(same.first, at),
+        last: Math.max(same.last, at),
+        stamps: same.stamps + stamps,
+      }
+    : { first: at, last: at, stamps };
+  return [...stampings.filter((stamping) => stamping !== same), added]
+    .sort((a, b) => a.first - b.first)
+    .slice(-QUARTERS_KEPT);
+}
+
+/**
+ * After a stamping was reversed. Between the first and the last of a quarter no times are kept: when one of these two
+ * goes, the other one stands for the rest, so that the right stamping does not have to wait for the wrong one.
+ */
+export function withoutStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
+  const same = inQuarterOf(stampings, at);
+  if (!same) return stampings;
+  if (same.stamps <= stamps) return stampings.filter((stamping) => stamping !== same);
+  const { first, last } = same;
+  const left = {
+    first: first === at ? last : first,
+    last: last === at ? first : last,
+    stamps: same.stamps - stamps,
+  };
+  return stampings.map((stamping) => (stamping === same ? left : stamping));
+}
+
+function inQuarterOf(stampings: Stamping[], at: number): Stamping | undefined {
+  const quarter = Math.floor(at / QUARTER_MS);
+  return stampings.find(({ first }) => Math.floor(first / QUARTER_MS) === quarter);
+}
+
+function limitReached(message: string): never {
+  throw new RejectedError({ base: [message] }, 'stamp_limit_reached');
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventIdOf, publicEventId } from './public-id.js';
+import { newId } from './randomness.js';
+
+describe('the public id of an event', () => {
+  it('leads back to the event', () => {
+    const ids = [
+      '00000000-0000-0000-0000-000000000000',
+      'ffffffff-ffff-ffff-ffff-ffffffffffff',
+      '018f3c1e-1111-7222-8333-444455556666',
+      newId(),
+    ];
+    expect(ids.map((id) => eventIdOf(publicEventId(id)))).toEqual(ids);
+  });
+
+  it('is not read from anything else', () => {
+    const known = publicEventId('018f3c1e-1111-7222-8333-444455556666');
+    for (const text of [
+      '',
+      'evt_',
+      '1',
+      known.toLowerCase(),
+      known.slice(0, -1),
+      `${known}0`,
+      ` ${known}`,
+      `${known}\n`,
+      known.replace('evt_', 'whd_'),
+      known.replace('evt_0', 'evt_8'),
+      known.replace(/.$/, 'U'),
+      '018f3c1e-1111-7222-8333-444455556666',
+    ]) {
+      expect([text, eventIdOf(text)]).toEqual([text, undefined]);
+    }
+  });
+});

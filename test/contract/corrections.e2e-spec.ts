@@ -1,0 +1,380 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { publicEventId } from '#kernel/public-id.js';
+import { newId } from '#kernel/randomness.js';
+import { EventStore } from '#event-store/event-store.js';
+import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { SentEvents, sentSoFar, type Sent } from '../support/sent-events.js';
+import { enrol } from '../support/story.js';
+
+const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+let store: ContractClient;
+let sent: SentEvents;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  sent = await SentEvents.start(service.running);
+});
+afterAll(() => sent.stop());
+
+const PAST = '2020-01-01T00:00:00Z';
+const REASON = 'Wrong card';
+
+const adjust = (path: string, stamps: unknown, client = store) =>
+  client.post<CustomerCardDetailJson>(`${path}/adjust`, { stamps, reason: REASON });
+const reverse = (path: string, eventId: string | undefined, client = store) =>
+  client.post<CustomerCardDetailJson>(`${path}/events/${eventId}/reverse`, { reason: REASON });
+const stamp = (path: string, stamps: number, more: object = {}, client = store) =>
+  client.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps, ...more });
+const redeem = (path: string, reward_id: number | undefined, client = store) =>
+  client.post<RedemptionJson>(`${path}/redeem`, { reward_id });
+const balance = async (path: string) =>
+  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+
+/** The public ids of the card's events of a stored type, oldest first. */
+async function eventIds(path: string, type: string): Promise<string[]> {
+  const events = service.running.app.get(EventStore);
+  const ids: string[] = [];
+  for await (const event of events.readStream(`customer_card-${path.split('/').at(-1)}`)) {
+    if (event.type === type) ids.push(publicEventId(event.id));
+  }
+  return ids;
+}
+
+/** The newest one. */
+const eventId = async (path: string, type = 'StampsEarned') =>
+  (await eventIds(path, type)).at(-1) ?? '';
+
+const END = { expires_at: PAST };
+async function end({ card }: { card: { id: number } }) {
+  await store.patch(`${store.store}/cards/${card.id}`, { card: END });
+  expect((await store.post(`${store.store}/cards/${card.id}/archive`)).status).toBe(200);
+}
+
+const changes = (told: Sent[]) =>
+  told
+    .filter(({ type }) => type !== 'customer.created' && type !== 'customer_card.created')
+    .map(({ type, data }) => {
+      if (type === 'reward.redeemed') return [type, data['stamps_spent'], data['stamps_remaining']];
+      if (type === 'reward.unlocked') return [type, (data['reward'] as { name: string }).name];
+      return [type, data['stamps'], data['stamps_count'], data['source']];
+    });
+
+describe('adjusting', () => {
+  it('FIX-01 adds stamps and answers with the card', async () => {
+    const { path, customerCard } = await enrol(store, { rewards: [3] });
+    const { status, body } = await adjust(path, 3);
+    expect(status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(Object.keys(customerCard).sort());
+    expect([body.stamps_count, body.available_rewards.length]).toEqual([3, 1]);
+    expect((await store.get(path)).body).toEqual(body);
+    expect((await adjust(path, '1000')).body.stamps_count).toBe(1003);
+  });
+
+  it('FIX-02 takes stamps off', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, 5);
+    expect((await adjust(path, -2)).body.stamps_count).toBe(3);
+    expect((await adjust(path, -3)).body.stamps_count).toBe(0);
+    expect(await balance(path)).toBe(0);
+  });
+
+  it('FIX-03 takes off no more than there is', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, 5);
+    expectRefused(await adjust(path, -6), 'base', 'insufficient_stamps');
+    expect(await balance(path)).toBe(5);
+  });
+
+  it('FIX-04 needs a number of stamps', async () => {
+    const { path } = await enrol(store);
+    for (const stamps of [0, '0', -0, 1001, -1001, undefined, null, '', 'x', 1.5, []]) {
+      expectRefused(await adjust(path, stamps), 'stamps');
+    }
+    expectRefused(await store.post(`${path}/adjust`), ['stamps', 'reason']);
+    expect((await adjust(path, 1000)).status).toBe(200);
+    expect((await adjust(path, -1000)).status).toBe(200);
+  });
+
+  it('FIX-05 needs a reason', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, 5);
+    const reversal = `${path}/events/${await eventId(path)}/reverse`;
+    for (const reason of [undefined, null, ' ', 'x'.repeat(501), 5]) {
+      expectRefused(await store.post(`${path}/adjust`, { stamps: 1, reason }), 'reason');
+      expectRefused(await store.post(reversal, { reason }), 'reason');
+    }
+    const reason = '😀'.repeat(500);
+    expect((await store.post(`${path}/adjust`, { stamps: 1, reason })).status).toBe(200);
+    expect((await store.post(reversal, { reason })).status).toBe(200);
+  });
+
+  it('FIX-06 sends stamp.earned, and reward.unlocked for each reward within reach', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, rewards } = await enrol(own, { rewards: [2, 3, 4, 9] });
+    const reward = { active: false };
+    await own.patch(`${own.store}/rewards/${rewards[1]?.id}`, { reward });
+    await adjust(path, 5, own);
+    const told = await sentSoFar(own, path, receiver);
+    expect(changes(told)).toEqual([
+      ['stamp.earned', 5, 5, 'adjustment'],
+      ['reward.unlocked', 'Reward at 2'],
+      ['reward.unlocked', 'Reward at 4'],
+    ]);
+    const earned = told.find(({ type }) => type === 'stamp.earned')?.data;
+    expect(earned).toMatchObject({ location_id: null, staff_ref: null, external_ref: null });
+    expect(JSON.stringify(told)).not.toContain(REASON);
+  });
+
+  it('FIX-07 sends stamp.removed, and no crossing twice', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path } = await enrol(own, { rewards: [3] });
+    await stamp(path, 4, {}, own);
+    await adjust(path, -3, own);
+    await adjust(path, 4, own);
+    const told = await sentSoFar(own, path, receiver);
+    expect(changes(told)).toEqual([
+      ['stamp.earned', 4, 4, 'api'],
+      ['reward.unlocked', 'Reward at 3'],
+      ['stamp.removed', 3, 1, 'adjustment'],
+      ['stamp.earned', 4, 5, 'adjustment'],
+    ]);
+    const removed = told.find(({ type }) => type === 'stamp.removed')?.data;
+    const earned = told.find(({ type }) => type === 'stamp.earned')?.data;
+    expect(Object.keys(removed ?? {})).toEqual(Object.keys(earned ?? {}));
+    expect(removed?.['customer_card']).toMatchObject({ stamps_count: 1 });
+  });
+
+  it('FIX-08 goes on when the card is over', async () => {
+    const enrolled = await enrol(store);
+    const { path } = enrolled;
+    await stamp(path, 2);
+    await end(enrolled);
+    expectRefused(await stamp(path, 1), 'base', 'card_expired');
+    expect((await adjust(path, 3)).body).toMatchObject({ status: 'expired', stamps_count: 5 });
+    const [stamping] = await eventIds(path, 'StampsEarned');
+    expect((await reverse(path, stamping)).body.stamps_count).toBe(3);
+  });
+
+  it('FIX-09 counts towards no limit', async () => {
+    const card = {
+      max_stamps_per_day: 2,
+      min_seconds_between_stamps: 60,
+      max_stamps_per_request: 2,
+    };
+    const { path } = await enrol(store, { card });
+    expect((await adjust(path, 5)).status).toBe(200);
+    expect((await stamp(path, 2)).status).toBe(200);
+    expect((await adjust(path, 5)).status).toBe(200);
+    expectRefused(await stamp(path, 1), 'base', 'stamp_limit_reached');
+    expect(await balance(path)).toBe(12);
+  });
+
+  it('FIX-10 never goes below zero', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, 5);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => adjust(path, -2)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(await balance(path)).toBe(1);
+    await Promise.all(Array.from({ length: 20 }, () => adjust(path, 2)));
+    expect(await balance(path)).toBe(41);
+  });
+});
+
+describe('reversing', () => {
+  it('FIX-11 takes the stamps of a stamping off', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, customerCard } = await enrol(own);
+    await stamp(path, 4, { staff_ref: 'till 2', external_ref: 'R-1' }, own);
+    await stamp(path, 1, {}, own);
+    const [first] = await eventIds(path, 'StampsEarned');
+    const { status, body } = await reverse(path, first, own);
+    expect([status, body.stamps_count]).toEqual([200, 1]);
+    expect(Object.keys(body).sort()).toEqual(Object.keys(customerCard).sort());
+    const told = await sentSoFar(own, path, receiver);
+    expect(changes(told).slice(2)).toEqual([['stamp.removed', 4, 1, 'adjustment']]);
+    // The id that receivers see is the one that reverses.
+    const shown = receiver.events.find((event) => event.body['type'] === 'stamp.earned');
+    expect(shown?.body['id']).toBe(first);
+  });
+
+  it('FIX-12 gives back what a redemption spent', async () => {
+    const own = await service.newStore();
+    const receiver = await sent.subscribe(own);
+    const { path, rewards } = await enrol(own, { rewards: [3, 5] });
+    await stamp(path, 7, {}, own);
+    expect((await redeem(path, rewards[0]?.id, own)).status).toBe(200);
+    const { body } = await reverse(path, await eventId(path, 'RewardRedeemed'), own);
+    expect([body.stamps_count, body.available_rewards.length]).toEqual([7, 2]);
+    const told = await sentSoFar(own, path, receiver);
+    expect(changes(told).slice(3)).toEqual([
+      ['reward.redeemed', 3, 4],
+      ['stamp.earned', 3, 7, 'adjustment'],
+      ['reward.unlocked', 'Reward at 5'],
+    ]);
+  });
+
+  it('FIX-13 reverses welcome stamps and adjustments', async () => {
+    const { path } = await enrol(store, { card: { initial_stamps: 2 } });
+    expect((await reverse(path, await eventId(path))).body.stamps_count).toBe(0);
+    await adjust(path, 9);
+    expect((await reverse(path, await eventId(path))).body.stamps_count).toBe(0);
+    await stamp(path, 4);
+    await adjust(path, -3);
+    expect((await reverse(path, await eventId(path, 'StampsRemoved'))).body.stamps_count).toBe(4);
+  });
+
+  it('FIX-14 needs the stamps to be there', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [3] });
+    await stamp(path, 4);
+    const stamping = await eventId(path);
+    await redeem(path, rewards[0]?.id);
+    expectRefused(await reverse(path, stamping), 'base', 'insufficient_stamps');
+    expect(await balance(path)).toBe(1);
+    await reverse(path, await eventId(path, 'RewardRedeemed'));
+    expect((await reverse(path, stamping)).body.stamps_count).toBe(0);
+  });
+
+  it('FIX-15 works once', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, 4);
+    const stamping = await eventId(path);
+    expect((await reverse(path, stamping)).status).toBe(200);
+    expectRefused(await reverse(path, stamping), 'base');
+    await stamp(path, 9);
+    expectRefused(await reverse(path, stamping), 'base');
+    expect(await balance(path)).toBe(9);
+  });
+
+  it('FIX-16 lets one of many at the same time win', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, 50);
+    await stamp(path, 3);
+    const stamping = await eventId(path);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => reverse(path, stamping)));
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused).toHaveLength(19);
+    for (const answer of refused) expectRefused(answer, 'base');
+    expect(await balance(path)).toBe(50);
+  });
+
+  it('FIX-17 is final', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [3] });
+    await stamp(path, 5);
+    await redeem(path, rewards[0]?.id);
+    await reverse(path, await eventId(path, 'RewardRedeemed'));
+    expectRefused(await reverse(path, await eventId(path, 'StampsEarned')), 'base');
+    const [stamping] = await eventIds(path, 'StampsEarned');
+    await reverse(path, stamping);
+    expectRefused(await reverse(path, await eventId(path, 'StampsRemoved')), 'base');
+    expect(await balance(path)).toBe(0);
+  });
+
+  it('FIX-18 reverses nothing else', async () => {
+    const { path } = await enrol(store, { rewards: [3] });
+    await stamp(path, 5);
+    for (const type of ['CustomerCardIssued', 'RewardUnlocked']) {
+      expectRefused(await reverse(path, await eventId(path, type)), 'base');
+    }
+    expect(await balance(path)).toBe(5);
+  });
+
+  it('FIX-19 does not find an event that is not there', async () => {
+    const { path } = await enrol(store);
+    const other = await enrol(store);
+    await stamp(path, 5);
+    await stamp(other.path, 5);
+    const known = await eventId(path);
+    const ids = [
+      await eventId(other.path),
+      publicEventId(newId()),
+      known.toLowerCase(),
+      known.slice(0, -1),
+      'evt_',
+      '1',
+      'x'.repeat(1_000),
+      '%00',
+    ];
+    for (const id of ids) {
+      expectFailure(await reverse(path, id), 404, 'not_found');
+      expectFailure(await store.post(`${path}/events/${id}/reverse`, {}), 404, 'not_found');
+    }
+    const foreign = await service.newStore();
+    const elsewhere = await enrol(foreign);
+    expectFailure(await reverse(elsewhere.path, known, foreign), 404, 'not_found');
+    expect([await balance(path), await balance(other.path)]).toEqual([5, 5]);
+  });
+
+  it('FIX-20 does not find a customer card that is not there', async () => {
+    const { path } = await enrol(store);
+    const other = await enrol(store);
+    const foreign = await enrol(await service.newStore());
+    await stamp(path, 5);
+    const stamping = await eventId(path);
+    const list = (one: string) => one.slice(0, one.lastIndexOf('/'));
+    const ids = [path.split('/').at(-1), foreign.customerCard.id, 999_999_999, 'x'];
+    for (const id of ids) {
+      const wrong = `${list(other.path)}/${id}`;
+      expectFailure(await adjust(wrong, 1), 404, 'not_found');
+      expectFailure(await store.post(`${wrong}/adjust`, {}), 404, 'not_found');
+      expectFailure(await reverse(wrong, stamping), 404, 'not_found');
+    }
+    expect(await balance(path)).toBe(5);
+  });
+
+  it('FIX-21 frees the limits', async () => {
+    const card = { max_stamps_per_day: 5, min_seconds_between_stamps: 3600 };
+    const { path } = await enrol(store, { card });
+    await stamp(path, 5);
+    expectRefused(await stamp(path, 1), 'base', 'stamp_limit_reached');
+    await reverse(path, await eventId(path));
+    expectRefused(await stamp(path, 6), 'base', 'stamp_limit_reached');
+    expect((await stamp(path, 1)).status).toBe(200);
+    expectRefused(await stamp(path, 1), 'base', 'stamp_limit_reached');
+    expect(await balance(path)).toBe(1);
+  });
+
+  it('FIX-22 frees no receipt number', async () => {
+    const { path } = await enrol(store);
+    const receipt = { external_ref: 'R-22' };
+    const first = await stamp(path, 5, receipt);
+    await reverse(path, await eventId(path));
+    const again = await stamp(path, 5, receipt);
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    expect(await balance(path)).toBe(0);
+  });
+
+  it('FIX-23 does not make a redemption unhappen', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [3] });
+    await stamp(path, 5);
+    await redeem(path, rewards[0]?.id);
+    await reverse(path, await eventId(path, 'RewardRedeemed'));
+    expectRefused(await store.delete(`${store.store}/rewards/${rewards[0]?.id}`), 'base');
+  });
+
+  it('FIX-24 is corrected once under an Idempotency-Key', async () => {
+    const { path } = await enrol(store);
+    await stamp(path, 5);
+    const bodies = [
+      [`${path}/adjust`, { stamps: 2, reason: REASON }],
+      [`${path}/events/${await eventId(path)}/reverse`, { reason: REASON }],
+    ] as const;
+    for (const [action, body] of bodies) {
+      const once = { 'idempotency-key': `correct ${action}` };
+      const first = await store.send('POST', action, body, once);
+      const again = await store.send('POST', action, body, once);
+      expect([first.status, again.status]).toEqual([200, 200]);
+      expect(again.body).toEqual(first.body);
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+    }
+    expect(await balance(path)).toBe(2);
+  });
+});
