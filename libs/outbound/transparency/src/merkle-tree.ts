@@ -1,0 +1,115 @@
+import { hash } from 'node:crypto';
+
+/** SHA-256. */
+export const HASH_BYTES = 32;
+
+/** A complete subtree: its 2^level leaves begin at index * 2^level. */
+export type Node = { level: number; index: number };
+
+/** The leaves from `from` (inclusive) to `to` (exclusive). */
+export type Range = { from: number; to: number };
+
+const LEAF = Buffer.from([0]);
+const INNER = Buffer.from([1]);
+
+/** RFC 6962 section 2.1: leaves and inner nodes are hashed with different prefixes. */
+export function leafHash(data: Buffer): Buffer {
+  return hash('sha256', Buffer.concat([LEAF, data]), 'buffer');
+}
+
+export function nodeHash(left: Buffer, right: Buffer): Buffer {
+  return hash('sha256', Buffer.concat([INNER, left, right], 1 + 2 * HASH_BYTES), 'buffer');
+}
+
+/** The hash of a tree without leaves. */
+export const EMPTY_ROOT = hash('sha256', '', 'buffer');
+
+/** The root over adjacent hashes of one level. */
+export function rootOf(hashes: Buffer[]): Buffer {
+  let row = hashes;
+  while (row.length > 1) {
+    row = pairs(row);
+  }
+  return row[0] ?? EMPTY_ROOT;
+}
+
+/** One level up. A last hash without a partner moves up as it is, as RFC 6962 has it. */
+function pairs(row: Buffer[]): Buffer[] {
+  const up: Buffer[] = [];
+  for (let i = 0; i < row.length; i += 2) {
+    const [left, right] = [row[i], row[i + 1]];
+    if (left) up.push(right ? nodeHash(left, right) : left);
+  }
+  return up;
+}
+
+/**
+ * The parts of the tree whose hashes prove that a leaf is in it, from the leaf upwards (RFC 6962 section 2.1.1).
+ * @param index less than `size`
+ */
+export function inclusionRanges(index: number, size: number): Range[] {
+  if (!(index >= 0 && index < size)) throw new RangeError(`leaf ${index} of ${size}`);
+  const path: Range[] = [];
+  let [from, to] = [0, size];
+  while (to - from > 1) {
+    const middle = from + splitOf(to - from);
+    if (index < middle) {
+      path.push({ from: middle, to });
+      to = middle;
+    } else {
+      path.push({ from, to: middle });
+      from = middle;
+    }
+  }
+  return path.reverse();
+}
+
+/**
+ * The parts of the tree whose hashes prove that it begins with a smaller one (RFC 6962 section 2.1.2).
+ * @param old from 1 to `size`; of the same size nothing has to be proven
+ */
+export function consistencyRanges(old: number, size: number): Range[] {
+  if (!(old >= 1 && old <= size)) throw new RangeError(`${old} leaves of ${size}`);
+  const path: Range[] = [];
+  let [from, to] = [0, size];
+  while (old !== to) {
+    const middle = from + splitOf(to - from);
+    if (old <= middle) {
+      path.push({ from: middle, to });
+      to = middle;
+    } else {
+      path.push({ from, to: middle });
+      from = middle;
+    }
+  }
+  // The smaller tree itself is known to whoever checks.
+  if (from > 0) path.push({ from, to });
+  return path.reverse();
+}
+
+/** The complete subtrees that a part of the tree consists of, the largest first. */
+export function nodesOf({ from, to }: Range): Node[] {
+  const nodes: Node[] = [];
+  for (let at = from; at < to;) {
+    const level = Math.floor(Math.log2(to - at));
+    const leaves = 2 ** level;
+    nodes.push({ level, index: at / leaves });
+    at += leaves;
+  }
+  return nodes;
+}
+
+/** @param read the hash of a complete subtree */
+export function hashOf(range: Range, read: (node: Node) => Buffer): Buffer {
+  const nodes = nodesOf(range).map(read);
+  const last = nodes.pop();
+  if (last === undefined) return EMPTY_ROOT;
+  return nodes.reduceRight((right, left) => nodeHash(left, right), last);
+}
+
+/** The greatest power of two below n. */
+function splitOf(n: number): number {
+  let split = 2 ** Math.floor(Math.log2(n));
+  if (split === n) split /= 2;
+  return split;
+}

@@ -1,0 +1,116 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  hash,
+  sign,
+  verify,
+  type KeyObject,
+} from 'node:crypto';
+
+/** C2SP signed-note: the type of Ed25519 keys. */
+const ED25519 = 1;
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+const ID_BYTES = 4;
+/** What precedes the 32 bytes in the DER forms of RFC 8410. */
+const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
+const PUBLIC_DER = Buffer.from('302a300506032b6570032100', 'hex');
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** Who signs: the name in the signature line, and the origin of the checkpoints. */
+export type Verifier = { name: string; id: Buffer; key: KeyObject };
+export type Signer = Verifier & { secret: KeyObject };
+
+/** @returns undefined unless it is `PRIVATE+KEY+<name>+<id>+<base64>`, as Go's note package writes it */
+export function signerOf(text: string): Signer | undefined {
+  const [, rest] = /^PRIVATE\+KEY\+(.+)$/.exec(text.trim()) ?? [];
+  const parts = rest === undefined ? undefined : partsOf(rest);
+  if (!parts) return undefined;
+  const secret = createPrivateKey({
+    key: Buffer.concat([PRIVATE_DER, parts.key]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  const verifier = verifierFor(parts.name, createPublicKey(secret));
+  return verifier.id.equals(parts.id) ? { ...verifier, secret } : undefined;
+}
+
+/** @returns undefined unless it is `<name>+<id>+<base64>` */
+export function verifierOf(text: string): Verifier | undefined {
+  const parts = partsOf(text.trim());
+  if (!parts) return undefined;
+  const key = createPublicKey({
+    key: Buffer.concat([PUBLIC_DER, parts.key]),
+    format: 'der',
+    type: 'spki',
+  });
+  const verifier = verifierFor(parts.name, key);
+  return verifier.id.equals(parts.id) ? verifier : undefined;
+}
+
+/** @param name see `isKeyName` */
+export function newSignerKey(name: string): string {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const { id } = verifierFor(name, publicKey);
+  const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_BYTES);
+  return `PRIVATE+KEY+${keyText(name, id, seed)}`;
+}
+
+export function verifierKey({ name, id, key }: Verifier): string {
+  return keyText(name, id, bytesOf(key));
+}
+
+/** Not empty, without spaces and without a plus sign; that it looks like a URL without its scheme is custom. */
+export function isKeyName(name: string): boolean {
+  return name !== '' && name.length <= 255 && !/[\s+\p{Cc}]/u.test(name);
+}
+
+/** @param text ends with a newline */
+export function signedNote(text: string, { name, id, secret }: Signer): string {
+  const signature = Buffer.concat([id, sign(null, Buffer.from(text), secret)]);
+  return `${text}\n— ${name} ${signature.toString('base64')}\n`;
+}
+
+/**
+ * The text of a note that this key has signed. Signatures of others are ignored, as the format demands.
+ * @returns undefined if it has not signed it
+ */
+export function openedNote(note: string, { name, id, key }: Verifier): string | undefined {
+  const end = note.lastIndexOf('\n\n');
+  if (end < 0 || !note.endsWith('\n')) return undefined;
+  const text = note.slice(0, end + 1);
+  for (const line of note.slice(end + 2, -1).split('\n')) {
+    const [, by, encoded = ''] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+    if (by !== name || !BASE64.test(encoded)) continue;
+    const signature = Buffer.from(encoded, 'base64');
+    if (signature.length !== ID_BYTES + SIGNATURE_BYTES) continue;
+    if (!signature.subarray(0, ID_BYTES).equals(id)) continue;
+    if (verify(null, Buffer.from(text), key, signature.subarray(ID_BYTES))) return text;
+  }
+  return undefined;
+}
+
+function verifierFor(name: string, key: KeyObject): Verifier {
+  const typed = Buffer.concat([Buffer.from([ED25519]), bytesOf(key)]);
+  const id = hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typed]), 'buffer');
+  return { name, key, id: id.subarray(0, ID_BYTES) };
+}
+
+function bytesOf(key: KeyObject): Buffer {
+  return key.export({ format: 'der', type: 'spki' }).subarray(-KEY_BYTES);
+}
+
+function keyText(name: string, id: Buffer, key: Buffer): string {
+  const typed = Buffer.concat([Buffer.from([ED25519]), key]);
+  return `${name}+${id.toString('hex')}+${typed.toString('base64')}`;
+}
+
+/** The base64 part may contain a plus sign itself. */
+function partsOf(text: string): { name: string; id: Buffer; key: Buffer } | undefined {
+  const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text) ?? [];
+  if (!isKeyName(name) || !BASE64.test(encoded)) return undefined;
+  const typed = Buffer.from(encoded, 'base64');
+  if (typed.length !== 1 + KEY_BYTES || typed[0] !== ED25519) return undefined;
+  return { name, id: Buffer.from(id, 'hex'), key: typed.subarray(1) };
+}

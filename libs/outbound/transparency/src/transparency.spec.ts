@@ -1,0 +1,230 @@
+import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { eventHash } from '#event-store/hash-chain.js';
+import { openedCheckpoint, signedCheckpoint } from './checkpoint.js';
+import { leafOf, leafText } from './leaf.js';
+import {
+  consistencyRanges,
+  EMPTY_ROOT,
+  hashOf,
+  inclusionRanges,
+  leafHash,
+  type Node,
+  type Range,
+} from './merkle-tree.js';
+import {
+  newSignerKey,
+  openedNote,
+  signedNote,
+  signerOf,
+  verifierKey,
+  verifierOf,
+} from './signed-note.js';
+import { edgeOf, EMPTY, grown, hashIn, tileWith, type Edge, type TileId } from './tiles.js';
+
+type Vectors = {
+  known: Tree;
+  many: Tree;
+  events: Tree & {
+    events: (Parameters<typeof eventHash>[2] & {
+      stream: string;
+      revision: number;
+      hash: string;
+    })[];
+  };
+  note: { signer_key: string; verifier_key: string; checkpoint: string; witnessed: string };
+};
+type Tree = {
+  leaves: string[];
+  roots: string[];
+  inclusion: { size: number; index: number; proof: string[] }[];
+  consistency: { old: number; size: number; proof: string[] }[];
+};
+
+/** Made with Go's implementation of the same standards (clients/verifier/README.md). */
+const vectors = JSON.parse(
+  readFileSync('clients/verifier/vectors/vectors.json', 'utf8'),
+) as Vectors;
+
+/** A tree that grew by batches of these sizes, kept in tiles as in the database. */
+class GrownTree {
+  private readonly tiles = new Map<string, Buffer>();
+  private edge: Edge = EMPTY;
+
+  add(leaves: Buffer[]): void {
+    const { edge, tiles } = grown(this.edge, leaves);
+    this.edge = edge;
+    for (const tile of tiles) this.tiles.set(`${tile.level}/${tile.index}`, tile.hashes);
+  }
+
+  get size(): number {
+    return this.edge.size;
+  }
+
+  get rows(): string[] {
+    return this.edge.rows.map((row) => row.toString('hex'));
+  }
+
+  resume(): void {
+    this.edge = edgeOf(this.edge.size, (id) => this.tile(id));
+  }
+
+  at(size: number): Edge {
+    return edgeOf(size, (id) => this.tile(id));
+  }
+
+  hash(range: Range): string {
+    return hashOf(range, (node: Node) => hashIn(this.tile(tileWith(node)), node)).toString(
+      'base64',
+    );
+  }
+
+  private tile({ level, index }: TileId): Buffer {
+    const hashes = this.tiles.get(`${level}/${index}`);
+    if (!hashes) throw new Error(`there is no tile ${level}/${index}`);
+    return hashes;
+  }
+}
+
+const leavesOf = ({ leaves }: Tree) => leaves.map((leaf) => leafHash(Buffer.from(leaf, 'base64')));
+
+function grownBy(leaves: Buffer[], batch: number): GrownTree {
+  const tree = new GrownTree();
+  for (let at = 0; at < leaves.length; at += batch) {
+    tree.add(leaves.slice(at, at + batch));
+    tree.resume();
+  }
+  return tree;
+}
+
+describe.each([
+  ['the known leaves', vectors.known],
+  ['many leaves', vectors.many],
+])('a tree of %s', (_, expected) => {
+  test.each([1, 3, 100, 255, 256, 257, 1000])(
+    'that grew %i at a time has the root and the proofs that Go computes',
+    (batch) => {
+      const tree = grownBy(leavesOf(expected), batch);
+      expected.roots.forEach((root, i) => {
+        expect(tree.hash({ from: 0, to: i + 1 })).toBe(root);
+      });
+      for (const { size, index, proof } of expected.inclusion) {
+        const ranges = inclusionRanges(index, size);
+        expect(ranges.map((range) => tree.hash(range))).toEqual(proof);
+      }
+      for (const { old, size, proof } of expected.consistency) {
+        const ranges = consistencyRanges(old, size);
+        expect(ranges.map((range) => tree.hash(range))).toEqual(proof);
+      }
+    },
+  );
+});
+
+test('a tree without leaves has the hash of nothing', () => {
+  expect(hashOf({ from: 0, to: 0 }, () => Buffer.alloc(32))).toEqual(EMPTY_ROOT);
+  expect(EMPTY_ROOT.toString('hex')).toBe(
+    'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  );
+});
+
+test('a tree of several levels of tiles has the same hash however it grew', () => {
+  const leaves = Array.from({ length: 66_000 }, (_, i) => leafHash(Buffer.from(`${i}`)));
+  const atOnce = grownBy(leaves, leaves.length);
+  const inSteps = grownBy(leaves, 4_097);
+  const range = { from: 0, to: leaves.length };
+  expect(inSteps.hash(range)).toBe(atOnce.hash(range));
+  expect(inSteps.rows).toEqual(atOnce.rows);
+  expect(atOnce.rows).toHaveLength(3);
+  // An earlier size can be had from the same tiles.
+  expect(inSteps.at(65_536)).toEqual(grown(EMPTY, leaves.slice(0, 65_536)).edge);
+});
+
+test('a proof of a leaf or a tree that does not exist is refused', () => {
+  expect(() => inclusionRanges(3, 3)).toThrow(RangeError);
+  expect(() => inclusionRanges(-1, 3)).toThrow(RangeError);
+  expect(() => consistencyRanges(0, 3)).toThrow(RangeError);
+  expect(() => consistencyRanges(4, 3)).toThrow(RangeError);
+});
+
+test('tiles that lack hashes are noticed', () => {
+  const { tiles } = grown(EMPTY, leavesOf(vectors.known));
+  const hashes = tiles[0]?.hashes.subarray(0, 5 * 32) ?? Buffer.alloc(0);
+  expect(() => edgeOf(8, () => hashes)).toThrow('tile 0/0 of the tree lacks hashes');
+  expect(() => hashIn(hashes, { level: 1, index: 3 })).toThrow('lacks hashes');
+});
+
+test('events are chained and become leaves as another implementation computes it', () => {
+  let before: { revision: number; hash: string } | null = null;
+  vectors.events.events.forEach((event, i) => {
+    expect(eventHash(event.stream, before, event)).toBe(event.hash);
+    expect(Buffer.from(leafText(event)).toString('base64')).toBe(vectors.events.leaves[i]);
+    before = event;
+  });
+  const tree = grownBy(vectors.events.events.map(leafOf), 2);
+  expect(tree.hash({ from: 0, to: 3 })).toBe(vectors.events.roots[2]);
+});
+
+describe('a signed checkpoint', () => {
+  const { signer_key, verifier_key, checkpoint, witnessed } = vectors.note;
+  const signer = signerOf(signer_key);
+  const verifier = verifierOf(verifier_key);
+  if (!signer || !verifier) throw new Error('the keys of the vectors must be read');
+  const head = { size: 3, root: Buffer.from(vectors.events.roots[2] ?? '', 'base64') };
+
+  test('is byte for byte what Go signs', () => {
+    expect(signedCheckpoint(head, signer)).toBe(checkpoint);
+    expect(verifierKey(signer)).toBe(verifier_key);
+  });
+
+  test('is opened with the verifier key, also beside the signature of a witness', () => {
+    expect(openedCheckpoint(checkpoint, verifier)).toEqual(head);
+    expect(openedCheckpoint(witnessed, verifier)).toEqual(head);
+  });
+
+  test.each([
+    ['another size', checkpoint.replace('\n3\n', '\n4\n')],
+    ['another signature', checkpoint.replace(/(— \S+ \S{20})./, '$1A')],
+    ['no signature', checkpoint.slice(0, checkpoint.indexOf('\n\n') + 2)],
+    ['nothing after the text', 'shop.example/inkpad\n3\n'],
+    ['something after it', `${checkpoint}more`],
+  ])('with %s is not opened', (_, note) => {
+    expect(openedCheckpoint(note, verifier)).toBeUndefined();
+  });
+
+  test('of another key or of another log of the same key is not opened', () => {
+    const other = signerOf(newSignerKey(signer.name));
+    if (!other) throw new Error('a new key must be read');
+    expect(openedCheckpoint(checkpoint, other)).toBeUndefined();
+    expect(openedCheckpoint(signedCheckpoint(head, other), other)).toEqual(head);
+    const foreign = signedNote(`other.example\n3\n${head.root.toString('base64')}\n`, signer);
+    expect(openedNote(foreign, verifier)).toBeDefined();
+    expect(openedCheckpoint(foreign, verifier)).toBeUndefined();
+  });
+
+  test.each(['-1', '03', '3.0', '99999999999999999', ''])('of size "%s" is not opened', (size) => {
+    const text = `${signer.name}\n${size}\n${head.root.toString('base64')}\n`;
+    expect(openedCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
+  });
+
+  test.each(['', 'AAAA', 'not base64'])('with the root "%s" is not opened', (root) => {
+    const text = `${signer.name}\n3\n${root}\n`;
+    expect(openedCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
+  });
+
+  test.each([
+    '',
+    'shop.example/inkpad',
+    signer_key,
+    verifier_key.replace('shop', 'stop'),
+    verifier_key.slice(0, -4),
+  ])('has no verifier key "%s"', (text) => {
+    expect(verifierOf(text)).toBeUndefined();
+  });
+
+  test.each(['', verifier_key, signer_key.replace('shop', 'stop'), signer_key.slice(0, -8)])(
+    'has no signer key "%s"',
+    (text) => {
+      expect(signerOf(text)).toBeUndefined();
+    },
+  );
+});
