@@ -23,7 +23,7 @@ ENV NODE_ENV=production \
     DATA_DIR=/data \
     MONITORING_HOST=0.0.0.0
 WORKDIR /app
-RUN install -d -o node -g node /data
+RUN install -d -o node -g node /data /checkpoints
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./

@@ -218,11 +218,16 @@ describe('docker-compose.yml', () => {
     expect(serviceOf('proxy').networks).toEqual(['front']);
   });
 
-  it.each(OURS)('%s writes nothing but temporary files', (name) => {
-    const { read_only, volumes = [] } = serviceOf(name);
-    expect(read_only).toBe(true);
-    expect(volumes.filter((volume) => !volume.endsWith(':ro'))).toEqual([]);
-  });
+  it.each(OURS)(
+    '%s writes nothing but temporary files and, the dispatcher, checkpoints',
+    (name) => {
+      const { read_only, volumes = [] } = serviceOf(name);
+      const written =
+        name === 'dispatcher' ? ['${CHECKPOINT_FOLDER:-checkpoints}:/checkpoints'] : [];
+      expect(read_only).toBe(true);
+      expect(volumes.filter((volume) => !volume.endsWith(':ro'))).toEqual(written);
+    },
+  );
 });
 
 describe('Dockerfile', () => {

@@ -16,6 +16,7 @@ import { CustomersModule } from '#customers/customers.module.js';
 import { LocationsModule } from '#locations/locations.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
+import { TransparencyModule } from '#transparency/transparency.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { rowTables } from '../../row-tables.js';
 
@@ -37,6 +38,7 @@ export class ApiModule {
         CustomersModule,
         LocationsModule,
         PostersModule,
+        TransparencyModule,
         SubscriptionsModule,
       ],
       controllers: [HealthController],

@@ -6,6 +6,7 @@ import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
 import { MessagesModule } from '#messages/messages.module.js';
+import { TransparencyLogModule } from '#transparency/transparency-log.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
 import { rowTables } from '../../row-tables.js';
 
@@ -19,6 +20,7 @@ export class DispatcherModule {
         EventStoreModule.forRoot(rowTables),
         HistoryFillingModule,
         MessagesModule,
+        TransparencyLogModule,
         DispatchModule,
       ],
       providers: [Readiness, RoleWarning],

@@ -14,6 +14,8 @@ import { StartCheck } from '#event-store/start-check.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
+import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
+import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
@@ -45,6 +47,8 @@ async function run(config: Config): Promise<void> {
   const log = new Logger('dispatcher');
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
+  const signing = app.get(CheckpointSigning);
+  readiness.doesWithout('checkpoints', () => signing.isConsistent);
   const health = await listenForHealth(
     config,
     () => readiness.ask({ webhooks: webhooks.runs }),
@@ -58,6 +62,7 @@ async function run(config: Config): Promise<void> {
   const catchUp = app.get(RowCatchUp);
   const catchingUp = catchUp.run(stopping.signal);
   const filling = app.get(HistorySubscription).run(stopping.signal);
+  const proving = app.get(TransparencyLog).run(stopping.signal);
   const checking = app
     .get(StartCheck)
     .reportRowsAhead(stopping.signal)
@@ -66,7 +71,7 @@ async function run(config: Config): Promise<void> {
   const signal = await asked;
   stopInTime();
   stopping.abort();
-  await Promise.all([catchingUp, filling, checking]);
+  await Promise.all([catchingUp, filling, proving, checking]);
   const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

@@ -1,5 +1,5 @@
 import { HASH_BYTES } from './merkle-tree.js';
-import { openedNote, signedNote, type Signer, type Verifier } from './signed-note.js';
+import { openedNote, signedNote, type Signer, type Verifier } from '#kernel/signed-note.js';
 
 /** How many events the tree holds, and its root. */
 export type TreeHead = { size: number; root: Buffer };

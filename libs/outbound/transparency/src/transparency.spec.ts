@@ -19,7 +19,7 @@ import {
   signerOf,
   verifierKey,
   verifierOf,
-} from './signed-note.js';
+} from '#kernel/signed-note.js';
 import { edgeOf, EMPTY, grown, hashIn, tileWith, type Edge, type TileId } from './tiles.js';
 
 type Vectors = {

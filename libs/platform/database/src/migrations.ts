@@ -16,6 +16,7 @@ import { DaysDroppedOneByOne } from './migrations/0016-days-dropped-one-by-one.j
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 import { History } from './migrations/0023-history.js';
+import { TransparencyLog } from './migrations/0030-transparency-log.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -39,4 +40,5 @@ export const migrations = [
   EventStoreIdentity,
   FinalAuditLog,
   History,
+  TransparencyLog,
 ];

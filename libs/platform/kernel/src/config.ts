@@ -1,7 +1,8 @@
 import { validateSync } from 'class-validator';
-import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import { makeKeyFile } from './key-file.js';
 import { withSecretFiles } from './secret-files.js';
 import { momentOf, Settings, type AddressRange, type MailServer } from './settings.js';
 
@@ -61,6 +62,14 @@ export class Config {
   readonly mail: (MailServer & { from: string }) | null;
   /** Null: each process has its own of METRICS_PORTS. */
   readonly metricsPort: number | null;
+  readonly checkpoints: {
+    /** A signer key; null: see `checkpointSigner`. */
+    key: string | null;
+    /** Absolute; null: they are not written to files. */
+    dir: string | null;
+    /** Who gets one by mail each day. */
+    mailTo: string | null;
+  };
   /** Where traces go, without a trailing slash; null: nowhere. */
   readonly otlpEndpoint: string | null;
   readonly logLevel: Settings['LOG_LEVEL'];
@@ -113,6 +122,12 @@ export class Config {
         ? { ...env.SMTP_URL, from: env.MAIL_FROM }
         : null;
     this.metricsPort = env.METRICS_PORT ?? null;
+    const besideData = production ? null : join(dataDir, 'checkpoints');
+    this.checkpoints = {
+      key: env.CHECKPOINT_KEY ?? null,
+      dir: env.CHECKPOINT_DIR === undefined ? besideData : resolve(env.CHECKPOINT_DIR),
+      mailTo: env.CHECKPOINT_MAIL_TO ?? null,
+    };
     this.otlpEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, '') ?? null;
     this.logLevel = env.LOG_LEVEL;
     this.logFormat = env.LOG_FORMAT ?? (production ? 'json' : 'text');
@@ -179,7 +194,14 @@ function renamedFaults(given: Record<string, string | undefined>): string[] {
 }
 
 /** One without the other would be a mistake that nobody notices until a mail is missed. */
-function mailFaults({ SMTP_URL, MAIL_FROM }: Record<string, string | undefined>): string[] {
+function mailFaults({
+  SMTP_URL,
+  MAIL_FROM,
+  CHECKPOINT_MAIL_TO,
+}: Record<string, string | undefined>): string[] {
+  if (CHECKPOINT_MAIL_TO !== undefined && SMTP_URL === undefined) {
+    return ['CHECKPOINT_MAIL_TO: needs SMTP_URL'];
+  }
   if ((SMTP_URL === undefined) === (MAIL_FROM === undefined)) return [];
   return SMTP_URL === undefined
     ? ['MAIL_FROM: needs SMTP_URL']
@@ -226,27 +248,10 @@ function masterKey(
     );
   }
   const path = join(dataDir, 'master.key');
-  const isNew = !existsSync(path) && makeKeyFile(path, dataDir);
+  const isNew = !existsSync(path) && makeKeyFile(path, randomBytes(32).toString('base64'));
   const key = Buffer.from(readFileSync(path, 'utf8'), 'base64');
   if (key.length !== 32) {
     throw new ConfigError(`${path} is damaged: it must hold 32 bytes in base64`);
   }
   return { key, file: { path, isNew } };
-}
-
-/** @returns false when another process has created it first */
-function makeKeyFile(path: string, dataDir: string): boolean {
-  mkdirSync(dataDir, { recursive: true });
-  const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
-  try {
-    // link instead of rename: when two processes start at once, the second keeps the first one's key.
-    linkSync(draft, path);
-    return true;
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-    return false;
-  } finally {
-    unlinkSync(draft);
-  }
 }

@@ -10,6 +10,7 @@ export const SECRET_SETTINGS = [
   'EVENT_STORE_ADMIN_URL',
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
+  'CHECKPOINT_KEY',
   'REDIS_URL',
   'SMTP_URL',
 ] as const;

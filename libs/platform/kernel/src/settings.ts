@@ -1,6 +1,7 @@
 import { ValidateBy } from 'class-validator';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { signerOf } from './signed-note.js';
 
 /** A network: its address and how many bits of it count. */
 export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -43,6 +44,11 @@ export class Settings {
   @Whole(2, 200) DATABASE_POOL = 10;
   @Setting(keyOf, 'must be 32 bytes in base64') MASTER_KEY?: string;
   @Setting(keyOf, 'must be 32 bytes in base64') MASTER_KEY_PREVIOUS?: string;
+  @Setting(signerKeyOf, 'must be what npm run -s cli -- checkpoint:create-key has written')
+  CHECKPOINT_KEY?: string;
+  @Text() CHECKPOINT_DIR?: string;
+  @Matching(/^[^\s<>@,]+@[^\s<>@,]+$/, 'must be one address such as audit@other.example')
+  CHECKPOINT_MAIL_TO?: string;
   @Whole(1) RATE_LIMIT_PER_MINUTE = 300;
   @Whole(1) PAGE_RATE_LIMIT_PER_MINUTE = 1200;
   @Whole(1, 100_000) MAX_REWARDS_PER_CARD = 50;
@@ -149,6 +155,10 @@ function urlMessage(protocols: string[]): string {
 
 function keyOf(text: string): string | undefined {
   return Buffer.from(text, 'base64').length === 32 ? text : undefined;
+}
+
+function signerKeyOf(text: string): string | undefined {
+  return signerOf(text) && text;
 }
 
 function flagOf(text: string): boolean | undefined {

@@ -1,0 +1,178 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Gauge, Registry } from 'prom-client';
+import { checkpointSigner } from '#kernel/checkpoint-key.js';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import type { Signer } from '#kernel/signed-note.js';
+import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
+import { Notifications } from '#database/notifications.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { signedCheckpoint, type TreeHead } from './checkpoint.js';
+import { CheckpointFolder, type StoredCheckpoint } from './checkpoint-folder.service.js';
+import { checkpointMail, isMailDue } from './checkpoint-mail.js';
+import { CHECKPOINT_WANTED, Checkpoints } from './checkpoints.service.js';
+import { Tree } from './tree.service.js';
+
+const EVERY_MS = 60_000;
+/** However often one is asked for. */
+const AT_MOST_EVERY_MS = 1_000;
+
+/** What would be signed contradicts what was signed before. */
+class ContradictionError extends Error {}
+
+/** Signs the tree every minute and when somebody asks, unless that would contradict an earlier checkpoint. */
+@Injectable()
+export class CheckpointSigning {
+  private readonly log = new Logger('checkpoints');
+  private readonly signer: Signer | null;
+  private readonly refused: Gauge;
+  private readonly signedAt: Gauge;
+  private isRefused = false;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+    private readonly tree: Tree,
+    private readonly checkpoints: Checkpoints,
+    private readonly folder: CheckpointFolder,
+    private readonly outbox: MailOutbox,
+    registry: Registry,
+  ) {
+    this.signer = checkpointSigner(config, true);
+    this.refused = new Gauge({
+      name: 'inkpad_checkpoint_refused',
+      help: '1 while no checkpoint is signed because it would contradict an earlier one',
+      registers: [registry],
+    });
+    this.signedAt = new Gauge({
+      name: 'inkpad_checkpoint_signed_timestamp_seconds',
+      help: 'When this process last confirmed or signed the newest checkpoint; 0: not yet',
+      registers: [registry],
+    });
+  }
+
+  /** False while the history contradicts a checkpoint. */
+  get isConsistent(): boolean {
+    return !this.isRefused;
+  }
+
+  /** Until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { signer } = this;
+    if (!signer) {
+      this.log.warn('CHECKPOINT_KEY is not set: no checkpoints of the history are signed');
+      return;
+    }
+    if (!this.folder.files) {
+      this.log.warn(
+        'CHECKPOINT_DIR is not set: the checkpoints are only in the database, where whoever rewrites the history can rewrite them too',
+      );
+    }
+    const wanted = new Wanted();
+    const notifications = new Notifications(this.config.databaseUrl, CHECKPOINT_WANTED, () =>
+      wanted.wake(),
+    );
+    await notifications.listen();
+    try {
+      while (!signal.aborted) {
+        await this.signOnce(signer);
+        await wanted.within(AT_MOST_EVERY_MS, EVERY_MS, signal);
+      }
+    } finally {
+      await notifications.close();
+      // Another process leads from now on, and finds out for itself.
+      this.isRefused = false;
+      this.refused.set(0);
+    }
+  }
+
+  private async signOnce(signer: Signer): Promise<void> {
+    try {
+      await this.sign(signer);
+      if (this.isRefused) this.log.log('the history agrees with the checkpoints again');
+      this.isRefused = false;
+      this.signedAt.set(Date.now() / 1000);
+    } catch (error) {
+      if (error instanceof ContradictionError) this.isRefused = true;
+      const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
+      this.log[level](`no checkpoint was signed: ${messageOf(error)}`);
+    }
+    this.refused.set(this.isRefused ? 1 : 0);
+  }
+
+  private async sign(signer: Signer): Promise<void> {
+    const { edge } = await this.tree.read();
+    if (edge.size === 0) return;
+    const head = await this.tree.head(edge.size);
+    const stored = await this.folder.files?.newest(signer);
+    if (stored) await this.refuseContradiction(head, stored);
+    const note = signedCheckpoint(head, signer);
+    if (stored?.size !== head.size) await this.folder.files?.write(head.size, note);
+    const newest = await this.checkpoints.newest();
+    if (newest?.note !== note) await this.checkpoints.publish(head, note);
+    await this.mail(note, head, { signer, mailedAt: newest?.mailedAt ?? null });
+  }
+
+  /** @throws ContradictionError */
+  private async refuseContradiction({ size }: TreeHead, before: StoredCheckpoint): Promise<void> {
+    if (before.size > size) {
+      throw new ContradictionError(
+        `${before.file} covers ${before.size} events, and the history has only ${size}: events are missing, or a backup was restored (docs/operating.md, Checkpoints)`,
+      );
+    }
+    const now = await this.tree.head(before.size);
+    if (!now.root.equals(before.root)) {
+      throw new ContradictionError(
+        `the first ${before.size} events are not those that ${before.file} covers: the history was changed (docs/operating.md, Checkpoints)`,
+      );
+    }
+  }
+
+  /** Each day, also when nothing has happened: the second party sees that the service still signs. */
+  private async mail(
+    note: string,
+    { size }: TreeHead,
+    { signer, mailedAt }: { signer: Signer; mailedAt: Date | null },
+  ): Promise<void> {
+    const { mailTo } = this.config.checkpoints;
+    if (mailTo === null || !isMailDue(mailedAt, new Date())) return;
+    await inTransaction(this.pool, async (client) => {
+      await client.query('update transparency_log set mailed_at = now()');
+      await this.outbox.add(client, [checkpointMail(mailTo, signer.name, { note, size })]);
+    });
+  }
+}
+
+/** Something that may be asked for at any time. */
+class Wanted {
+  private asked = false;
+  private wakeUp: () => void = () => undefined;
+
+  wake(): void {
+    this.asked = true;
+    this.wakeUp();
+  }
+
+  /** Until it is asked for, but not less than `least` and not more than `most` milliseconds. */
+  async within(least: number, most: number, signal: AbortSignal): Promise<void> {
+    await this.sleep(least, signal, false);
+    if (!this.asked) await this.sleep(most - least, signal, true);
+    this.asked = false;
+  }
+
+  private sleep(milliseconds: number, signal: AbortSignal, woken: boolean): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        this.wakeUp = () => undefined;
+        resolve();
+      };
+      const timer = setTimeout(done, milliseconds);
+      signal.addEventListener('abort', done, { once: true });
+      if (woken) this.wakeUp = done;
+    });
+  }
+}

@@ -1,0 +1,20 @@
+import { Controller, Get, Header } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { NotFoundError } from '#kernel/errors.js';
+import { Checkpoints } from './checkpoints.service.js';
+
+/** For anybody, without a token: not in the OpenAPI document, and with the limit of pages. */
+@ApiExcludeController()
+@Controller('checkpoint')
+export class CheckpointController {
+  constructor(private readonly checkpoints: Checkpoints) {}
+
+  @Get()
+  @Header('content-type', 'text/plain; charset=utf-8')
+  @Header('cache-control', 'public, max-age=10')
+  async newest(): Promise<string> {
+    const newest = await this.checkpoints.newest();
+    if (!newest) throw new NotFoundError('Checkpoint');
+    return newest.note;
+  }
+}

@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Pool } from 'pg';
+import { ask, inTransaction } from '#database/connection.js';
+import { BEGINNING, type Position } from '#event-store/event-store.js';
+import { formatPosition, parsePosition } from '#event-store/position.js';
+import type { TreeHead } from './checkpoint.js';
+import {
+  consistencyRanges,
+  hashOf,
+  inclusionRanges,
+  nodesOf,
+  type Node,
+  type Range,
+} from './merkle-tree.js';
+import { edgeOf, edgeTiles, grown, hashIn, tileWith, type Edge, type TileId } from './tiles.js';
+
+/** The name of its checkpoint in the log of events. */
+export const TRANSPARENCY_LOG = 'transparency log';
+
+const FULL_TILE_BYTES = 8_192;
+/** 8 MB. */
+const TILES_KEPT = 1_000;
+
+const READ = `
+  select l.size, c.position from transparency_log l
+  left join es.checkpoints c on c.subscription = $1`;
+
+const GROW = {
+  name: 'transparency_grow',
+  text: `
+    with grown as (
+      update transparency_log set size = $2 where size = $1 returning 1
+    ), moved as (
+      insert into es.checkpoints (subscription, position)
+      select $3, $4 where exists (select from grown)
+      on conflict (subscription) do update set position = excluded.position, updated_at = now()
+    ), tiles as (
+      insert into transparency_tiles (level, index, hashes)
+      select * from unnest($5::smallint[], $6::bigint[], $7::bytea[]) where exists (select from grown)
+      on conflict (level, index) do update set hashes = excluded.hashes
+    )
+    select from grown`,
+};
+
+const TILES = {
+  name: 'transparency_tiles',
+  text: `
+    select t.level, t.index, t.hashes
+    from unnest($1::smallint[], $2::bigint[]) as w (level, index)
+    join transparency_tiles t on t.level = w.level and t.index = w.index`,
+};
+
+/** Another process has let the tree grow. */
+export class OutgrownError extends Error {}
+
+/** The tree over all events, kept as tiles. Leaves are only ever added, so any earlier tree can be had from it. */
+@Injectable()
+export class Tree {
+  /** Full ones never change. */
+  private readonly full = new LRUCache<string, Buffer>({ max: TILES_KEPT });
+
+  constructor(private readonly pool: Pool) {}
+
+  /** Where the tree goes on. */
+  async read(): Promise<{ edge: Edge; position: Position }> {
+    const [row] = await ask<{ size: number; position: string | null }>(this.pool, {
+      text: READ,
+      values: [TRANSPARENCY_LOG],
+    });
+    if (!row) throw new Error('the table transparency_log has lost its row');
+    const tile = await this.reader(edgeTiles(row.size));
+    return {
+      edge: edgeOf(row.size, tile),
+      position: row.position === null ? BEGINNING : parsePosition(row.position),
+    };
+  }
+
+  /**
+   * Tree and position change together or not at all.
+   * @param position of the last of these leaves, or beyond it
+   * @throws OutgrownError: nothing was written
+   */
+  async grow(edge: Edge, leaves: Buffer[], position: Position): Promise<Edge> {
+    const { edge: next, tiles } = grown(edge, leaves);
+    const done = await inTransaction(this.pool, (client) =>
+      client.query({
+        ...GROW,
+        values: [
+          edge.size,
+          next.size,
+          TRANSPARENCY_LOG,
+          formatPosition(position),
+          tiles.map(({ level }) => level),
+          tiles.map(({ index }) => index),
+          tiles.map(({ hashes }) => hashes),
+        ],
+      }),
+    );
+    if (done.rowCount !== 1) throw new OutgrownError('another process has let the tree grow');
+    return next;
+  }
+
+  /** @param size not more than the tree has now */
+  async head(size: number): Promise<TreeHead> {
+    const [root] = await this.hashes([{ from: 0, to: size }]);
+    if (!root) throw new Error('a tree has a root');
+    return { size, root };
+  }
+
+  leaf(index: number): Promise<Buffer> {
+    return this.hashes([{ from: index, to: index + 1 }]).then(([hash]) => {
+      if (!hash) throw new Error(`leaf ${index} has no hash`);
+      return hash;
+    });
+  }
+
+  inclusionProof(index: number, size: number): Promise<Buffer[]> {
+    return this.hashes(inclusionRanges(index, size));
+  }
+
+  /** @param old at least 1 */
+  consistencyProof(old: number, size: number): Promise<Buffer[]> {
+    return this.hashes(consistencyRanges(old, size));
+  }
+
+  private async hashes(ranges: Range[]): Promise<Buffer[]> {
+    const tile = await this.reader(ranges.flatMap(nodesOf).map(tileWith));
+    const read = (node: Node) => hashIn(tile(tileWith(node)), node);
+    return ranges.map((range) => hashOf(range, read));
+  }
+
+  private async reader(ids: TileId[]): Promise<(id: TileId) => Buffer> {
+    const found = new Map<string, Buffer>();
+    const missing = new Map<string, TileId>();
+    for (const id of ids) {
+      const known = this.full.get(nameOf(id));
+      if (known) found.set(nameOf(id), known);
+      else missing.set(nameOf(id), id);
+    }
+    if (missing.size > 0) {
+      const wanted = [...missing.values()];
+      const rows = await ask<TileId & { hashes: Buffer }>(this.pool, {
+        ...TILES,
+        values: [wanted.map(({ level }) => level), wanted.map(({ index }) => index)],
+      });
+      for (const { hashes, ...id } of rows) {
+        found.set(nameOf(id), hashes);
+        if (hashes.length === FULL_TILE_BYTES) this.full.set(nameOf(id), hashes);
+      }
+    }
+    return (id) => {
+      const hashes = found.get(nameOf(id));
+      if (!hashes) throw new Error(`tile ${nameOf(id)} of the tree is missing`);
+      return hashes;
+    };
+  }
+}
+
+function nameOf({ level, index }: TileId): string {
+  return `${level}/${index}`;
+}

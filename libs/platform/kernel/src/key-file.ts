@@ -1,0 +1,22 @@
+import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Only its owner may read the file. An existing one stays as it is.
+ * @returns false when there is one already, perhaps from another process that was first
+ */
+export function makeKeyFile(path: string, key: string): boolean {
+  mkdirSync(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, key, { mode: 0o600 });
+  try {
+    // link instead of rename: when two processes start at once, the second keeps the first one's key.
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    return false;
+  } finally {
+    unlinkSync(draft);
+  }
+}

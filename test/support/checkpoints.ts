@@ -1,0 +1,59 @@
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newSignerKey, signerOf, verifierKey } from '#kernel/signed-note.js';
+import { leafOf } from '#transparency/leaf.js';
+import { rootOf } from '#transparency/merkle-tree.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { verifyCheckpoint } from '../../clients/verifier/verifier.mjs';
+import type { Program } from './program.js';
+import { startDispatcher } from './webhooks.js';
+import type { Service } from './service.js';
+
+/** A key of its own, a folder, and what belongs to them. */
+export function checkpointKey(name = 'shop.example/inkpad') {
+  const key = newSignerKey(name);
+  const signer = signerOf(key);
+  if (!signer) throw new Error('a new key must be read');
+  const dir = mkdtempSync(join(tmpdir(), 'inkpad-checkpoints-'));
+  const verifier = verifierKey(signer);
+  const opened = (note: string) => verifyCheckpoint(note, verifier);
+  return {
+    settings: { CHECKPOINT_KEY: key, CHECKPOINT_DIR: dir },
+    signer,
+    verifier,
+    dir,
+    opened,
+    /** The files of the folder, without `latest`. */
+    files: () =>
+      readdirSync(dir)
+        .filter((name) => name.endsWith('.checkpoint'))
+        .sort(),
+    /** What the folder says is the newest. */
+    latest: () => {
+      try {
+        return opened(readFileSync(join(dir, 'latest'), 'utf8'));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { size: 0, root: null };
+        throw error;
+      }
+    },
+  };
+}
+
+export function rootOfEvents(events: StoredEvent[]): string {
+  return rootOf(events.map(leafOf)).toString('base64');
+}
+
+/** A dispatcher that signs a checkpoint each time one is asked for. */
+export async function startSigning(
+  service: Service,
+  key: ReturnType<typeof checkpointKey>,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<{ dispatcher: Program; ask: () => Promise<unknown> }> {
+  const dispatcher = await startDispatcher(service, { ...key.settings, ...settings });
+  return {
+    dispatcher,
+    ask: () => service.database.query(`select pg_notify('inkpad_checkpoint', '')`),
+  };
+}

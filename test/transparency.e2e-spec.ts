@@ -1,0 +1,282 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isKeyName } from '#kernel/signed-note.js';
+import { verifyConsistency } from '../clients/verifier/verifier.mjs';
+import { signedCheckpoint } from '#transparency/checkpoint.js';
+import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
+import { Tree } from '#transparency/tree.service.js';
+import { checkpointKey, rootOfEvents, startSigning } from './support/checkpoints.js';
+import { testEnvironment } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { MailServer } from './support/mail-server.js';
+import { freePort, startProgram, type Program } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+/** The tree over all events, and the checkpoints that a dispatcher signs. */
+
+const SLOW = 300_000;
+
+let service: Service;
+let store: Client;
+let card: { path: string };
+let key: ReturnType<typeof checkpointKey>;
+const programs = new Set<Program>();
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  card = await enrol(store);
+}, SLOW);
+beforeEach(() => {
+  key = checkpointKey();
+});
+afterEach(async () => {
+  await Promise.all([...programs].map((program) => program.kill('SIGTERM')));
+  programs.clear();
+}, SLOW);
+afterAll(() => service.stop(), SLOW);
+
+const stamp = () => store.post(`${card.path}/stamp`, { stamps: 1 });
+
+async function start(settings: NodeJS.ProcessEnv = {}) {
+  const started = await startSigning(service, key, settings);
+  programs.add(started.dispatcher);
+  return started;
+}
+
+/** Asks until the folder has a checkpoint of all events that there are now. */
+async function signed(ask: () => Promise<unknown>) {
+  const { length } = await service.history();
+  return eventually(
+    async () => {
+      await ask();
+      return key.latest();
+    },
+    ({ size }) => size >= length,
+  );
+}
+
+it(
+  'a checkpoint covers every event in the order of the log',
+  async () => {
+    const { ask } = await start();
+    for (let i = 0; i < 3; i++) await stamp();
+    const { size, root } = await signed(ask);
+    const events = await service.history();
+    expect(size).toBe(events.length);
+    expect(root?.toString('base64')).toBe(rootOfEvents(events));
+    const latest = readFileSync(join(key.dir, 'latest'), 'utf8');
+    expect(readFileSync(join(key.dir, key.files().at(-1) ?? ''), 'utf8')).toBe(latest);
+    const published = await store.get(`/checkpoint`);
+    expect([published.status, published.text]).toEqual([200, latest]);
+    expect(published.headers.get('content-type')).toMatch(/^text\/plain/);
+  },
+  SLOW,
+);
+
+it(
+  'the tree and its checkpoints survive dispatchers that are killed while events arrive',
+  async () => {
+    let stamping = true;
+    const till = (async () => {
+      while (stamping) expect((await stamp()).status).toBe(200);
+    })();
+    const sizes: number[] = [];
+    for (let kill = 0; kill < 3; kill++) {
+      const [{ dispatcher, ask }, other] = [await start(), await start()];
+      const { size } = await signed(ask);
+      sizes.push(size);
+      for (const program of [dispatcher, other.dispatcher]) {
+        programs.delete(program);
+        await program.kill('SIGKILL');
+      }
+    }
+    stamping = false;
+    await till;
+    const { ask } = await start();
+    const { size, root } = await signed(ask);
+    const events = await service.history();
+    expect([size, root?.toString('base64')]).toEqual([events.length, rootOfEvents(events)]);
+    // Each checkpoint continues the one before it.
+    const tree = service.app.get(Tree, { strict: false });
+    const notes = key.files().map((name) => key.opened(readFileSync(join(key.dir, name), 'utf8')));
+    expect(notes.length).toBeGreaterThan(2);
+    for (const [i, later] of notes.entries()) {
+      const before = notes[i - 1];
+      if (!before) continue;
+      verifyConsistency(before, later, await tree.consistencyProof(before.size, later.size));
+    }
+    expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
+  },
+  SLOW,
+);
+
+it(
+  'a tree that was lost grows again, and agrees with the checkpoints',
+  async () => {
+    const first = await start();
+    await signed(first.ask);
+    programs.delete(first.dispatcher);
+    await first.dispatcher.kill('SIGTERM');
+    await service.database.query(
+      `truncate transparency_tiles;
+       update transparency_log set size = 0, checkpoint_size = 0, checkpoint = null;
+       delete from es.checkpoints where subscription = 'transparency log'`,
+    );
+    const { ask } = await start();
+    await stamp();
+    const { size, root } = await signed(ask);
+    const events = await service.history();
+    expect([size, root?.toString('base64')]).toEqual([events.length, rootOfEvents(events)]);
+  },
+  SLOW,
+);
+
+describe('no checkpoint is signed that contradicts one in the folder', () => {
+  async function refuses(settings: NodeJS.ProcessEnv, sentence: string): Promise<Program> {
+    const before = key.files();
+    const port = await freePort();
+    const { dispatcher, ask } = await start({ HEALTH_PORT: String(port), ...settings });
+    const told = await eventually(dispatcher.output, (text) => text.includes(sentence));
+    expect(told).toContain('no checkpoint was signed');
+    await stamp();
+    await ask();
+    const health = await eventually(
+      async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).text(),
+      (text) => text.includes('"checkpoints":"unavailable"'),
+    );
+    expect(JSON.parse(health)).toMatchObject({ status: 'ok' });
+    expect(key.files()).toEqual(before);
+    return dispatcher;
+  }
+
+  async function stopped(): Promise<void> {
+    await Promise.all([...programs].map((program) => program.kill('SIGTERM')));
+    programs.clear();
+  }
+
+  it(
+    'when the tree was changed',
+    async () => {
+      await signed((await start()).ask);
+      await stopped();
+      const flip = () =>
+        service.database.query(
+          `update transparency_tiles set hashes = set_byte(hashes, 0, get_byte(hashes, 0) # 1)
+           where index = 0 and level = (select max(level) from transparency_tiles)`,
+        );
+      await flip();
+      await refuses({}, 'the history was changed');
+      await stopped();
+      await flip();
+      await signed((await start()).ask);
+    },
+    SLOW,
+  );
+
+  it(
+    'when the history is shorter than it was, as after restoring a backup',
+    async () => {
+      const note = signedCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer);
+      await new CheckpointFiles(key.dir).write(1_000_000, note);
+      await refuses({}, 'covers 1000000 events, and the history has only');
+    },
+    SLOW,
+  );
+
+  it(
+    'or that another key has signed',
+    async () => {
+      await signed((await start()).ask);
+      await stopped();
+      const other = checkpointKey('other.example');
+      const port = await freePort();
+      const { dispatcher } = await start({
+        CHECKPOINT_KEY: other.settings.CHECKPOINT_KEY,
+        HEALTH_PORT: String(port),
+      });
+      await eventually(dispatcher.output, (text) =>
+        text.includes('is no checkpoint that the key other.example has signed'),
+      );
+    },
+    SLOW,
+  );
+});
+
+it(
+  'a second party gets a checkpoint by mail once a day',
+  async () => {
+    const mails = await MailServer.start();
+    try {
+      const { ask } = await start({
+        SMTP_URL: mails.url,
+        MAIL_FROM: 'inkpad@shop.example',
+        CHECKPOINT_MAIL_TO: 'audit@other.example',
+      });
+      await signed(ask);
+      const [mail] = await eventually(
+        () => mails.received,
+        ({ length }) => length > 0,
+      );
+      expect(mail?.to).toBe('audit@other.example');
+      const text = mail?.text.replaceAll('\r\n', '\n') ?? '';
+      const note = text.split(/^-+\n/m)[1] ?? '';
+      expect(key.opened(note).size).toBeGreaterThan(0);
+      await stamp();
+      await signed(ask);
+      await service.database.query(
+        `update transparency_log set mailed_at = now() - interval '1 day'`,
+      );
+      await ask();
+      await eventually(
+        () => mails.received.length,
+        (count) => count === 2,
+      );
+    } finally {
+      await mails.goAway();
+    }
+  },
+  SLOW,
+);
+
+describe('the key', () => {
+  it(
+    'is made once in DATA_DIR, with a name from the public URL',
+    async () => {
+      const dataDir = checkpointKey().dir;
+      const { ask } = await start({
+        CHECKPOINT_KEY: '',
+        DATA_DIR: dataDir,
+        PUBLIC_URL: 'https://cards.example/a+b/',
+      });
+      await stamp();
+      await signed(ask).catch(() => undefined);
+      const made = readFileSync(join(dataDir, 'checkpoint.key'), 'utf8');
+      expect(made).toMatch(/^PRIVATE\+KEY\+cards\.example\/a-b\+/);
+      expect(isKeyName('cards.example/a-b')).toBe(true);
+    },
+    SLOW,
+  );
+
+  it(
+    'is never made in production: nothing is signed without one',
+    async () => {
+      const program = startProgram(
+        'dist/apps/dispatcher/src/main.js',
+        testEnvironment(service.database.url, {
+          ...service.environment,
+          NODE_ENV: 'production',
+          LOG_LEVEL: 'info',
+          LOG_FORMAT: 'text',
+        }),
+      );
+      programs.add(program);
+      await eventually(program.output, (text) =>
+        text.includes('CHECKPOINT_KEY is not set: no checkpoints of the history are signed'),
+      );
+    },
+    SLOW,
+  );
+});
