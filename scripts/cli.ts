@@ -16,6 +16,7 @@ import {
 } from '#identity/identity.commands.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
+import { addCheckpointCommands } from './checkpoint-commands.js';
 import { operator } from './operator.js';
 import { runScript, withServices } from './run-script.js';
 
@@ -149,6 +150,8 @@ program
       console.error('done: remove MASTER_KEY_PREVIOUS from the settings of every process');
     });
   });
+
+addCheckpointCommands(program);
 
 program.parse();
 

@@ -8,8 +8,12 @@ import { ConfigError } from '#kernel/config.js';
 import { rowTables } from '../apps/row-tables.js';
 import type { Slice, Verified } from '#event-store/verification.js';
 import { runScript, withServices } from './run-script.js';
+import { verifyCheckpoints } from './verify-checkpoints.js';
 import { verificationIn, type Task } from './verify-worker.js';
 
+const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY]]';
+/** What is found in two ways is told once; more than this is not remembered. */
+const KNOWN = 10_000;
 const ROWS_AT_ONCE = 1_000;
 const SHOWN = 50;
 const MOST_THREADS = 8;
@@ -23,13 +27,17 @@ type Sum = Omit<Verified, 'faults'> & { faults: number };
 
 /**
  * Folds every stream again and compares each row, hash, head and claim with it, while the service runs. Prints what
- * differs and exits 1 on any difference. `--repair` replaces rows that are not the fold of their stream.
+ * differs and exits 1 on any difference. `--repair` replaces rows that are not the fold of their stream;
+ * `--checkpoints DIR` compares the history with the signed checkpoints in a folder as well.
  */
 runScript(async () => {
-  const repair = repairIn(process.argv.slice(2));
+  const { repair = false, checkpoints, key } = optionsIn(process.argv.slice(2));
+  const told = new Set<string>();
+  let covered = '';
   const sum: Sum = { streams: 0, events: 0, faults: 0, older: 0, repaired: 0 };
   const add = (verified: Partial<Verified>) => {
-    const { faults = [] } = verified;
+    const faults = (verified.faults ?? []).filter((fault) => !told.has(fault));
+    for (const fault of faults) if (told.size < KNOWN) told.add(fault);
     for (const fault of faults.slice(0, Math.max(0, SHOWN - sum.faults))) console.error(fault);
     sum.faults += faults.length;
     for (const name of ['streams', 'events', 'older', 'repaired'] as const) {
@@ -37,6 +45,11 @@ runScript(async () => {
     }
   };
   await withServices(async (app) => {
+    if (checkpoints !== undefined) {
+      const { found, faults } = await verifyCheckpoints(app, checkpoints, key);
+      covered = found;
+      add({ faults });
+    }
     await inThreads(slicesIn(app.get(DataSource)), repair, add);
     add(await verificationIn(app).strays(repair));
   });
@@ -47,18 +60,26 @@ runScript(async () => {
   }
   if (sum.repaired > 0)
     console.log(`${sum.repaired} rows were replaced by the fold of their stream`);
+  if (covered !== '') console.log(covered);
   console.log(
     `${sum.streams} streams, ${sum.events} events: ${sum.faults === 0 ? 'every row is the fold of its stream, every hash, head and claim is correct' : `${sum.faults} differences`}`,
   );
   if (sum.faults > 0) process.exitCode = 1;
 });
 
-function repairIn(args: string[]): boolean {
+function optionsIn(args: string[]) {
+  const options = {
+    repair: { type: 'boolean' },
+    checkpoints: { type: 'string' },
+    key: { type: 'string' },
+  } as const;
   try {
-    return parseArgs({ args, options: { repair: { type: 'boolean' } } }).values.repair ?? false;
+    const { values } = parseArgs({ args, options });
+    if (values.key === undefined || values.checkpoints !== undefined) return values;
   } catch (cause) {
-    throw new ConfigError('Usage: npm run verify [-- --repair]', { cause });
+    throw new ConfigError(USAGE, { cause });
   }
+  throw new ConfigError(USAGE);
 }
 
 /** Ids are dense, so a range of ids holds about as many rows. */

@@ -22,12 +22,16 @@ export class CheckpointFiles {
 
   constructor(readonly dir: string) {}
 
-  /**
-   * In the order of their sizes. A folder that does not exist is empty.
-   * @throws UnreadableCheckpointError
-   */
-  async *read(verifier: Verifier): AsyncIterable<StoredCheckpoint> {
-    for (const name of await this.names()) yield await this.readOne(name, verifier);
+  /** In the order of their sizes; in place of one that cannot be read, why. A folder that does not exist is empty. */
+  async *read(verifier: Verifier): AsyncIterable<StoredCheckpoint | UnreadableCheckpointError> {
+    for (const name of await this.names()) {
+      try {
+        yield await this.readOne(name, verifier);
+      } catch (error) {
+        if (!(error instanceof UnreadableCheckpointError)) throw error;
+        yield error;
+      }
+    }
   }
 
   /** @throws UnreadableCheckpointError */
@@ -66,7 +70,7 @@ export class CheckpointFiles {
 
   private async replace(size: number, note: string): Promise<void> {
     await mkdir(this.dir, { recursive: true });
-    for (const name of [size.toString().padStart(DIGITS, '0') + SUFFIX, LATEST]) {
+    for (const name of [nameOf(size), LATEST]) {
       const draft = join(this.dir, `.${name}.${process.pid}`);
       const file = await open(draft, 'w', 0o644);
       try {
@@ -98,13 +102,18 @@ export class CheckpointFiles {
   private async readOne(name: string, verifier: Verifier): Promise<StoredCheckpoint> {
     const file = join(this.dir, name);
     const head = openedCheckpoint(await readFile(file, 'utf8'), verifier);
-    if (!head) {
+    // A checkpoint under another name would hide that its own is missing.
+    if (!head || name !== nameOf(head.size)) {
       throw new UnreadableCheckpointError(
         `${file} is no checkpoint that the key ${verifier.name} has signed`,
       );
     }
     return { ...head, file };
   }
+}
+
+function nameOf(size: number): string {
+  return size.toString().padStart(DIGITS, '0') + SUFFIX;
 }
 
 /** The folder of the settings. */

@@ -88,3 +88,13 @@ function split(hashes: Buffer): Buffer[] {
 function missing({ level, index }: TileId): Error {
   return new Error(`tile ${level}/${index} of the tree lacks hashes`);
 }
+
+/** The root of a tree, from its right edge alone. */
+export function rootOfEdge({ rows }: Edge): Buffer {
+  let below: Buffer[] = [];
+  for (const row of rows) {
+    const hashes = [...split(row), ...below];
+    if (hashes.length > 0) below = [rootOf(hashes)];
+  }
+  return rootOf(below);
+}

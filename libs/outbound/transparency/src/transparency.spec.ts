@@ -20,7 +20,16 @@ import {
   verifierKey,
   verifierOf,
 } from '#kernel/signed-note.js';
-import { edgeOf, EMPTY, grown, hashIn, tileWith, type Edge, type TileId } from './tiles.js';
+import {
+  edgeOf,
+  EMPTY,
+  grown,
+  hashIn,
+  rootOfEdge,
+  tileWith,
+  type Edge,
+  type TileId,
+} from './tiles.js';
 
 type Vectors = {
   known: Tree;
@@ -137,6 +146,15 @@ test('a tree of several levels of tiles has the same hash however it grew', () =
   expect(atOnce.rows).toHaveLength(3);
   // An earlier size can be had from the same tiles.
   expect(inSteps.at(65_536)).toEqual(grown(EMPTY, leaves.slice(0, 65_536)).edge);
+});
+
+test('the root of a tree can be had from its right edge alone', () => {
+  let edge = EMPTY;
+  expect(rootOfEdge(edge)).toEqual(EMPTY_ROOT);
+  leavesOf(vectors.many).forEach((leaf, i) => {
+    edge = grown(edge, [leaf]).edge;
+    expect(rootOfEdge(edge).toString('base64')).toBe(vectors.many.roots[i]);
+  });
 });
 
 test('a proof of a leaf or a tree that does not exist is refused', () => {

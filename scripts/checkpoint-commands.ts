@@ -1,0 +1,91 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import pg from 'pg';
+import { checkpointSigner, keyNameFor } from '#kernel/checkpoint-key.js';
+import { Config, ConfigError, readConfig } from '#kernel/config.js';
+import { isKeyName, newSignerKey, signerOf, verifierKey } from '#kernel/signed-note.js';
+import { Checkpoints } from '#transparency/checkpoints.service.js';
+import { openedCheckpoint } from '#transparency/checkpoint.js';
+import { Tree } from '#transparency/tree.service.js';
+import { runScript, withServices } from './run-script.js';
+
+/** The key that signs the history, and what was signed with it. */
+export function addCheckpointCommands(program: Command): void {
+  program
+    .command('checkpoint:key')
+    .description('prints the verifier key: publish it, so that others can check the checkpoints')
+    .action(() => {
+      runScript(async () => {
+        const signer = checkpointSigner(readConfig(process.env), false);
+        if (!signer) throw new ConfigError('There is no CHECKPOINT_KEY, so nothing is signed.');
+        console.log(JSON.stringify({ name: signer.name, verifier_key: verifierKey(signer) }));
+      });
+    });
+
+  program
+    .command('checkpoint:create-key')
+    .requiredOption('--out <file>', 'where the signer key goes, for CHECKPOINT_KEY_FILE')
+    .option('--name <name>', 'of the history; by default the public URL without its scheme')
+    .action(({ out, name }: { out: string; name?: string }) => {
+      runScript(async () => {
+        const given = name ?? keyNameFor(readConfig(process.env).publicUrl);
+        console.log(JSON.stringify(createKey(out, given)));
+      });
+    });
+
+  program
+    .command('checkpoint:consistency')
+    .description('proves that the newest checkpoint continues an earlier one (clients/verifier)')
+    .requiredOption('--from <file>', 'the earlier checkpoint, as somebody has kept it')
+    .action(({ from }: { from: string }) => {
+      runScript(async () => console.log(JSON.stringify(await consistency(from))));
+    });
+}
+
+/** An existing file is never replaced: the key in it may be in use. */
+function createKey(file: string, name: string): object {
+  if (!isKeyName(name)) throw new ConfigError('--name: must have neither spaces nor a plus sign');
+  const key = newSignerKey(name);
+  const signer = signerOf(key);
+  if (!signer) throw new Error('a new key is one');
+  try {
+    writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(`--out: ${file} cannot be made (${code ?? String(cause)})`, { cause });
+  }
+  return { name, verifier_key: verifierKey(signer), file };
+}
+
+async function consistency(file: string): Promise<object> {
+  const first = textOf(file);
+  return withServices(async (app) => {
+    const config = app.get(Config);
+    const pool = app.get(pg.Pool);
+    const signer = checkpointSigner(config, false);
+    const newest = await new Checkpoints(pool, config).newest();
+    const head = signer && newest && openedCheckpoint(newest.note, signer);
+    if (!head) throw new ConfigError('No checkpoint was signed with CHECKPOINT_KEY yet.');
+    const { size = 0 } = openedCheckpoint(first, signer) ?? {};
+    if (size < 1 || size > head.size) {
+      throw new ConfigError(
+        `--from: ${file} holds no checkpoint of ${signer.name} for 1 to ${head.size} events`,
+      );
+    }
+    const proof = await new Tree(pool).consistencyProof(size, head.size);
+    return {
+      first,
+      second: newest.note,
+      consistency_proof: proof.map((hash) => hash.toString('base64')),
+    };
+  });
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(`--from: ${file} cannot be read (${code ?? String(cause)})`, { cause });
+  }
+}

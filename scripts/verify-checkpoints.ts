@@ -1,0 +1,48 @@
+import { existsSync, readFileSync } from 'node:fs';
+import type { INestApplicationContext } from '@nestjs/common';
+import pg from 'pg';
+import { checkpointSigner } from '#kernel/checkpoint-key.js';
+import { Config, ConfigError } from '#kernel/config.js';
+import { verifierOf, type Verifier } from '#kernel/signed-note.js';
+import { EventStore } from '#event-store/event-store.js';
+import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
+import { CheckpointVerification } from '#transparency/checkpoint-verification.service.js';
+import { Tree } from '#transparency/tree.service.js';
+
+/**
+ * @param key a verifier key or a file that holds one; by default that of the settings
+ * @returns what was found, as a sentence, and what differs
+ * @throws ConfigError
+ */
+export async function verifyCheckpoints(
+  app: INestApplicationContext,
+  dir: string,
+  key: string | undefined,
+): Promise<{ found: string; faults: string[] }> {
+  if (!existsSync(dir)) throw new ConfigError(`--checkpoints: there is no folder ${dir}`);
+  const verifier = key === undefined ? ownKey(app.get(Config)) : givenKey(key);
+  const verification = new CheckpointVerification(app.get(EventStore), new Tree(app.get(pg.Pool)));
+  const { checkpoints, covered, faults } = await verification.verify(
+    new CheckpointFiles(dir),
+    verifier,
+  );
+  if (checkpoints === 0 && faults.length === 0) {
+    throw new ConfigError(`--checkpoints: there are no checkpoints in ${dir}`);
+  }
+  return {
+    found: `${checkpoints} checkpoints of ${verifier.name}: the first ${covered} events are there, unchanged and in place`,
+    faults,
+  };
+}
+
+function ownKey(config: Config): Verifier {
+  const signer = checkpointSigner(config, false);
+  if (!signer) throw new ConfigError('--checkpoints needs --key, since CHECKPOINT_KEY is not set.');
+  return signer;
+}
+
+function givenKey(key: string): Verifier {
+  const verifier = verifierOf(existsSync(key) ? readFileSync(key, 'utf8') : key);
+  if (!verifier) throw new ConfigError('--key: must be a verifier key, or a file that holds one');
+  return verifier;
+}
