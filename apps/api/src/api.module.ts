@@ -17,6 +17,7 @@ import { LocationsModule } from '#locations/locations.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { TransparencyModule } from '#transparency/transparency.module.js';
+import { HistoryModule } from '#history/history.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { rowTables } from '../../row-tables.js';
 
@@ -32,6 +33,7 @@ export class ApiModule {
         HttpModule,
         IdentityModule,
         AccountsModule,
+        HistoryModule,
         CardsModule,
         RewardsModule,
         StampingModule,

@@ -6,6 +6,11 @@ export const operations = {
   listAccounts: { method: 'GET', path: '/api/v1/accounts' },
   getAccount: { method: 'GET', path: '/api/v1/accounts/{account_id}' },
   updateAccount: { method: 'PATCH', path: '/api/v1/accounts/{account_id}' },
+  listHistory: { method: 'GET', path: '/api/v1/accounts/{account_id}/history' },
+  listCustomerCardEvents: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/events',
+  },
   listCards: { method: 'GET', path: '/api/v1/accounts/{account_id}/cards' },
   createCard: { method: 'POST', path: '/api/v1/accounts/{account_id}/cards' },
   getCard: { method: 'GET', path: '/api/v1/accounts/{account_id}/cards/{id}' },

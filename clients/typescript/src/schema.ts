@@ -53,6 +53,40 @@ export interface paths {
     patch: operations['updateAccount'];
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/history': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What happened in a store, newest first */
+    get: operations['listHistory'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What happened on a customer card, newest first, with the balance after each */
+    get: operations['listCustomerCardEvents'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/cards': {
     parameters: {
       query?: never;
@@ -1322,6 +1356,44 @@ export interface components {
         [key: string]: unknown;
       } | null;
     };
+    HistoryActor: {
+      /** @enum {string} */
+      type: 'token' | 'user' | 'customer' | 'system';
+      /** @description 0 for the system */
+      id: number;
+      /** @description The present name of the token, user or customer */
+      name: string | null;
+    };
+    HistoryEntry: {
+      id: string;
+      /** @description The type of the public event where there is one, else a name such as card.archived */
+      type: string;
+      /** Format: date-time */
+      occurred_at: string;
+      /** Format: date-time */
+      recorded_at: string;
+      /** @enum {string} */
+      channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+      actor: components['schemas']['HistoryActor'];
+      request_id: string;
+      customer_id: number | null;
+      customer_card_id: number | null;
+      card_id: number | null;
+      /** @description The signed change of the balance */
+      stamps: number | null;
+      /** @description Of the customer card, after it */
+      balance: number | null;
+      reward_id: number | null;
+      location_id: number | null;
+      staff_ref: string | null;
+      external_ref: string | null;
+      /** @description Null once the customer is erased */
+      note: string | null;
+      /** @description The id of the entry that this one undoes */
+      reverses: string | null;
+      /** @description The id of the entry that undid this one */
+      reversed_by: string | null;
+    };
     Location: {
       id: number;
       account_id: number;
@@ -2351,6 +2423,101 @@ export interface operations {
       410: components['responses']['Retired'];
       413: components['responses']['TooLarge'];
       415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listHistory: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description Only entries of this type; of a type that there is none of, an empty list */
+        type?: string | null;
+        /** @description Recorded at or after this time */
+        from?: string | null;
+        /** @description Recorded before this time */
+        to?: string | null;
+        customer_id?: number | null;
+        customer_card_id?: number | null;
+        card_id?: number | null;
+        location_id?: number | null;
+        channel?: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system' | null;
+        /** @description Who did it, as type and id */
+        actor?: string | null;
+      };
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['HistoryEntry'][];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listCustomerCardEvents: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description Only entries of this type; of a type that there is none of, an empty list */
+        type?: string | null;
+        /** @description Recorded at or after this time */
+        from?: string | null;
+        /** @description Recorded before this time */
+        to?: string | null;
+      };
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        customer_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['HistoryEntry'][];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];

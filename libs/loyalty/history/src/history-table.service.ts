@@ -64,6 +64,57 @@ const ADD = {
     select from moved`,
 };
 
+export const ENTRY_COLUMNS = COLUMNS.map(([column]) => column).join(', ');
+
+/** A row of the table, as a query for ENTRY_COLUMNS returns it. */
+export type EntryRow = {
+  seq: number;
+  event_id: string;
+  stream: string;
+  revision: number;
+  position: string;
+  account_id: number;
+  name: string;
+  recorded_at: Date;
+  latest_recorded_at: Date;
+  occurred_at: Date;
+  channel: Entry['channel'];
+  actor: string;
+  customer_id: number | null;
+  customer_card_id: number | null;
+  card_id: number | null;
+  location_id: number | null;
+  reward_id: number | null;
+  stamps: number | null;
+  balance: number | null;
+  reverses: string | null;
+};
+
+export function entryIn(row: EntryRow): Entry {
+  return {
+    seq: row.seq,
+    eventId: row.event_id,
+    stream: row.stream,
+    revision: row.revision,
+    position: parsePosition(row.position),
+    accountId: row.account_id,
+    name: row.name,
+    recordedAt: row.recorded_at.toISOString(),
+    latestRecordedAt: row.latest_recorded_at.toISOString(),
+    occurredAt: row.occurred_at.toISOString(),
+    channel: row.channel,
+    actor: row.actor,
+    customerId: row.customer_id,
+    customerCardId: row.customer_card_id,
+    cardId: row.card_id,
+    locationId: row.location_id,
+    rewardId: row.reward_id,
+    stamps: row.stamps,
+    balance: row.balance,
+    reverses: row.reverses,
+  };
+}
+
 /** How far the history goes. */
 export type Reached = { position: Position; end: End };
 
@@ -91,8 +142,11 @@ export class HistoryTable {
     };
   }
 
-  /** The entries of events that come right after those that are in the table. */
-  async next(events: StoredEvent[], end: End): Promise<Entry[]> {
+  /**
+   * The entries of events that come right after those that are in the table.
+   * @param end where that ends; without it, their numbers mean nothing
+   */
+  async next(events: StoredEvent[], end: End = NO_ENTRIES): Promise<Entry[]> {
     const first = new Map<string, number>();
     for (const { stream, revision } of events) {
       if (!first.has(stream)) first.set(stream, revision);

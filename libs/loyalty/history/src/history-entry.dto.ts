@@ -1,0 +1,183 @@
+import type { Actor, Channel } from '#kernel/aggregate.js';
+import { publicEventId } from '#kernel/public-id.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { Field, IntegerField, OneOfField, TextField, TimeField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
+import { PageQuery } from '#http/page.js';
+import type { Checked } from '#http/readers.js';
+import {
+  IntegerProperty,
+  ObjectProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
+import type { Entry } from './entry.js';
+import type { HistoryFilter } from './history-query.js';
+
+/** How many entries a page shows without a limit in the query. */
+export const ENTRIES_SHOWN = 100;
+
+const ACTORS = ['token', 'user', 'customer', 'system'] as const;
+const CHANNELS = ['api', 'pos', 'staff', 'owner', 'poster', 'import', 'cli', 'system'] as const;
+const ACTOR = /^(token|user|customer|system):(0|[1-9]\d{0,15})$/;
+
+@Dto('CustomerCardEventListQuery')
+export class CardEventsQuery extends PageQuery {
+  @TextField({
+    max: 64,
+    optional: true,
+    example: 'stamp.earned',
+    description: 'Only entries of this type; of a type that there is none of, an empty list',
+  })
+  declare readonly type: string | null;
+  @TimeField({ optional: true, description: 'Recorded at or after this time' })
+  declare readonly from: Date | null;
+  @TimeField({ optional: true, description: 'Recorded before this time' })
+  declare readonly to: Date | null;
+}
+
+const RECORD_ID = { min: 1, optional: true } as const;
+
+@Dto('HistoryQuery')
+export class HistoryQuery extends CardEventsQuery {
+  @IntegerField(RECORD_ID) declare readonly customer_id: number | null;
+  @IntegerField(RECORD_ID) declare readonly customer_card_id: number | null;
+  @IntegerField(RECORD_ID) declare readonly card_id: number | null;
+  @IntegerField(RECORD_ID) declare readonly location_id: number | null;
+  @OneOfField(CHANNELS, { optional: true }) declare readonly channel: Channel | null;
+  @Field(readActor, { type: 'string', pattern: ACTOR.source }, actorWords())
+  declare readonly actor: string | null;
+}
+
+@Dto('HistoryActor')
+export class HistoryActorJson {
+  @OneOfProperty(ACTORS) declare readonly type: Actor['type'];
+  @IntegerProperty({ description: '0 for the system' }) declare readonly id: number;
+  @TextProperty({
+    nullable: true,
+    example: 'till',
+    description: 'The present name of the token, user or customer',
+  })
+  declare readonly name: string | null;
+}
+
+@Dto('HistoryEntry')
+export class HistoryEntryJson {
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly id: string;
+  @TextProperty({
+    example: 'stamp.earned',
+    description:
+      'The type of the public event where there is one, else a name such as card.archived',
+  })
+  declare readonly type: string;
+  @TimestampProperty() declare readonly occurred_at: string;
+  @TimestampProperty() declare readonly recorded_at: string;
+  @OneOfProperty(CHANNELS) declare readonly channel: Channel;
+  @ObjectProperty(() => HistoryActorJson) declare readonly actor: HistoryActorJson;
+  @TextProperty({ example: '0198f3c4-7c2e-7d3a-9b1f-2f6f0a4b8c55' })
+  declare readonly request_id: string;
+  @IntegerProperty({ nullable: true }) declare readonly customer_id: number | null;
+  @IntegerProperty({ nullable: true }) declare readonly customer_card_id: number | null;
+  @IntegerProperty({ nullable: true }) declare readonly card_id: number | null;
+  @IntegerProperty({ nullable: true, example: 2, description: 'The signed change of the balance' })
+  declare readonly stamps: number | null;
+  @IntegerProperty({ nullable: true, example: 7, description: 'Of the customer card, after it' })
+  declare readonly balance: number | null;
+  @IntegerProperty({ nullable: true, example: null }) declare readonly reward_id: number | null;
+  @IntegerProperty({ nullable: true }) declare readonly location_id: number | null;
+  @TextProperty({ nullable: true, example: 'till-2' }) declare readonly staff_ref: string | null;
+  @TextProperty({ nullable: true, example: 'R-1042' }) declare readonly external_ref: string | null;
+  @TextProperty({
+    nullable: true,
+    example: null,
+    description: 'Null once the customer is erased',
+  })
+  declare readonly note: string | null;
+  @TextProperty({
+    nullable: true,
+    example: null,
+    description: 'The id of the entry that this one undoes',
+  })
+  declare readonly reverses: string | null;
+  @TextProperty({
+    nullable: true,
+    example: null,
+    description: 'The id of the entry that undid this one',
+  })
+  declare readonly reversed_by: string | null;
+}
+
+/** An entry with what stands in its event only. */
+export type Told = {
+  entry: Entry;
+  /** Decrypted. */
+  event: StoredEvent;
+  actorName: string | null;
+  /** The id of a stored event. */
+  reversedBy: string | null;
+};
+
+export function historyEntryJson({ entry, event, actorName, reversedBy }: Told): HistoryEntryJson {
+  const { actor, channel, requestId } = event.meta;
+  const { data } = event;
+  return {
+    id: publicEventId(entry.eventId),
+    type: entry.name,
+    occurred_at: entry.occurredAt,
+    recorded_at: entry.recordedAt,
+    channel,
+    actor: { type: actor.type, id: actor.id, name: actorName },
+    request_id: requestId,
+    customer_id: entry.customerId,
+    customer_card_id: entry.customerCardId,
+    card_id: entry.cardId,
+    stamps: entry.stamps,
+    balance: entry.balance,
+    reward_id: entry.rewardId,
+    location_id: entry.locationId,
+    staff_ref: textIn(data, 'staffRef'),
+    external_ref: textIn(data, 'externalRef'),
+    note: noteOf(event),
+    reverses: entry.reverses === null ? null : publicEventId(entry.reverses),
+    reversed_by: reversedBy === null ? null : publicEventId(reversedBy),
+  };
+}
+
+/** What somebody wrote beside what they did: the note of a stamping, the reason of a correction. */
+export function noteOf({ data: { personal } }: StoredEvent): string | null {
+  return textIn(personal, 'note') ?? textIn(personal, 'reason');
+}
+
+export function filterOf(query: CardEventsQuery & Partial<HistoryQuery>): HistoryFilter {
+  return {
+    customerId: query.customer_id ?? null,
+    customerCardId: query.customer_card_id ?? null,
+    cardId: query.card_id ?? null,
+    locationId: query.location_id ?? null,
+    name: query.type,
+    channel: query.channel ?? null,
+    actor: query.actor ?? null,
+    from: query.from,
+    to: query.to,
+  };
+}
+
+function textIn(part: unknown, name: string): string | null {
+  if (typeof part !== 'object' || part === null) return null;
+  const value: unknown = Reflect.get(part, name);
+  return typeof value === 'string' ? value : null;
+}
+
+function readActor(given: unknown): Checked<string> {
+  if (typeof given === 'string' && ACTOR.test(given)) return { value: given };
+  return { faults: [`must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`] };
+}
+
+function actorWords() {
+  return {
+    optional: true,
+    example: 'token:5',
+    description: 'Who did it, as type and id',
+  } as const;
+}

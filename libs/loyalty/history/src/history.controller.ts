@@ -1,0 +1,103 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
+import { Paged, Pages } from '#http/page.js';
+import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import {
+  CardEventsQuery,
+  ENTRIES_SHOWN,
+  filterOf,
+  HistoryEntryJson,
+  historyEntryJson,
+  HistoryQuery,
+} from './history-entry.dto.js';
+import { keyOf } from './history-query.js';
+import { HistoryService } from './history.service.js';
+
+const TAG = 'History';
+
+type CardPath = { customer_id: string; id: string };
+
+const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
+  cards.find(accountId, idsOf(path as CardPath)),
+);
+
+@DeclaresTag({
+  name: TAG,
+  place: 75,
+  description:
+    'What happened, who did it and through which channel, and how each balance came about.',
+})
+@Controller('/api/v1/accounts/:account_id')
+export class HistoryController {
+  constructor(
+    private readonly history: HistoryService,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  @Get('history')
+  @Endpoint({
+    id: 'listHistory',
+    tag: TAG,
+    summary: 'What happened in a store, newest first',
+    path: ['account_id'],
+    status: 200,
+    answer: [HistoryEntryJson],
+    errors: [404, 422],
+  })
+  async list(
+    @Context() { accountId }: CommandContext,
+    @Query() query: HistoryQuery,
+    @Paged() pages: Pages,
+  ): Promise<HistoryEntryJson[]> {
+    return this.answer(accountId, query, filterOf(query), pages);
+  }
+
+  @Get('customers/:customer_id/customer_cards/:id/events')
+  @Endpoint({
+    id: 'listCustomerCardEvents',
+    tag: TAG,
+    summary: 'What happened on a customer card, newest first, with the balance after each',
+    path: ['account_id', 'customer_id', 'id'],
+    status: 200,
+    answer: [HistoryEntryJson],
+    errors: [404, 422],
+    record: CUSTOMER_CARD,
+  })
+  async events(
+    @Context() { accountId }: CommandContext,
+    @Param() path: CardPath,
+    @Query() query: CardEventsQuery,
+    @Paged() pages: Pages,
+  ): Promise<HistoryEntryJson[]> {
+    const ids = idsOf(path);
+    await this.customerCards.find(accountId, ids);
+    return this.answer(accountId, query, { ...filterOf(query), customerCardId: ids.id }, pages);
+  }
+
+  private async answer(
+    accountId: number,
+    { limit, cursor }: CardEventsQuery,
+    filter: ReturnType<typeof filterOf>,
+    pages: Pages,
+  ): Promise<HistoryEntryJson[]> {
+    const find = await this.history.list(accountId, filter);
+    const shown = await pages.answer(
+      { limit: limit ?? ENTRIES_SHOWN, cursor },
+      async (range) =>
+        (await find(range)).map((told) => ({
+          json: historyEntryJson(told),
+          key: keyOf(told.entry),
+        })),
+      ({ key }) => key,
+    );
+    return shown.map(({ json }) => json);
+  }
+}
+
+function idsOf({ customer_id, id }: CardPath): { customerId: number; id: number } {
+  return { customerId: pathId(customer_id), id: pathId(id) };
+}

@@ -1,0 +1,328 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { EventStore, type NewEvent } from '#event-store/event-store.js';
+import { newId } from '#kernel/randomness.js';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { testConfig } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { openHistory } from '../support/history.js';
+import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+const service = useService();
+let store: ContractClient;
+/** A card with one of everything that can happen on it, in a store of its own. */
+let day: Awaited<ReturnType<typeof aDay>>;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  day = await aDay();
+});
+
+const FIELDS =
+  'id type occurred_at recorded_at channel actor request_id customer_id customer_card_id card_id stamps balance reward_id location_id staff_ref external_ref note reverses reversed_by';
+
+async function aDay() {
+  const enrolled = await enrol(store, { card: { initial_stamps: 1 }, rewards: [3] });
+  const { path, rewards } = enrolled;
+  const { body: location } = await store.post<{ id: number }>(`${store.store}/locations`, {
+    location: { name: 'Old Town', address: 'Main Street 1' },
+  });
+  const action = { location_id: location.id, staff_ref: 'Kim', note: 'a cake for Anna' };
+  await store.send(
+    'POST',
+    `${path}/stamp`,
+    { stamps: 4, external_ref: 'R-1', source: 'pos', ...action },
+    { 'x-request-id': 'till-7.42' },
+  );
+  await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id, ...action, note: null });
+  await store.post(`${store.store}/cards/${enrolled.card.id}/archive`);
+  return { ...enrolled, location };
+}
+
+type Entries = HistoryEntryJson[];
+
+const events = async (path: string, query = '') =>
+  (await store.get<Entries>(`${path}/events${query}`)).body;
+const history = async (query = '', client = store) =>
+  (await client.get<Entries>(`${client.store}/history${query}`)).body;
+const types = (entries: Entries) => entries.map(({ type }) => type);
+
+async function pagesOf(path: string): Promise<{ pages: Entries[]; all: Entries }> {
+  const pages: Entries[] = [];
+  for (let next: string | undefined = path; next !== undefined;) {
+    const answer: Awaited<ReturnType<typeof store.get<Entries>>> = await store.get(next);
+    expect(answer.status).toBe(200);
+    pages.push(answer.body);
+    const link = /<https:\/\/cards\.example([^>]*)>; rel="next"/.exec(
+      answer.headers.get('link') ?? '',
+    );
+    next = link?.[1];
+  }
+  return { pages, all: pages.flat() };
+}
+
+/** What fills the table, until it has everything. */
+async function fill(): Promise<void> {
+  const { running } = service;
+  const opened = await openHistory(testConfig(running.database.url, running.environment));
+  const stopping = new AbortController();
+  const filling = opened.subscription.run(stopping.signal);
+  const { length } = await running.history();
+  await eventually(
+    async () => (await running.database.query('select from history')).rowCount ?? 0,
+    (filled) => filled >= length,
+  );
+  stopping.abort();
+  await filling;
+  await opened.close();
+}
+
+describe('the history', () => {
+  it('HIST-01 has entries of exactly the fields above', async () => {
+    for (const entries of [await events(day.path), await history()]) {
+      expect(entries.length).toBeGreaterThan(4);
+      for (const entry of entries) expect(Object.keys(entry)).toEqual(FIELDS.split(' '));
+    }
+  });
+
+  it('HIST-02 of a customer card is newest first, each entry with its change and the balance after it', async () => {
+    const shown = (await events(day.path)).map(({ type, stamps, balance }) => [
+      type,
+      stamps,
+      balance,
+    ]);
+    expect(shown).toEqual([
+      ['reward.redeemed', -3, 2],
+      ['reward.unlocked', null, 5],
+      ['stamp.earned', 4, 5],
+      ['stamp.earned', 1, 1],
+      ['customer_card.created', null, 0],
+    ]);
+  });
+
+  it('HIST-03 of a store has whatever changed any record, also what is no public event', async () => {
+    const other = await service.newStore();
+    const { customer } = await enrol(other);
+    const references = [{ source: 'pos', external_id: '77' }];
+    await other.patch(`${other.store}/customers/${customer.id}`, {
+      customer: { external_references: references },
+    });
+    expect(types(await history('', other))).toEqual([
+      'customer.references_updated',
+      'customer_card.created',
+      'customer.created',
+      'card.created',
+      'account.created',
+    ]);
+    expect(types(await history())).toContain('card.archived');
+  });
+
+  it('HIST-04 says who it was, through which channel, with which request and what they wrote', async () => {
+    const [, , stamped] = await events(day.path);
+    expect(stamped).toMatchObject({
+      channel: 'pos',
+      actor: { type: 'token', name: 'till' },
+      request_id: 'till-7.42',
+      customer_id: day.customer.id,
+      customer_card_id: day.customerCard.id,
+      card_id: day.card.id,
+      location_id: day.location.id,
+      staff_ref: 'Kim',
+      external_ref: 'R-1',
+      note: 'a cake for Anna',
+      reverses: null,
+      reversed_by: null,
+    });
+  });
+
+  it('HIST-05 tells when it happened and when it was recorded', async () => {
+    const { path } = await enrol(store);
+    const soon = new Date(Date.now() + 60_000).toISOString();
+    await store.post(`${path}/stamp`, { stamps: 1, occurred_at: soon });
+    const [late] = await events(path);
+    expect(late?.occurred_at).toBe(soon);
+    expect(late && late.recorded_at < soon).toBe(true);
+  });
+
+  it('HIST-06 has the same ids as webhooks and the feed', async () => {
+    const dispatcher = await startDispatcher(service.running);
+    const [newest] = await events(day.path);
+    const feed = await eventually(
+      async () => (await store.get<EnvelopeJson[]>(`${store.store}/events`)).body,
+      (told) => told.some(({ type }) => type === 'reward.redeemed'),
+    );
+    await dispatcher.kill('SIGTERM');
+    expect(feed.find(({ type }) => type === 'reward.redeemed')?.id).toBe(newest?.id);
+  });
+
+  it('HIST-07 is filtered by type; of an unknown type there is nothing', async () => {
+    expect(types(await events(day.path, '?type=stamp.earned'))).toEqual([
+      'stamp.earned',
+      'stamp.earned',
+    ]);
+    expect(new Set(types(await history('?type=card.archived')))).toEqual(
+      new Set(['card.archived']),
+    );
+    expect(await history('?type=card.painted')).toEqual([]);
+  });
+
+  it('HIST-08 is filtered from (inclusive) and to (exclusive) a time of recording', async () => {
+    const all = await events(day.path);
+    const at = all[1]?.recorded_at ?? '';
+    const since = all.filter(({ recorded_at }) => recorded_at >= at);
+    const until = all.filter(({ recorded_at }) => recorded_at < at);
+    expect(await events(day.path, `?from=${at}`)).toEqual(since);
+    expect(await events(day.path, `?to=${at}`)).toEqual(until);
+    expect(await events(day.path, `?from=${at}&to=${at}`)).toEqual([]);
+    await fill();
+    expect(await events(day.path, `?from=${at}`)).toEqual(since);
+    expect(await events(day.path, `?to=${at}`)).toEqual(until);
+    expect(await history('?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z')).toEqual([]);
+    expect(await history('?from=2100-01-01T00:00:00Z')).toEqual([]);
+  });
+
+  it('HIST-09 of a store is filtered by record, channel, actor and place, by each and by all of them', async () => {
+    const all = await history('?limit=250');
+    const [, , stamped] = await events(day.path);
+    if (!stamped) throw new Error('nobody has stamped');
+    const filters: [string, (entry: HistoryEntryJson) => boolean][] = [
+      [`customer_id=${day.customer.id}`, (e) => e.customer_id === day.customer.id],
+      [
+        `customer_card_id=${day.customerCard.id}`,
+        (e) => e.customer_card_id === day.customerCard.id,
+      ],
+      [`card_id=${day.card.id}`, (e) => e.card_id === day.card.id],
+      [`location_id=${day.location.id}`, (e) => e.location_id === day.location.id],
+      ['channel=pos', (e) => e.channel === 'pos'],
+      [`actor=token:${stamped.actor.id}`, (e) => e.actor.id === stamped.actor.id],
+      ['actor=system:0', (e) => e.actor.type === 'system'],
+    ];
+    for (const filled of [false, true]) {
+      if (filled) await fill();
+      for (const [query, holds] of filters) {
+        const expected = all.filter(holds);
+        expect([query, expected.length > 0]).toEqual([query, true]);
+        expect(await history(`?limit=250&${query}`)).toEqual(expected);
+      }
+      const together = filters.slice(0, 6).map(([query]) => query);
+      expect(await history(`?type=stamp.earned&${together.join('&')}`)).toEqual([stamped]);
+    }
+    expect(await history('?actor=user:999999999')).toEqual([]);
+  });
+
+  it('HIST-10 refuses a filter that can match nothing at all', async () => {
+    const answer = await store.get(
+      `${store.store}/history?channel=fax&actor=Kim&customer_id=x&from=yesterday`,
+    );
+    expectRefused(answer, ['channel', 'actor', 'customer_id', 'from']);
+    expectRefused(await store.get(`${day.path}/events?to=x&limit=0`), ['to', 'limit']);
+  });
+
+  it('HIST-11 shows a hundred entries a page and links to the next', async () => {
+    const { path } = await enrol(store);
+    for (let i = 0; i < 110; i++) await store.post(`${path}/stamp`, { stamps: 1 });
+    const { pages, all } = await pagesOf(`${path}/events`);
+    expect(pages.map(({ length }) => length)).toEqual([100, 11]);
+    expect(all.map(({ balance }) => balance)).toEqual(
+      Array.from({ length: 111 }, (_, i) => 110 - i),
+    );
+    await fill();
+    expect((await pagesOf(`${path}/events`)).all).toEqual(all);
+    const some = await pagesOf(
+      `${store.store}/history?type=stamp.earned&card_id=${all[0]?.card_id}&limit=40`,
+    );
+    expect(some.pages.map(({ length }) => length)).toEqual([40, 40, 30]);
+    expect(some.all).toEqual(all.filter(({ type }) => type === 'stamp.earned'));
+  });
+
+  it('HIST-12 shows each entry once, page after page, whatever happens meanwhile', async () => {
+    const { path } = await enrol(store);
+    for (let i = 0; i < 3; i++) await store.post(`${path}/stamp`, { stamps: 1 });
+    for (const list of [`${path}/events`, `${store.store}/history`]) {
+      const first = await store.get<Entries>(`${list}?limit=2`);
+      const [, link = ''] =
+        /<https:\/\/cards\.example([^>]*)>/.exec(first.headers.get('link') ?? '') ?? [];
+      const [next] = (await store.get<Entries>(link)).body;
+      await store.post(`${path}/stamp`, { stamps: 1 });
+      await fill();
+      await store.post(`${path}/stamp`, { stamps: 1 });
+      expect((await store.get<Entries>(link)).body[0]).toEqual(next);
+    }
+    expectRefused(await store.get(`${store.store}/history?cursor=mine`), 'cursor');
+  });
+
+  it('HIST-13 shows callers what they have just done, whether or not a dispatcher runs', async () => {
+    const { path } = await enrol(store);
+    for (const filled of [false, true]) {
+      if (filled) await fill();
+      await store.post(`${path}/stamp`, { stamps: 2 });
+      const balance = filled ? 4 : 2;
+      expect((await events(path))[0]).toMatchObject({ type: 'stamp.earned', balance });
+      expect((await history())[0]).toMatchObject({ type: 'stamp.earned', balance });
+    }
+  });
+
+  it('HIST-14 is of one store and of one customer', async () => {
+    const other = await service.newStore();
+    expect(types(await history('', other))).toEqual(['account.created']);
+    expect(await history(`?customer_id=${day.customer.id}`, other)).toEqual([]);
+    expect(await history(`?customer_card_id=${day.customerCard.id}`, other)).toEqual([]);
+    const foreign = day.path.replace(store.store, other.store);
+    expectFailure(await other.get(`${foreign}/events`), 404, 'not_found');
+    const unknown = day.path.replace(/\d+$/, '999999999');
+    expectFailure(await store.get(`${unknown}/events?limit=0`), 404, 'not_found');
+    const { customer } = await enrol(store);
+    const another = day.path.replace(`customers/${day.customer.id}/`, `customers/${customer.id}/`);
+    expectFailure(await store.get(`${another}/events`), 404, 'not_found');
+  });
+
+  it('HIST-15 names what an entry undoes, and what undid it', async () => {
+    const { path, customer, customerCard } = await enrol(store);
+    await store.post(`${path}/stamp`, { stamps: 3 });
+    const stream = `customer_card-${customerCard.id}`;
+    const written = (await service.running.history()).filter((event) => event.stream === stream);
+    const last = written.at(-1);
+    if (!last) throw new Error('nobody has stamped');
+    const undoing: NewEvent = {
+      id: newId(),
+      type: 'StampsEarned',
+      version: 1,
+      data: { customerId: customer.id, stamps: -3, reverses: last.id, source: 'adjustment' },
+      meta: last.meta,
+    };
+    const expected = { revision: last.revision, hash: last.hash };
+    const log = service.running.app.get(EventStore, { strict: false });
+    await log.commit({
+      accountId: store.accountId,
+      writes: [{ stream, expected, events: [undoing] }],
+    });
+    for (const filled of [false, true]) {
+      if (filled) await fill();
+      const [undo, stamped] = await events(path);
+      expect(undo).toMatchObject({ reverses: stamped?.id, reversed_by: null, balance: 0 });
+      expect(stamped).toMatchObject({ reverses: null, reversed_by: undo?.id, balance: 3 });
+      expect((await history())[1]).toEqual(stamped);
+    }
+  });
+
+  it('HIST-16 has no note of a customer whose key is gone, and everything else as before', async () => {
+    const { path, customer } = await enrol(store);
+    await store.post(`${path}/stamp`, { stamps: 3, note: 'allergic to nuts' });
+    const [noted] = await events(path);
+    expect(noted?.note).toBe('allergic to nuts');
+    const { database } = service.running;
+    await database.query('delete from personal_keys where customer_id = $1', [customer.id]);
+    const after = await eventually(
+      () => events(path),
+      ([first]) => first?.note === null,
+    );
+    expect(after[0]).toEqual({ ...noted, note: null });
+  });
+});

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { historyQuery, type HistoryFilter } from '#history/history-query.js';
+import { ENTRY_COLUMNS } from '#history/history-table.service.js';
+import { testDatabase, type TestDatabase } from './support/database.js';
+
+const ROWS = 100_000;
+/** A store whose last entry is long past: walking back through everybody's would take ever longer. */
+const CLOSED = 1;
+const NO_FILTER: HistoryFilter = {
+  customerId: null,
+  customerCardId: null,
+  cardId: null,
+  locationId: null,
+  name: null,
+  channel: null,
+  actor: null,
+  from: null,
+  to: null,
+};
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  // Each record belongs to one store; those of the closed one have numbers from a million.
+  await database.query(
+    `insert into history
+     select n, gen_random_uuid(), 'customer_card-' || own + n % 5000, n / 5000, lpad(n::text, 20, '0'),
+       case when own > 0 then ${CLOSED} else 2 + n % 5 end,
+       (array['stamp.earned', 'reward.redeemed', 'customer.created'])[1 + n % 3],
+       at, at, at, case when n % 4 = 0 then 'pos' else 'api' end, 'token:' || n % 12,
+       own + n % 5000, own + n % 5000, own + n % 15, own + n % 10, null, 1, n / 5000, null
+     from generate_series(0, $1 - 1) n,
+       lateral (select timestamptz '2026-01-01' + n * interval '1 minute',
+                  case when n < $1 / 10 then 1000000 else 0 end) t (at, own)`,
+    [ROWS],
+  );
+  await database.query('analyze history');
+});
+afterAll(() => database.drop());
+
+async function planOf(accountId: number, filter: Partial<HistoryFilter>): Promise<string> {
+  const slice = { accountId, low: 0, high: ROWS, limit: 101 };
+  const { text, values } = historyQuery(ENTRY_COLUMNS, slice, { ...NO_FILTER, ...filter });
+  const { rows } = await database.query<{ 'QUERY PLAN': string }>(
+    `explain (analyze, costs off, timing off, summary off, buffers off) ${text}`,
+    values,
+  );
+  return rows.map((row) => row['QUERY PLAN']).join('\n');
+}
+
+/** @param first the lowest of the store's ids */
+const filters = (first: number): [string, Partial<HistoryFilter>, string][] => [
+  ['nothing', {}, 'history_account'],
+  ['customer card', { customerCardId: first + 70 }, 'history_customer_card'],
+  ['customer', { customerId: first + 70 }, 'history_customer'],
+  ['card', { cardId: first }, 'history_card'],
+  ['location', { locationId: first + 5 }, 'history_location'],
+  ['type', { name: 'reward.redeemed' }, 'history_name'],
+  ['channel', { channel: 'pos' }, 'history_channel'],
+  ['actor', { actor: 'token:5' }, 'history_actor'],
+  ['a type that never comes', { name: 'card.painted' }, 'history_name'],
+  ['an actor who does nothing', { actor: 'user:1' }, 'history_actor'],
+];
+
+describe.each([
+  [CLOSED, 1_000_000],
+  [3, 1],
+])('in a hundred thousand entries, the list of store %i', (accountId, first) => {
+  it.each(filters(first))('by %s reads no more than it shows', async (_name, filter, index) => {
+    const plan = await planOf(accountId, filter);
+    expect(plan).toMatch(new RegExp(`using ${index} on history`));
+    expect(plan).not.toMatch(/Sort|Seq Scan|Bitmap|Removed/);
+  });
+});
