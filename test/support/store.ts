@@ -6,6 +6,7 @@ import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js
 import { StoredResponses } from '#event-store/stored-responses.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { Redecisions } from '#event-store/redecisions.js';
 import { Rows } from '#event-store/rows.js';
 import { rowTables } from '../../apps/row-tables.js';
 import type { TestDatabase } from './database.js';
@@ -24,12 +25,14 @@ export async function openStore(config: Config, streams = STREAMS) {
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
   const keys = new PersonalKeys(pool, masterKeys);
+  const rows = new Rows(pool, store, keys);
+  new Redecisions(store, rows, keys, rowTables).onModuleInit();
   return {
     pool,
     source,
     store,
     keys,
-    rows: new Rows(pool, store, keys),
+    rows,
     responses: new StoredResponses(pool, masterKeys),
     close: async () => {
       masterKeys.onModuleDestroy();

@@ -17,6 +17,7 @@ import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 import { History } from './migrations/0023-history.js';
 import { TransparencyLog } from './migrations/0030-transparency-log.js';
+import { MergedCustomers } from './migrations/0028-merged-customers.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -41,4 +42,5 @@ export const migrations = [
   FinalAuditLog,
   History,
   TransparencyLog,
+  MergedCustomers,
 ];

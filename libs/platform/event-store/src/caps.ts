@@ -6,6 +6,10 @@ const SAID: Record<Cap['kind'], { of: string; resolution: string }> = {
   cards: { of: 'cards of this store', resolution: 'Change a card that is archived.' },
   locations: { of: 'locations of this store', resolution: 'Delete one first.' },
   posters: { of: 'posters of this store', resolution: 'Delete one first.' },
+  customer_cards: {
+    of: 'cards of this customer',
+    resolution: 'The customer is being merged: try again.',
+  },
   webhook_subscriptions: {
     of: 'webhook subscriptions of this store',
     resolution: 'Delete one first, or let one subscription have more events.',
@@ -14,7 +18,7 @@ const SAID: Record<Cap['kind'], { of: string; resolution: string }> = {
 
 /** The maximum number of records of this kind exists already; nothing was written. */
 export class CapReachedError extends RejectedError {
-  constructor(kind: Cap['kind']) {
+  constructor(readonly kind: Cap['kind']) {
     const { of, resolution } = SAID[kind];
     super({ base: [`The number of ${of} has reached its limit`] }, 'limit_reached', resolution);
   }

@@ -111,6 +111,137 @@ export function eventStoreContract(
       });
     });
 
+    describe('commits to several existing streams', () => {
+      beforeAll(() => {
+        // Where such a commit is not one transaction, a later write is decided again: here it stays as it is.
+        store.redecider = {
+          again: async (write) => ({ ...write, expected: await headOfStream(write.stream) }),
+          catchUp: async () => undefined,
+        };
+      });
+
+      const headOfStream = async (stream: string): Promise<Head> => {
+        for await (const last of store.readStream(stream, { direction: 'backwards' })) {
+          return headOf(last);
+        }
+        throw new Error(`${stream} is empty`);
+      };
+      const begin = async (): Promise<string> => {
+        const stream = newStream();
+        await append(stream, null, event('Begun'));
+        return stream;
+      };
+      const appendTo = async (type: string, ...streams: string[]) => {
+        const writes = [];
+        for (const stream of streams) {
+          writes.push(write(stream, await headOfStream(stream), event(type)));
+        }
+        return store.commit({ accountId: 1, writes });
+      };
+      /** Starts again after every lost race. */
+      const insist = async (work: () => Promise<unknown>): Promise<void> => {
+        for (;;) {
+          try {
+            await work();
+            return;
+          } catch (error) {
+            if (!(error instanceof ConflictError)) throw error;
+          }
+        }
+      };
+
+      it('writes them in order, and returns their heads', async () => {
+        const [one, two] = [await begin(), await begin()];
+        const heads = await appendTo('A', two, one);
+        expect(heads).toEqual([await headOfStream(two), await headOfStream(one)]);
+        expect([await types(store, one), await types(store, two)]).toEqual([
+          ['Begun', 'A'],
+          ['Begun', 'A'],
+        ]);
+      });
+
+      it('writes nothing when any of them has moved', async () => {
+        const [one, two, three] = [await begin(), await begin(), await begin()];
+        const stale = await headOfStream(two);
+        await appendTo('Moved', two);
+        const writes = [
+          write(one, await headOfStream(one), event('A')),
+          write(two, stale, event('A')),
+          write(three, await headOfStream(three), event('A')),
+        ];
+        await expect(store.commit({ accountId: 1, writes })).rejects.toThrow(ConflictError);
+        for (const stream of [one, three]) expect(await types(store, stream)).toEqual(['Begun']);
+        expect(await types(store, two)).toEqual(['Begun', 'Moved']);
+      });
+
+      it('loses and doubles nothing of those who write one of them at the same time', async () => {
+        const [one, two] = [await begin(), await begin()];
+        const alone = async (stream: string) => {
+          for (let i = 0; i < 30; i++) await insist(() => appendTo('Alone', stream));
+        };
+        const both = async () => {
+          for (let i = 0; i < 15; i++) await insist(() => appendTo('Both', one, two));
+        };
+        await Promise.all([alone(one), alone(two), alone(two), both()]);
+        const count = async (stream: string, type: string) =>
+          (await types(store, stream)).filter((one) => one === type).length;
+        expect([await count(one, 'Both'), await count(two, 'Both')]).toEqual([15, 15]);
+        expect([await count(one, 'Alone'), await count(two, 'Alone')]).toEqual([30, 60]);
+      });
+
+      it('lets commits in opposite orders follow one another', async () => {
+        const [one, two] = [await begin(), await begin()];
+        await Promise.all(
+          Array.from({ length: 20 }, (_, i) =>
+            insist(() => appendTo(`C${i}`, ...(i % 2 === 0 ? [one, two] : [two, one]))),
+          ),
+        );
+        const written = await types(store, one);
+        expect(written).toHaveLength(21);
+        expect(await types(store, two)).toEqual(written);
+      });
+
+      it('moves a claim from one to the other, and leaves it when it is refused', async () => {
+        const [one, two] = [await begin(), await begin()];
+        const value = Buffer.from(randomUUID());
+        const claim = (stream: string) => ({ kind: 'email', value, stream });
+        const move = async (from: string, to: string, expected: Head) =>
+          store.commit({
+            accountId: 1,
+            writes: [
+              write(to, expected, event('Took')),
+              write(from, await headOfStream(from), event('Gave')),
+            ],
+            claims: [claim(to)],
+            releases: [claim(from)],
+          });
+        await store.commit({
+          accountId: 1,
+          writes: [write(one, await headOfStream(one), event('Claimed'))],
+          claims: [claim(one)],
+        });
+        const stale = await headOfStream(two);
+        await appendTo('Moved', two);
+        await expect(move(one, two, stale)).rejects.toThrow(ConflictError);
+        const steal = async () => {
+          const stream = newStream();
+          const writes = [write(stream, null, event('A'))];
+          return store.commit({ accountId: 1, writes, claims: [claim(stream)] });
+        };
+        await expect(steal()).rejects.toThrow(ClaimTakenError);
+        await move(one, two, await headOfStream(two));
+        await expect(steal()).rejects.toThrow(ClaimTakenError);
+        await move(two, one, await headOfStream(one));
+        await expect(steal()).rejects.toThrow(ClaimTakenError);
+        await store.commit({
+          accountId: 1,
+          writes: [write(one, await headOfStream(one), event('Released'))],
+          releases: [claim(one)],
+        });
+        await steal();
+      });
+    });
+
     describe('claims', () => {
       const claim = (stream: string, value: string) => ({
         kind: 'email',

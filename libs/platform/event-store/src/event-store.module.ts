@@ -11,8 +11,10 @@ import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { PlainWrites } from './plain-writes.service.js';
 import { PostgresEventStore } from './postgres-event-store.js';
+import { Redecisions } from './redecisions.js';
 import { RowCatchUp } from './row-catch-up.subscription.js';
 import { Rows, type RowTable } from './rows.js';
+import { SeveralStreams } from './several-streams.js';
 import { StartCheck } from './start-check.js';
 
 /** The one place that knows which engine runs. */
@@ -48,11 +50,18 @@ export class EventStoreModule {
           provide: EventTypes,
           useValue: new EventTypes(rowTables.map(({ aggregate }) => aggregate)),
         },
+        {
+          provide: Redecisions,
+          inject: [EventStore, Rows, PersonalKeys],
+          useFactory: (store: EventStore, rows: Rows, keys: PersonalKeys) =>
+            new Redecisions(store, rows, keys, rowTables),
+        },
         StoredResponses,
         PersonalKeys,
         Rows,
         PipelineMetrics,
         CommandPipeline,
+        SeveralStreams,
         PlainWrites,
       ],
       exports: [
@@ -64,6 +73,7 @@ export class EventStoreModule {
         StartCheck,
         Rows,
         CommandPipeline,
+        SeveralStreams,
         PlainWrites,
       ],
     };

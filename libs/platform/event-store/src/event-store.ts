@@ -40,6 +40,8 @@ export type Write = {
   /** At least one. */
   events: NewEvent[];
   row?: RowWrite;
+  /** What deciding this write again would need, besides its stream and the writes before it (`Redecider`). */
+  basis?: Json;
 };
 
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */
@@ -47,9 +49,10 @@ export type Claim = { kind: string; value: Buffer; stream: string };
 
 /** A limit on how many records of a kind an owner may have, checked when a new one is created. */
 export type Cap = {
-  kind: 'rewards' | 'cards' | 'locations' | 'posters' | 'webhook_subscriptions';
-  /** The card for rewards, otherwise the store. */
+  kind: 'rewards' | 'cards' | 'locations' | 'posters' | 'webhook_subscriptions' | 'customer_cards';
+  /** The card for rewards, the customer for customer cards, otherwise the store. */
   owner: number;
+  /** Of the new record; for customer cards 0 when the customer is merged, and then no card may begin meanwhile. */
   id: number;
   most: number;
 };
@@ -100,6 +103,17 @@ export class KeyTakenOverError extends Error {
   }
 }
 
+/**
+ * Where a commit to several streams is not one transaction, somebody else may write to a later stream after the first
+ * append. What the commit does there then follows from the earlier writes and from where that stream is now.
+ */
+export type Redecider = {
+  /** @param earlier the writes before it, as they were appended */
+  again: (write: Write, earlier: Write[]) => Promise<Write>;
+  /** Brings the row of a stream up to date. */
+  catchUp: (stream: string) => Promise<void>;
+};
+
 export type Subscriber = {
   /** Exclusive: events after this one are delivered. */
   after: Position;
@@ -128,9 +142,13 @@ export abstract class EventStore {
    */
   abstract readonly rowsMayLag: boolean;
 
+  /** Needed by an engine that cannot write several existing streams in one transaction. */
+  redecider: Redecider | undefined;
+
   /**
-   * Writes all of it or nothing and returns each write's new head, in order. Streams after the first
-   * must be ones that nobody else can be writing: new, with an id of their own.
+   * Writes all of it or nothing and returns each write's new head, in order. New streams need an id of their own, so
+   * that nobody else can be writing them. Where this is not one transaction, readers may see the first write before the
+   * others, and what the others write may be decided again (`Redecider`); then their heads are not those returned.
    * Repeats itself with the same event ids while the outcome is unknown.
    * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError: nothing was written
    * @throws UnavailableError: nothing was written

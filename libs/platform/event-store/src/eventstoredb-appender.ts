@@ -20,7 +20,8 @@ export class EventStoreDbAppender {
   ) {}
 
   /**
-   * @param begun the commit has already appended to another stream, so this append must succeed as well
+   * @param begun the commit has already appended to another stream, so this one must be appended to as well; only a
+   *   stream that existed before may have moved
    * @throws ConflictError, UnavailableError: not appended. @throws UnknownOutcomeError
    */
   async append({ stream, expected, events }: Write, begun = false): Promise<void> {
@@ -44,7 +45,7 @@ export class EventStoreDbAppender {
         return;
       } catch (error) {
         const fault = faultOf(error);
-        if (fault === 'conflict' && !begun) throw new ConflictError();
+        if (fault === 'conflict' && (!begun || expected !== null)) throw new ConflictError();
         if (fault === 'other' && !unknown) throw error;
         if ((fault === 'unreachable' || fault === 'refused') && !unknown) {
           throw unavailable(error, 'append');

@@ -39,6 +39,7 @@ import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
+import { FollowingWrites } from './following-writes.js';
 import { Batcher } from '#database/batcher.js';
 import { refuseHistoryInPostgres } from './positions-check.js';
 
@@ -60,6 +61,7 @@ export class EventStoreDbEventStore
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
+  private readonly following: FollowingWrites;
   private readonly subscription: EventStoreDbSubscription;
   private readonly identity: EventStoreDbIdentity;
   /** Whether the history there is known to belong to our database. */
@@ -81,6 +83,7 @@ export class EventStoreDbEventStore
     const streams = new OwnStreams(config.eventStoreStreamPrefix, beginnings);
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
+    this.following = new FollowingWrites(this.appender, this);
     this.subscription = new EventStoreDbSubscription(this.connection, streams);
     this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams);
   }
@@ -211,9 +214,18 @@ export class EventStoreDbEventStore
       if (!(await this.isDoneByAnother(intent, first))) throw error;
       return headsAfter(intent.content);
     }
-    for (const write of rest) await this.appender.append(write, true);
-    await this.rowFollows(() => closeIntent(this.pool, intent));
+    const appended = await this.following.append(first, rest);
+    await this.rowFollows(() => this.close(intent, appended));
     return headsAfter(intent.content);
+  }
+
+  /** Rows of writes that another process has made, and so are not here, are folded from their streams. */
+  private async close(intent: Intent, writes: Write[]): Promise<void> {
+    for (const [i, { stream, row }] of writes.entries()) {
+      if (!row && intent.content.writes[i]?.row) await this.redecider?.catchUp(stream);
+    }
+    const known = writes.filter(({ row }) => row);
+    await closeIntent(this.pool, { ...intent, content: { ...intent.content, writes: known } });
   }
 
   /**
@@ -338,10 +350,10 @@ export class EventStoreDbEventStore
    * its race.
    */
   private async finish(intent: Intent): Promise<void> {
+    const [first, ...rest] = intent.content.writes;
+    if (!first) throw new Error('a commit writes something');
     try {
-      const [first, ...rest] = intent.content.writes;
-      if (first) await this.appender.append(first);
-      for (const write of rest) await this.appender.append(write, true);
+      await this.appender.append(first);
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
       if ((await abandonIntent(this.pool, intent)) === 'abandoned') {
@@ -349,7 +361,7 @@ export class EventStoreDbEventStore
       }
       return;
     }
-    await closeIntent(this.pool, intent);
+    await this.close(intent, await this.following.append(first, rest));
     this.log.log(`intent ${intent.id} of a process that died was finished`);
   }
 }

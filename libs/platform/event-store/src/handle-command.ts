@@ -23,16 +23,20 @@ import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded } from './rows.js';
+import { StreamQueues, type Turn } from './stream-queues.js';
 
-const TOGETHER = 64;
-const RETRY_WITHIN_MS = 10_000;
+export const RETRY_WITHIN_MS = 10_000;
 /** After losing this often in a row, it may not be a race at all. */
 const SUSPICIOUS_LOSSES = 3;
 /** Others have to parse, fold and render every event; and EventStoreDB takes at most 1 MiB per append. */
 const MOST_BYTES = 256 * 1024;
 /** For commands that are committed together. */
 const MOST_BYTES_TOGETHER = 3 * MOST_BYTES;
-const CONTENDED = 'Too many others are changing this record right now';
+
+/** For a command that other processes have won every race against. */
+export function contended(): UnavailableError {
+  return new UnavailableError('Too many others are changing this record right now');
+}
 
 type Pending = {
   command: CommandPlan<{ accountId: number }, DomainEvent, unknown, unknown>;
@@ -77,7 +81,9 @@ type Segment = {
  */
 @Injectable()
 export class CommandPipeline {
-  private readonly queues = new Map<string, Pending[]>();
+  private readonly queues = new StreamQueues<Pending>((stream, batch, losses) =>
+    this.takeTurn(stream, batch, losses),
+  );
 
   constructor(
     private readonly store: EventStore,
@@ -94,33 +100,33 @@ export class CommandPipeline {
     return new Promise((resolve, reject) => {
       const trace = context.active();
       const pending = { command, since: Date.now(), trace, resolve, reject } as unknown as Pending;
-      const stream = streamOf(command.rows.aggregate, command.id);
-      const queue = this.queues.get(stream);
-      if (queue) queue.push(pending);
-      else {
-        const fresh = [pending];
-        this.queues.set(stream, fresh);
-        void this.drain(stream, fresh);
-      }
+      this.queues.add(streamOf(command.rows.aggregate, command.id), pending);
     });
   }
 
-  private async drain(stream: string, queue: Pending[]): Promise<void> {
-    for (let losses = 0; queue.length > 0;) {
-      const batch = queue.splice(0, TOGETHER);
-      for (const { since } of batch) this.metrics.waited(Date.now() - since);
-      const left = await this.runBatch(stream, batch, losses > 0);
-      losses = left.length > 0 ? losses + 1 : 0;
-      const hopeless = losses === SUSPICIOUS_LOSSES ? await this.faultOf(left) : undefined;
-      const late = Date.now() - RETRY_WITHIN_MS;
-      const again = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
-      for (const pending of left) {
-        if (!again.includes(pending)) pending.reject(hopeless ?? new UnavailableError(CONTENDED));
-      }
-      queue.unshift(...again);
-      if (losses > 0) await backOff(losses);
+  /**
+   * Does the work while no command of this process writes these streams. Other processes may: the work expects their
+   * heads.
+   */
+  holding<R>(streams: string[], work: () => Promise<R>): Promise<R> {
+    return this.queues.holding(streams, work);
+  }
+
+  private async takeTurn(
+    stream: string,
+    batch: Pending[],
+    lossesBefore: number,
+  ): Promise<Turn<Pending>> {
+    for (const { since } of batch) this.metrics.waited(Date.now() - since);
+    const left = await this.runBatch(stream, batch, lossesBefore > 0);
+    const losses = left.length > 0 ? lossesBefore + 1 : 0;
+    const hopeless = losses === SUSPICIOUS_LOSSES ? await this.faultOf(left) : undefined;
+    const late = Date.now() - RETRY_WITHIN_MS;
+    const again = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
+    for (const pending of left) {
+      if (!again.includes(pending)) pending.reject(hopeless ?? contended());
     }
-    this.queues.delete(stream);
+    return { again, lost: losses > 0 };
   }
 
   /** A fault of the record itself, if that is why every race is lost. */
@@ -334,15 +340,16 @@ function add(
   if (response) segment.responses.push(response);
 }
 
-function foldOn(
+export function foldOn(
   { aggregate }: Start['rows'],
   from: { accountId: number } | undefined,
   events: DomainEvent[],
   meta: EventMeta,
+  idOf: (event: DomainEvent) => string = newId,
 ): { state: { accountId: number } | undefined; recorded: Recorded<DomainEvent>[] } {
   let state = from;
   const recorded = events.map((event) => {
-    const fact = { ...event, id: newId(), meta };
+    const fact = { ...event, id: idOf(event), meta };
     state = aggregate.evolve(state, fact);
     return fact;
   });
@@ -354,11 +361,11 @@ function newSegment(): Segment {
   return { ...lists, cap: undefined, bytes: 0 };
 }
 
-function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {
+export function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {
   return { table: rows.table, id, foldVersion: rows.aggregate.foldVersion, state };
 }
 
-function newEvent(
+export function newEvent(
   { aggregate }: Start['rows'],
   { id, type, data, meta }: Recorded<DomainEvent>,
 ): NewEvent {
@@ -366,7 +373,7 @@ function newEvent(
 }
 
 /** @throws RejectedError when one command would write more than MOST_BYTES */
-function boundedBytes(events: NewEvent[]): number {
+export function boundedBytes(events: NewEvent[]): number {
   const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
   if (bytes <= MOST_BYTES) return bytes;
   throw new RejectedError(
@@ -374,10 +381,4 @@ function boundedBytes(events: NewEvent[]): number {
     'validation_failed',
     'Do less in one request. Rewards that are unlocked stand in the history with their descriptions: shorten these.',
   );
-}
-
-/** Full jitter: processes that fight over one stream must not meet again at the same moment. */
-function backOff(losses: number): Promise<void> {
-  const ceiling = Math.min(2 ** losses, 100);
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * ceiling));
 }

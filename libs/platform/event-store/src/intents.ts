@@ -7,6 +7,7 @@ import {
   ClaimTakenError,
   ConflictError,
   type Cap,
+  type Claim,
   type Commit,
   type Head,
   type Write,
@@ -27,20 +28,28 @@ export type IntentContent = {
   writes: Write[];
   claims: string | null;
   releases: string | null;
+  /** Releases of values that another stream of the commit claims. They move when the intent is opened. */
+  moves: string | null;
   outcomes: string | null;
   cap?: Cap | undefined;
 };
 
 export function intentOf(id: string, commit: Commit): Intent {
-  const { accountId, writes, cap } = commit;
+  const { accountId, writes, claims = [], releases = [], cap } = commit;
+  const isClaimed = ({ kind, value }: Claim) =>
+    claims.some((claim) => claim.kind === kind && claim.value.equals(value));
   return {
     id,
     holder: id,
     content: {
       accountId,
       writes,
-      claims: claimArgument(commit, commit.claims ?? []),
-      releases: claimArgument(commit, commit.releases ?? []),
+      claims: claimArgument(commit, claims),
+      releases: claimArgument(
+        commit,
+        releases.filter((release) => !isClaimed(release)),
+      ),
+      moves: claimArgument(commit, releases.filter(isClaimed)),
       outcomes: responseArgument(commit.responses),
       cap,
     },
@@ -59,7 +68,9 @@ export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent)
     );
     // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
+    await reserve(client, id, content.writes);
     if (cap) await client.query(checkCap(cap));
+    await move(client, id, content.moves);
     await client.query('select es.take_claims($1, null)', [content.claims]);
     await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
   }).catch(async (error: unknown) => {
@@ -69,6 +80,39 @@ export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent)
     }
     throw refusal;
   });
+}
+
+/**
+ * Two commits to several existing streams must not overlap: each would find the other's first write where it can no
+ * longer refuse. In the order of names, so that they cannot deadlock.
+ */
+async function reserve(client: pg.ClientBase, id: string, writes: Write[]): Promise<void> {
+  const existing = writes.filter(({ expected }) => expected !== null).map(({ stream }) => stream);
+  if (existing.length < 2) return;
+  const { rowCount } = await client.query(
+    `insert into es.intent_streams (stream_id, intent)
+     select stream, $2 from unnest($1::text[]) as x(stream) order by stream
+     on conflict do nothing`,
+    [existing, id],
+  );
+  if (rowCount !== existing.length) throw new ConflictError();
+}
+
+/** Frees what another stream of the commit is about to claim, and notes what there was to free. */
+async function move(client: pg.ClientBase, id: string, moves: string | null): Promise<void> {
+  if (moves === null) return;
+  await client.query(
+    `with freed as (
+       delete from es.claims c using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
+       where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s
+       returning c.account_id, c.kind, encode(c.value, 'hex') as value, c.stream_id, c.revision
+     )
+     update es.intents set moved = (
+       select jsonb_agg(jsonb_build_object('a', account_id, 'k', kind, 'v', value, 's', stream_id, 'r', revision))
+       from freed)
+     where id = $2`,
+    [moves, id],
+  );
 }
 
 /** The stream itself holds the value, from a command that this one has not seen yet: the race is lost. */
@@ -87,7 +131,10 @@ async function isOvertaken(pool: pg.Pool, { claims, writes }: IntentContent): Pr
   return rows.length > 0;
 }
 
-/** For when everything is appended. Does nothing when another process has closed it. */
+/**
+ * For when everything is appended. Does nothing when another process has closed it.
+ * @param content with the writes as they were appended
+ */
 export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   const { accountId, releases } = content;
   const placed = prepareWrites(content).flatMap((one) => {
@@ -116,11 +163,12 @@ export async function abandonIntent(
   { id, holder, content }: Intent,
 ): Promise<'abandoned' | 'taken' | 'gone'> {
   return inTransaction(pool, async (client) => {
-    const deleted = await client.query('delete from es.intents where id = $1 and holder = $2', [
-      id,
-      holder,
-    ]);
-    if (deleted.rowCount === 0) {
+    const deleted = await client.query<{ moved: object[] | null }>(
+      'delete from es.intents where id = $1 and holder = $2 returning moved',
+      [id, holder],
+    );
+    const [abandoned] = deleted.rows;
+    if (!abandoned) {
       const { rowCount } = await client.query('select from es.intents where id = $1', [id]);
       return rowCount === 0 ? 'gone' : 'taken';
     }
@@ -131,6 +179,9 @@ export async function abandonIntent(
          and c.stream_id = x.s and c.revision = x.r`,
       [content.claims ?? '[]'],
     );
+    if (abandoned.moved) {
+      await client.query('select es.take_claims($1, null)', [JSON.stringify(abandoned.moved)]);
+    }
     await client.query('update es.outcomes set intent = null where intent = $1', [id]);
     return 'abandoned';
   });

@@ -21,6 +21,19 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   claimsOf?: (event: Recorded<E>, before: S | undefined) => Claimed;
   /** Ids in the event that have no stream of their own, by the table whose sequence they come from. */
   idsIn?: (event: E) => Record<string, number>;
+  /**
+   * Decides a later part of a commit to several streams again, where somebody else was faster. It keeps one of the
+   * planned events, by type, and so its id.
+   */
+  again?: (part: Part<S, E>) => DomainEvent[];
+};
+
+/** @property earlier the events of the writes before it, personal data decrypted */
+export type Part<S, E extends DomainEvent> = {
+  planned: Recorded<E>[];
+  state: S;
+  earlier: Recorded<DomainEvent>[];
+  basis: unknown;
 };
 
 export type UniqueValue = { kind: string; value: string };

@@ -1,0 +1,83 @@
+const TOGETHER = 64;
+
+/** Keeps a stream from everybody else of this process until `released`. */
+type Hold = { granted: () => void; released: Promise<void> };
+
+/** @property lost whether a race was lost, after which the next turn waits a little */
+export type Turn<P> = { again: P[]; lost: boolean };
+
+/**
+ * What waits for each stream, in order of arrival: single commands, which are taken together, and holders of several
+ * streams.
+ */
+export class StreamQueues<P extends object> {
+  private readonly queues = new Map<string, (P | Hold)[]>();
+
+  constructor(
+    /** @param losses how many races in a row the stream has just lost */
+    private readonly take: (stream: string, batch: P[], losses: number) => Promise<Turn<P>>,
+  ) {}
+
+  add(stream: string, waiting: P | Hold): void {
+    const queue = this.queues.get(stream);
+    if (queue) queue.push(waiting);
+    else {
+      const fresh = [waiting];
+      this.queues.set(stream, fresh);
+      void this.drain(stream, fresh);
+    }
+  }
+
+  /**
+   * Does the work while nothing else of this process writes these streams. They are taken in the order of their names,
+   * so that two holders cannot wait for each other; single commands hold one stream and wait for none.
+   */
+  async holding<R>(streams: string[], work: () => Promise<R>): Promise<R> {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    try {
+      for (const stream of [...new Set(streams)].sort()) {
+        await new Promise<void>((granted) => this.add(stream, { granted, released }));
+      }
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  private async drain(stream: string, queue: (P | Hold)[]): Promise<void> {
+    for (let losses = 0; queue.length > 0;) {
+      const [next] = queue;
+      if (next && isHold(next)) {
+        queue.shift();
+        next.granted();
+        await next.released;
+        continue;
+      }
+      const { again, lost } = await this.take(stream, nextBatch(queue), losses);
+      losses = lost ? losses + 1 : 0;
+      queue.unshift(...again);
+      if (losses > 0) await backOff(losses);
+    }
+    this.queues.delete(stream);
+  }
+}
+
+function nextBatch<P extends object>(queue: (P | Hold)[]): P[] {
+  const batch: P[] = [];
+  for (let [next] = queue; next && !isHold(next) && batch.length < TOGETHER; [next] = queue) {
+    batch.push(next);
+    queue.shift();
+  }
+  return batch;
+}
+
+function isHold<P extends object>(waiting: P | Hold): waiting is Hold {
+  return 'granted' in waiting;
+}
+
+/** Full jitter: processes that fight over one stream must not meet again at the same moment. */
+export function backOff(losses: number): Promise<void> {
+  const ceiling = Math.min(2 ** losses, 100);
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * ceiling));
+}
