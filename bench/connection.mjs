@@ -80,3 +80,12 @@ export function postRequest(path, token, body) {
     ].join('\r\n'),
   );
 }
+
+/** @returns {Buffer} the bytes of a GET */
+export function getRequest(path, token) {
+  return Buffer.from(
+    [`GET ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: Bearer ${token}`, '', ''].join(
+      '\r\n',
+    ),
+  );
+}

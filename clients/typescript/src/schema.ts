@@ -2769,6 +2769,8 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
@@ -2848,7 +2850,10 @@ export interface operations {
   };
   getReward: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
+      };
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
@@ -2873,6 +2878,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -2967,6 +2973,8 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
       };
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
@@ -3043,7 +3051,10 @@ export interface operations {
   };
   getCustomerCard: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
+      };
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
@@ -3069,6 +3080,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -3349,7 +3361,10 @@ export interface operations {
   };
   getCustomer: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
+      };
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
@@ -3374,6 +3389,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -3626,6 +3642,8 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
@@ -61,10 +62,18 @@ export class CustomersController {
     path: ['account_id', 'id'],
     status: 200,
     answer: CustomerJson,
-    errors: [404],
+    errors: [404, 422],
+    record: CUSTOMER,
   })
-  show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<CustomerJson> {
-    return this.customers.find(accountId, pathId(id));
+  async show(
+    @Context() { accountId }: CommandContext,
+    @Param('id') path: string,
+    @Query() { as_of: time }: AsOfQuery,
+  ): Promise<CustomerJson> {
+    const id = pathId(path);
+    return time === null
+      ? this.customers.find(accountId, id)
+      : this.customers.findPast(accountId, id, time);
   }
 
   @Post()

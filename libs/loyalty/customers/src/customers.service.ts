@@ -2,8 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { AsOf } from '#event-store/as-of.service.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer } from './customer.js';
+import { customerRows } from './customer.entity.js';
 import {
   customerJson,
   searchTerm,
@@ -25,6 +27,7 @@ export class CustomersService {
   constructor(
     private readonly pool: Pool,
     private readonly customerCards: CustomerCardsService,
+    private readonly asOf: AsOf,
   ) {}
 
   async list(
@@ -70,6 +73,14 @@ export class CustomersService {
     const [found] = await this.withCards(rows);
     if (!found) throw new NotFoundError('Customer');
     return found;
+  }
+
+  /** As they were, with their cards. @throws NotFoundError when there was no such customer yet */
+  async findPast(accountId: number, id: number, time: Date): Promise<CustomerJson> {
+    const past = await this.asOf.at(time);
+    const customer = await this.asOf.state(customerRows, id, past);
+    if (customer?.accountId !== accountId) throw new NotFoundError('Customer');
+    return customerJson(customer, await this.customerCards.past(id, past));
   }
 
   /** The time zone of the store, which determines its days and birthdays. */

@@ -1,6 +1,6 @@
 import { BooleanField, Field, IntegerField, TextField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
-import { PageQuery } from '#http/page.js';
+import { AsOfPageQuery } from '#http/as-of.js';
 import type { Checked } from '#http/readers.js';
 import {
   BooleanProperty,
@@ -42,7 +42,7 @@ export class UpdateRewardDto {
 }
 
 @Dto('RewardListQuery')
-export class RewardListQuery extends PageQuery {
+export class RewardListQuery extends AsOfPageQuery {
   @IntegerField({ min: 1, optional: true }) declare readonly card_id: number | null;
 
   @Field(

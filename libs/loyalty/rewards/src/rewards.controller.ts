@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
@@ -42,16 +43,16 @@ export class RewardsController {
     answer: [RewardJson],
     errors: [404, 422],
   })
-  list(
+  async list(
     @Context() { accountId }: CommandContext,
-    @Query() { card_id: cardId, active, ...page }: RewardListQuery,
+    @Query() { card_id: cardId, active, as_of: time, ...page }: RewardListQuery,
     @Paged() pages: Pages,
   ): Promise<RewardJson[]> {
-    return pages.answer(
-      page,
-      (range) => this.rewards.list(accountId, { cardId, active }, range),
-      ({ id, card_id, position, stamps_required }) => [card_id, position, stamps_required, id],
-    );
+    const filter = { cardId, active };
+    const key = (one: RewardJson) => [one.card_id, one.position, one.stamps_required, one.id];
+    return time === null
+      ? pages.answer(page, (range) => this.rewards.list(accountId, filter, range), key)
+      : pages.answerOf(page, await this.rewards.listPast(accountId, filter, time), key);
   }
 
   @Get(':id')
@@ -62,10 +63,18 @@ export class RewardsController {
     path: ['account_id', 'id'],
     status: 200,
     answer: RewardJson,
-    errors: [404],
+    errors: [404, 422],
+    record: REWARD,
   })
-  show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<RewardJson> {
-    return this.rewards.find(accountId, pathId(id));
+  async show(
+    @Context() { accountId }: CommandContext,
+    @Param('id') path: string,
+    @Query() { as_of: time }: AsOfQuery,
+  ): Promise<RewardJson> {
+    const id = pathId(path);
+    return time === null
+      ? this.rewards.find(accountId, id)
+      : this.rewards.findPast(accountId, id, time);
   }
 
   @Post()

@@ -2,19 +2,26 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { AsOf } from '#event-store/as-of.service.js';
 import type { Range } from '#http/page.js';
 import type { Reward } from './reward.js';
+import { rewardRows } from './reward.entity.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
 
 type RewardRow = { state: Reward };
 
+type RewardFilter = { cardId: number | null; active: boolean | null };
+
 @Injectable()
 export class RewardsService {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly asOf: AsOf,
+  ) {}
 
   async list(
     accountId: number,
-    filter: { cardId: number | null; active: boolean | null },
+    filter: RewardFilter,
     { after, limit }: Range,
   ): Promise<RewardJson[]> {
     const rows = await ask<RewardRow>(this.pool, {
@@ -40,6 +47,39 @@ export class RewardsService {
     });
     if (!row) throw new NotFoundError('Reward');
     return rewardJson(row.state);
+  }
+
+  /** As it was. @throws NotFoundError when it did not exist then */
+  async findPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
+    const found = await this.asOf.state(rewardRows, id, await this.asOf.at(time));
+    if (found?.accountId !== accountId || found.deletedAt !== null) {
+      throw new NotFoundError('Reward');
+    }
+    return rewardJson(found);
+  }
+
+  /** As they were, in the order of `list`. */
+  async listPast(accountId: number, filter: RewardFilter, time: Date): Promise<RewardJson[]> {
+    const past = await this.asOf.at(time);
+    const rows = await ask<{ id: number }>(this.pool, {
+      text: 'select id from rewards where account_id = $1 and ($2::bigint is null or card_id = $2)',
+      values: [accountId, filter.cardId],
+    });
+    const ids = rows.map(({ id }) => id);
+    const rewards = await this.asOf.states(rewardRows, ids, past);
+    return rewards
+      .filter(
+        ({ deletedAt, active }) =>
+          deletedAt === null && (filter.active === null || active === filter.active),
+      )
+      .sort(
+        (a, b) =>
+          a.cardId - b.cardId ||
+          a.position - b.position ||
+          a.stampsRequired - b.stampsRequired ||
+          a.id - b.id,
+      )
+      .map(rewardJson);
   }
 
   /** The position after the last reward. @throws NotFoundError if there is no such card */

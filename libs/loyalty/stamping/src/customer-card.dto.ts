@@ -24,7 +24,7 @@ import {
   statusOf,
   type CustomerCard,
   type Milestone,
-  type Template,
+  type ShownTemplate,
 } from './customer-card.js';
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
 
@@ -138,7 +138,7 @@ export class RedemptionJson {
 }
 
 /** What the JSON of a customer card depends on besides the card itself. */
-export type RenderContext = { template: Template; now: Date; publicUrl: string };
+export type RenderContext = { template: ShownTemplate; now: Date; publicUrl: string };
 
 export function customerCardJson(
   card: CustomerCard,

@@ -43,6 +43,9 @@ export type Template = StampLimits & {
   rewards: Milestone[];
 };
 
+/** What the JSON of a customer card shows of its template. */
+export type ShownTemplate = Pick<Template, 'name' | 'stampsRequired' | 'expiresAt' | 'rewards'>;
+
 export type Milestone = {
   id: number;
   name: string;
@@ -269,7 +272,10 @@ function lockedAgain(card: CustomerCard, { rewards }: Template, stampsCount: num
 }
 
 /** Active rewards that the balance covers, cheapest first (contract section 5). */
-export function availableRewards(card: CustomerCard, template: Template): Milestone[] {
+export function availableRewards(
+  card: CustomerCard,
+  template: Pick<Template, 'rewards'>,
+): Milestone[] {
   return template.rewards.filter(
     (reward) => reward.active && reward.stampsRequired <= card.stampsCount,
   );

@@ -2,9 +2,10 @@ import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { AsOfPageQuery, AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, PageQuery, Pages } from '#http/page.js';
+import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
@@ -55,16 +56,16 @@ export class CustomerCardsController {
   async list(
     @Context() { accountId }: CommandContext,
     @Param('customer_id') path: string,
-    @Query() query: PageQuery,
+    @Query() { as_of: time, ...page }: AsOfPageQuery,
     @Paged() pages: Pages,
   ): Promise<CustomerCardJson[]> {
     const customerId = pathId(path);
     await this.customerCards.refuseUnknownCustomer(accountId, customerId);
-    return pages.answer(
-      query,
-      (range) => this.customerCards.list(customerId, range),
-      ({ id }) => [id],
-    );
+    const key = ({ id }: CustomerCardJson) => [id];
+    if (time === null) {
+      return pages.answer(page, (range) => this.customerCards.list(customerId, range), key);
+    }
+    return pages.answerOf(page, await this.customerCards.listPast(customerId, time), key);
   }
 
   @Get(':id')
@@ -75,13 +76,18 @@ export class CustomerCardsController {
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: CustomerCardDetailJson,
-    errors: [404],
+    errors: [404, 422],
+    record: CUSTOMER_CARD,
   })
-  show(
+  async show(
     @Context() { accountId }: CommandContext,
     @Param() path: Path,
+    @Query() { as_of: time }: AsOfQuery,
   ): Promise<CustomerCardDetailJson> {
-    return this.customerCards.find(accountId, idsOf(path));
+    const ids = idsOf(path);
+    return time === null
+      ? this.customerCards.find(accountId, ids)
+      : this.customerCards.findPast(accountId, ids, time);
   }
 
   @Post()

@@ -3,13 +3,16 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { Range } from '#http/page.js';
-import type { CustomerCard } from './customer-card.js';
+import type { CustomerCard, ShownTemplate } from './customer-card.js';
+import { customerCardRows } from './customer-card.entity.js';
 import {
   customerCardDetailJson,
   customerCardJson,
   type CustomerCardDetailJson,
   type CustomerCardJson,
+  type RenderContext,
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -21,6 +24,7 @@ export class CustomerCardsService {
     private readonly pool: Pool,
     private readonly templates: TemplatesService,
     private readonly config: Config,
+    private readonly asOf: AsOf,
   ) {}
 
   async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
@@ -60,6 +64,38 @@ export class CustomerCardsService {
     return customerCardDetailJson(row.state, this.renderContext(template, new Date()));
   }
 
+  /** As it was. @throws NotFoundError when it did not exist yet */
+  async findPast(
+    accountId: number,
+    { customerId, id }: { customerId: number; id: number },
+    time: Date,
+  ): Promise<CustomerCardDetailJson> {
+    const past = await this.asOf.at(time);
+    const card = await this.asOf.state(customerCardRows, id, past);
+    if (card?.customerId !== customerId || card.accountId !== accountId) {
+      throw new NotFoundError('Customer card');
+    }
+    const templates = await this.templatesOf([card], past);
+    return customerCardDetailJson(card, this.pastContext(templates, card, past));
+  }
+
+  /** A customer's cards as they were, by id. */
+  async listPast(customerId: number, time: Date): Promise<CustomerCardJson[]> {
+    return this.past(customerId, await this.asOf.at(time));
+  }
+
+  async past(customerId: number, past: Past): Promise<CustomerCardJson[]> {
+    const rows = await ask<{ id: number }>(this.pool, {
+      name: 'customer_cards_ids',
+      text: 'select id from customer_cards where customer_id = $1 order by id',
+      values: [customerId],
+    });
+    const ids = rows.map(({ id }) => id);
+    const cards = await this.asOf.states(customerCardRows, ids, past);
+    const templates = await this.templatesOf(cards, past);
+    return cards.map((card) => customerCardJson(card, this.pastContext(templates, card, past)));
+  }
+
   /** @throws NotFoundError when the store has no such customer */
   async refuseUnknownCustomer(accountId: number, customerId: number): Promise<void> {
     const customers = await ask(this.pool, {
@@ -77,6 +113,20 @@ export class CustomerCardsService {
       if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
       return customerCardJson(state, this.renderContext(template, new Date()));
     });
+  }
+
+  private templatesOf(cards: CustomerCard[], past: Past): Promise<Map<number, ShownTemplate>> {
+    return this.templates.past([...new Set(cards.map(({ cardId }) => cardId))], past);
+  }
+
+  private pastContext(
+    templates: Map<number, ShownTemplate>,
+    { cardId }: CustomerCard,
+    { time }: Past,
+  ): RenderContext {
+    const template = templates.get(cardId);
+    if (!template) throw new Error(`card ${cardId} had customer cards before it existed`);
+    return this.renderContext(template, time);
   }
 
   renderContext<T>(template: T, now: Date): { template: T; now: Date; publicUrl: string } {

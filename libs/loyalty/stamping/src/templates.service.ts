@@ -4,9 +4,12 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { ask } from '#database/connection.js';
+import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { Card } from '#cards/card.js';
+import { cardRows } from '#cards/card.entity.js';
 import type { Reward } from '#rewards/reward.js';
-import type { Template } from './customer-card.js';
+import { rewardRows } from '#rewards/reward.entity.js';
+import type { Milestone, ShownTemplate, Template } from './customer-card.js';
 
 type Versioned = { template: Template; accountId: number };
 
@@ -41,7 +44,10 @@ export class TemplatesService {
     sizeCalculation: roughBytes,
   });
 
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly asOf: AsOf,
+  ) {}
 
   /** @param version as just read together with one of its customer cards */
   async at(cardId: number, version: number): Promise<Template> {
@@ -57,6 +63,29 @@ export class TemplatesService {
     const found = (await this.load([cardId])).get(cardId);
     if (found?.accountId !== accountId) throw new NotFoundError('Card');
     return found.template;
+  }
+
+  /** As of a moment in the past, by card id. */
+  async past(cardIds: number[], past: Past): Promise<Map<number, ShownTemplate>> {
+    const ids = await ask<{ id: number }>(this.pool, {
+      name: 'templates_rewards',
+      text: 'select id from rewards where card_id = any ($1)',
+      values: [cardIds],
+    });
+    const [cards, rewards] = await Promise.all([
+      this.asOf.states(cardRows, cardIds, past),
+      this.asOf.states(
+        rewardRows,
+        ids.map(({ id }) => id),
+        past,
+      ),
+    ]);
+    return new Map(
+      cards.map(({ id, name, stampsRequired, expiresAt }) => {
+        const own = milestones(rewards.filter(({ cardId }) => cardId === id));
+        return [id, { name, stampsRequired, expiresAt, rewards: own }];
+      }),
+    );
   }
 
   /** Whether the store has this location and has not deleted it. */
@@ -95,15 +124,19 @@ function templateOf({ card, time_zone, rewards, version }: TemplateRow): Templat
     maxStampsPerDay: card.maxStampsPerDay,
     minSecondsBetweenStamps: card.minSecondsBetweenStamps,
     timeZone: time_zone,
-    rewards: (rewards ?? [])
-      .filter((reward) => reward.deletedAt === null)
-      .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id)
-      .map(({ id, name, description, stampsRequired, active }) => ({
-        id,
-        name,
-        description,
-        stampsRequired,
-        active,
-      })),
+    rewards: milestones(rewards ?? []),
   };
+}
+
+function milestones(rewards: Reward[]): Milestone[] {
+  return rewards
+    .filter((reward) => reward.deletedAt === null)
+    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id)
+    .map(({ id, name, description, stampsRequired, active }) => ({
+      id,
+      name,
+      description,
+      stampsRequired,
+      active,
+    }));
 }

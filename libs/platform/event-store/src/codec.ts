@@ -1,12 +1,12 @@
 import type { DomainEvent, Recorded, Upcast } from '#kernel/aggregate.js';
-import type { StoredEvent } from './event-store.js';
+import type { Fact } from './event-store.js';
 
 /** What the codec needs to know of an aggregate. */
 export type Shapes = { upcasts?: { readonly [type: string]: readonly Upcast[] | undefined } };
 
 /** A newer version of Inkpad wrote the event, and only that version can read it. */
 export class NewerEventError extends Error {
-  constructor({ id, stream, type, version }: Omit<StoredEvent, 'position'>, known: number) {
+  constructor({ id, stream, type, version }: Fact, known: number) {
     super(
       `${stream}: event ${id} is a ${type} of version ${version}, and this program knows only version ${known}: upgrade it`,
     );
@@ -16,7 +16,7 @@ export class NewerEventError extends Error {
 /** What `recorded` would throw. */
 export function newerEvent(
   aggregate: Shapes,
-  event: Omit<StoredEvent, 'position'>,
+  event: Fact,
 ): NewerEventError | undefined {
   const known = versionOf(aggregate, event.type);
   return event.version > known ? new NewerEventError(event, known) : undefined;
@@ -35,7 +35,7 @@ export function versionOf({ upcasts }: Shapes, type: string): number {
  */
 export function recorded<E extends DomainEvent>(
   aggregate: Shapes,
-  event: Omit<StoredEvent, 'position'>,
+  event: Fact,
 ): Recorded<E> {
   const { id, type, version, meta } = event;
   const newer = newerEvent(aggregate, event);

@@ -2,10 +2,13 @@ import { Global, Module, type DynamicModule } from '@nestjs/common';
 import pg from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
+import { AsOf } from './as-of.service.js';
 import { EventStore } from './event-store.js';
 import { EventTypes } from './event-types.js';
 import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
+import { LogTimes } from './log-times.service.js';
+import { LogTimesFollower } from './log-times.subscription.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
@@ -58,6 +61,9 @@ export class EventStoreModule {
         },
         StoredResponses,
         PersonalKeys,
+        LogTimes,
+        LogTimesFollower,
+        AsOf,
         Rows,
         PipelineMetrics,
         CommandPipeline,
@@ -70,6 +76,9 @@ export class EventStoreModule {
         StoredResponses,
         PersonalKeys,
         RowCatchUp,
+        LogTimes,
+        LogTimesFollower,
+        AsOf,
         StartCheck,
         Rows,
         CommandPipeline,

@@ -22,9 +22,10 @@ export type NewEvent = {
   meta: EventMeta;
 };
 
-export type StoredEvent = NewEvent & {
-  stream: string;
-  revision: number;
+/** What a fold needs of a stored event. */
+export type Fact = NewEvent & EventRef;
+
+export type StoredEvent = Fact & {
   /** Hex; covers this event and, through the one before it, the whole stream so far. */
   hash: string;
   position: Position;
@@ -126,6 +127,9 @@ export type Subscriber = {
   signal: AbortSignal;
 };
 
+/** An event of which only its place is known, and when it was recorded, in ms since 1970, by its writer's clock. */
+export type Moment = EventRef & { position: Position; recordedAt: number };
+
 /** How many events of a stream `readStreams` yields at once, at most. */
 export const MOST_TOGETHER = 4_000;
 
@@ -179,6 +183,24 @@ export abstract class EventStore {
     }
   }
 
+  /**
+   * Several streams, each up to a position of the log (inclusive), to be folded. The events of a stream come in order,
+   * in one batch or several.
+   */
+  async *readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
+    for (const stream of streams) {
+      let batch: Fact[] = [];
+      for await (const event of this.readStream(stream)) {
+        if (isAfter(event.position, until)) break;
+        batch.push(event);
+        if (batch.length < MOST_TOGETHER) continue;
+        yield batch;
+        batch = [];
+      }
+      if (batch.length > 0) yield batch;
+    }
+  }
+
   /** Single events, in no particular order; those that do not exist are left out. */
   abstract readEvents(refs: EventRef[]): Promise<StoredEvent[]>;
 
@@ -200,6 +222,25 @@ export abstract class EventStore {
   async readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
     const events = await this.readAll(after, limit);
     return events.filter(({ position }) => !isAfter(position, head));
+  }
+
+  /** When the next events of the log were recorded: like `readAll`, for when nothing else of them is needed. */
+  async readMoments(after: Position, limit: number): Promise<Moment[]> {
+    const events = await this.readAll(after, limit);
+    return events.map(({ stream, revision, position, meta }) => ({
+      stream,
+      revision,
+      position,
+      recordedAt: Date.parse(meta.recordedAt),
+    }));
+  }
+
+  /**
+   * Waits until `readAll` reaches every append that was acknowledged before the head was read.
+   * @returns false: not in time
+   */
+  async reaches(_head: Position, _withinMs: number): Promise<boolean> {
+    return true;
   }
 
   /** Every append begun after this call has returned sorts behind the position that it gives. */

@@ -7,7 +7,7 @@ import { ask } from '#database/connection.js';
 import { IdTakenError } from '#database/ids.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
-import type { Claim, JsonObject, NewEvent, StoredEvent } from './event-store.js';
+import type { Claim, JsonObject, NewEvent } from './event-store.js';
 
 /** The customer id for texts that are not about a customer. Real ids begin at 1. */
 export const NOBODY = 0;
@@ -113,19 +113,34 @@ export class PersonalKeys {
   }
 
   /** The reverse. Without a key, `personal` is null. */
-  async opened<E extends StoredEvent>(events: E[]): Promise<E[]> {
+  async opened<E extends NewEvent>(events: E[]): Promise<E[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
     const keys = await this.load(customersOf(events));
     return events.map((event) => {
       const data: unknown = event.data;
       if (!isPersonal(data)) return event;
-      const key = keys.get(data.customerId);
-      const personal = key
-        ? (JSON.parse(
-            open(key, Buffer.from(String(data.personal), 'base64'), sealContext(event)).toString(),
-          ) as JsonObject)
-        : null;
+      const personal = openedPart(keys.get(data.customerId), event, data);
       return { ...event, data: { ...event.data, personal } };
+    });
+  }
+
+  /** The same for a fold, which reads `personal` of few events: each is decrypted only when it is read. */
+  async openedWhenRead<E extends NewEvent>(events: E[]): Promise<E[]> {
+    if (!events.some((event) => isPersonal(event.data))) return events;
+    const keys = await this.load(customersOf(events));
+    return events.map((event) => {
+      const data: unknown = event.data;
+      if (!isPersonal(data)) return event;
+      const { personal: _, ...plain } = event.data;
+      return {
+        ...event,
+        data: {
+          ...plain,
+          get personal() {
+            return openedPart(keys.get(data.customerId), event, data);
+          },
+        },
+      };
     });
   }
 
@@ -167,6 +182,16 @@ export class PersonalKeys {
     const key = this.masterKeys.dataKey('claims');
     return { kind, value: fingerprint(key, accountId, kind, value), stream };
   }
+}
+
+function openedPart(
+  key: Buffer | undefined,
+  event: NewEvent,
+  { personal }: PersonalData,
+): JsonObject | null {
+  if (!key) return null;
+  const sealed = Buffer.from(String(personal), 'base64');
+  return JSON.parse(open(key, sealed, sealContext(event)).toString()) as JsonObject;
 }
 
 function isPersonal(data: unknown): data is PersonalData {

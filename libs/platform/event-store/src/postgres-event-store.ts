@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
@@ -18,6 +19,8 @@ import {
   type Commit,
   type Head,
   type EventRef,
+  type Fact,
+  type Moment,
   type Position,
   type StoredEvent,
   type Subscriber,
@@ -32,6 +35,7 @@ import { PostgresReader } from './postgres-reader.js';
 const CHANNEL = 'inkpad_events';
 const WAKE_EVERY_MS = 20;
 const POLL_MS = 500;
+const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
 
 const COMMIT = {
@@ -86,6 +90,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return this.reader.readStreams(wanted, (long) => super.readStreams([long]));
   }
 
+  override readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
+    return this.reader.readFacts(streams, until);
+  }
+
   override readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
     return this.reader.readEvents(refs);
   }
@@ -100,6 +108,17 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
   override readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
     return this.reader.readUntil(head, after, limit);
+  }
+
+  override readMoments(after: Position, limit: number): Promise<Moment[]> {
+    return this.reader.readMoments(after, limit);
+  }
+
+  override async reaches(head: Position, withinMs: number): Promise<boolean> {
+    for (const deadline = Date.now() + withinMs; ; await wait(REACHES_EVERY_MS)) {
+      if (await this.reader.reaches(head)) return true;
+      if (Date.now() > deadline) return false;
+    }
   }
 
   override async head(): Promise<Position> {

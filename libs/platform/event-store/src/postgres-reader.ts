@@ -1,8 +1,17 @@
 import type { Pool } from 'pg';
 import { roughBytes } from '#kernel/rough-bytes.js';
-import { MOST_TOGETHER, type EventRef, type Position, type StoredEvent } from './event-store.js';
+import {
+  MOST_TOGETHER,
+  type EventRef,
+  type Fact,
+  type Moment,
+  type Position,
+  type StoredEvent,
+} from './event-store.js';
 
 const READ_BATCH = { first: 50, most: 500, bytes: 4 * 1024 * 1024 };
+/** A fold keeps nothing of its batches, so they may be larger. */
+const FACTS_BATCH = { first: 500, most: 5_000, bytes: READ_BATCH.bytes };
 
 const COLUMNS = `e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type,
    e.schema_version, e.data, e.meta, encode(e.hash, 'hex') as hash`;
@@ -11,6 +20,41 @@ const READ_ALL = {
   text: `select ${COLUMNS} from es.events e
          where e.tx < pg_snapshot_xmin(pg_current_snapshot()) and (e.tx, e.pos) > ($1::xid8, $2::bigint)
          order by e.tx, e.pos limit $3`,
+};
+const READ_MOMENTS = {
+  name: 'es_read_moments',
+  text: `select e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision,
+           (extract(epoch from e.recorded_at) * 1000)::bigint as recorded_ms
+         from es.events e
+         where e.tx < pg_snapshot_xmin(pg_current_snapshot()) and (e.tx, e.pos) > ($1::xid8, $2::bigint)
+         order by e.tx, e.pos limit $3`,
+};
+const REACHES = {
+  name: 'es_reaches',
+  text: 'select pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8 as reaches',
+};
+/** The revision of each stream at a position of the log. */
+const REVISIONS_AT = {
+  name: 'es_revisions_at',
+  text: `select w.stream_id, e.revision
+         from unnest($1::text[]) as w (stream_id)
+         cross join lateral (
+           select x.revision from es.events x
+           where x.stream_id = w.stream_id and (x.tx, x.pos) <= ($2::xid8, $3::bigint)
+           order by x.revision desc limit 1
+         ) e`,
+};
+const FACTS = 'e.stream_id, e.revision, e.event_id, e.type, e.schema_version, e.data, e.meta';
+const READ_FACTS = {
+  name: 'es_read_facts',
+  text: `select ${FACTS} from es.events e
+         where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision limit $4`,
+};
+const READ_FACTS_OF_STREAMS = {
+  name: 'es_read_facts_of_streams',
+  text: `select ${FACTS} from unnest($1::text[], $2::bigint[]) with ordinality as w (stream_id, upto, nth)
+         join es.events e on e.stream_id = w.stream_id and e.revision <= w.upto
+         order by w.nth, e.revision`,
 };
 const READ_UNTIL = {
   name: 'es_read_until',
@@ -48,9 +92,7 @@ const FIND_EVENT = {
   text: `select ${COLUMNS} from es.events e where e.event_id = $1 and e.stream_id = $2`,
 };
 
-type EventRow = {
-  tx_text: string;
-  pos_text: string;
+type FactRow = {
   stream_id: string;
   revision: number;
   event_id: string;
@@ -58,8 +100,11 @@ type EventRow = {
   schema_version: number;
   data: StoredEvent['data'];
   meta: StoredEvent['meta'];
-  hash: string;
 };
+
+type PositionRow = { tx_text: string; pos_text: string };
+
+type EventRow = FactRow & PositionRow & { hash: string };
 
 /** Reads of events in PostgreSQL, each bounded. */
 export class PostgresReader {
@@ -82,7 +127,7 @@ export class PostgresReader {
       for (const row of rows) yield storedEvent(row);
       const last = rows.at(-1);
       if (last === undefined || rows.length < batch) return;
-      batch = batchFor(rows);
+      batch = batchFor(rows, READ_BATCH);
       if (backwards) high = last.revision - 1;
       else low = last.revision + 1;
     }
@@ -137,6 +182,65 @@ export class PostgresReader {
     return rows.map(storedEvent);
   }
 
+  async readMoments(after: Position, limit: number): Promise<Moment[]> {
+    const { rows } = await this.pool.query<
+      PositionRow & Pick<FactRow, 'stream_id' | 'revision'> & { recorded_ms: number }
+    >(READ_MOMENTS, [after.commit.toString(), after.prepare.toString(), limit]);
+    return rows.map((row) => ({
+      stream: row.stream_id,
+      revision: row.revision,
+      position: positionOf(row),
+      recordedAt: row.recorded_ms,
+    }));
+  }
+
+  /** Whether no transaction is running any more that began before the head was read. */
+  async reaches(head: Position): Promise<boolean> {
+    const { rows } = await this.pool.query<{ reaches: boolean }>(REACHES, [head.commit.toString()]);
+    return rows[0]?.reaches === true;
+  }
+
+  async *readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
+    for (const group of groupsOf(await this.endsAt(streams, until))) {
+      const [first] = group;
+      if (!first) continue;
+      if (group.length === 1) yield* this.readLongFacts(first);
+      else {
+        const { rows } = await this.pool.query<FactRow>({
+          ...READ_FACTS_OF_STREAMS,
+          values: [group.map(({ stream }) => stream), group.map(({ to }) => to)],
+        });
+        yield rows.map(fact);
+      }
+    }
+  }
+
+  private async *readLongFacts({ stream, to }: Wanted): AsyncIterable<Fact[]> {
+    const read = async (from: number, most: number) =>
+      (await this.pool.query<FactRow>(READ_FACTS, [stream, from, to, most])).rows;
+    let ahead = read(0, FACTS_BATCH.first);
+    for (let last = -1; last < to;) {
+      const rows = await ahead;
+      const end = rows.at(-1);
+      if (!end) return;
+      last = end.revision;
+      // The server reads the next batch while this one is folded. Whoever stops early does not care how that ends.
+      if (last < to) ahead = read(last + 1, batchFor(rows, FACTS_BATCH));
+      ahead.catch(() => undefined);
+      yield rows.map(fact);
+    }
+  }
+
+  /** Streams without events up to there are left out. */
+  private async endsAt(streams: string[], { commit, prepare }: Position): Promise<Wanted[]> {
+    const { rows } = await this.pool.query<{ stream_id: string; revision: number }>(REVISIONS_AT, [
+      streams,
+      commit.toString(),
+      prepare.toString(),
+    ]);
+    return rows.map(({ stream_id, revision }) => ({ stream: stream_id, to: revision }));
+  }
+
   private async readGroup(
     group: Wanted[] | undefined,
   ): Promise<{ short: StoredEvent[] } | { long: Wanted } | undefined> {
@@ -172,10 +276,21 @@ function groupsOf(wanted: Wanted[]): Wanted[][] {
 }
 
 /** As many events as take a few megabytes, if they are like these. */
-function batchFor(rows: EventRow[]): number {
+function batchFor(rows: FactRow[], { first, most, bytes }: typeof READ_BATCH): number {
   const average = rows.reduce((sum, { data }) => sum + roughBytes(data), 0) / rows.length;
-  const { first, most, bytes } = READ_BATCH;
   return Math.max(first / 5, Math.min(most, Math.floor(bytes / average)));
+}
+
+function fact(row: FactRow): Fact {
+  return {
+    id: row.event_id,
+    stream: row.stream_id,
+    revision: row.revision,
+    type: row.type,
+    version: row.schema_version,
+    data: row.data,
+    meta: row.meta,
+  };
 }
 
 function storedEvent(row: EventRow): StoredEvent {
@@ -188,6 +303,10 @@ function storedEvent(row: EventRow): StoredEvent {
     data: row.data,
     meta: row.meta,
     hash: row.hash,
-    position: { commit: BigInt(row.tx_text), prepare: BigInt(row.pos_text) },
+    position: positionOf(row),
   };
+}
+
+function positionOf({ tx_text, pos_text }: PositionRow): Position {
+  return { commit: BigInt(tx_text), prepare: BigInt(pos_text) };
 }

@@ -128,6 +128,21 @@ export class Pages {
     }
     return page;
   }
+
+  /** The same of a list that is known as a whole, in the order of its keys. */
+  answerOf<T>(query: PageQuery, all: T[], keyOf: (element: T) => CursorKey): Promise<T[]> {
+    const find = async ({ after, limit }: Range) => {
+      const first = after ? all.findIndex((element) => isBehind(keyOf(element), after)) : 0;
+      return first < 0 ? [] : all.slice(first, first + limit);
+    };
+    return this.answer(query, find, keyOf);
+  }
+}
+
+/** Whether a key comes after another in the order of a list. */
+function isBehind(key: CursorKey, other: CursorKey): boolean {
+  const i = key.findIndex((part, at) => part !== other[at]);
+  return i >= 0 && (key[i] ?? 0) > (other[i] ?? 0);
 }
 
 type Exchange = { request: GatedRequest; reply: FastifyReply };

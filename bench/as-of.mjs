@@ -1,0 +1,72 @@
+import { parseArgs } from 'node:util';
+import { Refusal } from '../scripts/processes.mjs';
+import { Connection, getRequest, postRequest } from './connection.mjs';
+import { median, ms, quantile, whole } from './figures.mjs';
+import { startInkpad } from './inkpad.mjs';
+import { onStage } from './stage.mjs';
+import { stampBody } from './stamp-body.mjs';
+
+const QUESTIONS = 300;
+const MOST_MS = 100;
+const FEWEST_STAMPS = 100;
+
+/** @param {string[]} args @returns {Promise<number>} the exit code */
+export function run(args) {
+  const { values } = parseArgs({ args, options: { stamps: { type: 'string', default: '10000' } } });
+  const stamps = Number(values.stamps);
+  if (!Number.isInteger(stamps) || stamps < FEWEST_STAMPS) {
+    throw new Refusal(
+      `--stamps ${values.stamps}: must be a whole number of at least ${FEWEST_STAMPS}`,
+    );
+  }
+  return onStage((stage) => measure(stage, stamps));
+}
+
+async function measure(stage, stamps) {
+  const inkpad = await startInkpad(stage);
+  stage.start('dist/apps/dispatcher/src/main.js', {
+    env: { ...inkpad.env, HEALTH_PORT: '0', METRICS_PORT: '0' },
+  });
+  const connection = await Connection.open(inkpad.port);
+  const send = async (request) => {
+    const { status, body } = await connection.send(request);
+    if (status !== 200) throw new Error(`answered with ${status}: ${body}`);
+    return JSON.parse(body);
+  };
+  const path = await inkpad.enrol();
+  const stamp = postRequest(path, inkpad.token, stampBody);
+  const times = [];
+  while (times.length < stamps) times.push((await send(stamp)).updated_at);
+
+  const card = path.replace(/\/stamp$/, '');
+  const expected = new Map(times.map((time, i) => [time, i + 1]));
+  const ask = async (i) => {
+    const time = times[i];
+    const start = performance.now();
+    const { stamps_count: count } = await send(getRequest(`${card}?as_of=${time}`, inkpad.token));
+    const took = performance.now() - start;
+    // Several stamps may have the same millisecond, and all of them count.
+    if (count !== expected.get(time))
+      throw new Error(`${count} stamps at ${time}, not ${expected.get(time)}`);
+    return took;
+  };
+  const ofPart = async (from, to) => {
+    const took = [];
+    for (let n = 0; n < QUESTIONS; n++)
+      took.push(await ask(from + Math.floor(Math.random() * (to - from))));
+    return took;
+  };
+  await ofPart(0, stamps);
+  const newest = await ofPart(Math.floor(stamps * 0.9), stamps);
+  const oldest = await ofPart(0, Math.floor(stamps / 10));
+  connection.close();
+  const passed = median(newest) <= MOST_MS;
+  const line = (name, took) =>
+    console.log(
+      `${name}: ${ms(median(took))} ms, of twenty the slowest ${ms(quantile(took, 0.95))} ms`,
+    );
+  line(`as of one of the first ${whole(stamps / 10)} stamps`, oldest);
+  line(`as of one of the last ${whole(stamps / 10)} of ${whole(stamps)}`, newest);
+  console.log(`${passed ? 'PASS' : 'FAIL'}: at most ${MOST_MS} ms`);
+  return passed ? 0 : 1;
+}

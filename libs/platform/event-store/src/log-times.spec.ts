@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { timesInOrder } from './log-times.js';
+
+const HOUR = 3_600_000;
+const NOON = Date.UTC(2026, 2, 1, 12);
+const at = (...seconds: number[]) => seconds.map((second) => NOON + second * 1_000);
+const times = (recorded: number[], { start = 0, end = Number.MAX_SAFE_INTEGER } = {}) =>
+  timesInOrder(start, recorded, end);
+
+describe('timesInOrder', () => {
+  it('leaves times alone that are in order', () => {
+    expect(times(at(1, 2, 2, 9))).toEqual(at(1, 2, 2, 9));
+  });
+
+  it('lets a slow commit count with the one that it came after', () => {
+    expect(times(at(1, 7, 4, 9))).toEqual(at(1, 7, 7, 9));
+  });
+
+  it('lets nothing count before the start or after the end', () => {
+    const [start = 0, end = 0] = at(3, 8);
+    expect(times(at(1, 4, 9), { start, end })).toEqual(at(3, 4, 8));
+  });
+
+  it('does not let a clock that is ahead hide the events of others', () => {
+    const [ahead = 0] = at(2 + 3_600);
+    expect(times([...at(1), ahead, ...at(3, 4), ahead + 3_000, ...at(6)])).toEqual(
+      at(1, 3, 3, 4, 6, 6),
+    );
+  });
+
+  it('believes the later one of only two clocks', () => {
+    expect(times([NOON + HOUR, NOON])).toEqual([NOON, NOON]);
+  });
+
+  it('does not let a clock that is behind bring the events of others forward', () => {
+    const [behind = 0] = at(2 - 3_600);
+    expect(times([...at(0, 1), behind, ...at(3, 4)])).toEqual(at(0, 1, 1, 3, 4));
+  });
+
+  it('lets a time that had not come yet count with the next event, or at the end', () => {
+    const [end = 0] = at(9);
+    expect(times([...at(1), NOON + HOUR, ...at(3), NOON + HOUR], { end })).toEqual(at(1, 3, 3, 9));
+  });
+
+  it('never runs backwards, and keeps events of one time together', () => {
+    const time = fc.integer({ min: 0, max: 200_000 });
+    fc.assert(
+      fc.property(fc.array(time), time, time, (recorded, a, b) => {
+        const [start, end] = [Math.min(a, b), Math.max(a, b)];
+        const counted = timesInOrder(start, recorded, end);
+        expect(counted).toHaveLength(recorded.length);
+        counted.forEach((one, i) => {
+          expect(one).toBeGreaterThanOrEqual(i === 0 ? start : (counted[i - 1] ?? 0));
+          expect(one).toBeLessThanOrEqual(end);
+          expect(recorded[i] !== recorded[i - 1] || one === counted[i - 1]).toBe(true);
+        });
+      }),
+    );
+  });
+});

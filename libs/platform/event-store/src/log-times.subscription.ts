@@ -1,0 +1,28 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { messageWithCause } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { LogTimes } from './log-times.service.js';
+
+const EVERY_MS = 1_000;
+const AGAIN_MS = 5_000;
+
+/** Keeps the times of the log current, so that no question about the past has to work through much of it. */
+@Injectable()
+export class LogTimesFollower {
+  private readonly log = new Logger('log times');
+
+  constructor(private readonly times: LogTimes) {}
+
+  /** Until the signal aborts. Several processes may run it. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const more = await this.times.follow();
+        if (!more) await pause(EVERY_MS, signal);
+      } catch (error) {
+        this.log.warn(`not written, trying again in 5 s: ${messageWithCause(error)}`);
+        await pause(AGAIN_MS, signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/** Longer than a commit can take, so a time that is further from its neighbours is that of a wrong clock. */
+const SLOWEST_COMMIT_MS = 60_000;
+
+/**
+ * Times for consecutive events of the log that never run backwards, although those that processes recorded may: because
+ * a commit was slow, or because a clock is wrong. All times in ms since 1970.
+ *
+ * An event counts from its own time on, unless an earlier one counts from a later time: then it counts with that one. A
+ * time that the events after it contradict, or that had not come yet, is that of a clock that is ahead; such an event
+ * counts with the next one whose time can be believed, so that it does not hide others until its clock is right.
+ * @param start when the event before them counts; none of them counts earlier
+ * @param recorded when each was recorded, in the order of the log
+ * @param end none of them counts later
+ */
+export function timesInOrder(start: number, recorded: number[], end: number): number[] {
+  const believed = new Set(longestRise(recorded, start, end));
+  const next: number[] = [];
+  for (let i = recorded.length - 1, upcoming = end; i >= 0; i--) {
+    const time = recorded[i] ?? end;
+    if (believed.has(i)) upcoming = time;
+    next[i] = upcoming;
+  }
+  let latest = start;
+  return recorded.map((time, i) => {
+    const upcoming = next[i] ?? end;
+    const ahead = time > end || time > upcoming + SLOWEST_COMMIT_MS;
+    latest = Math.max(latest, ahead ? upcoming : time);
+    return latest;
+  });
+}
+
+/**
+ * The largest set of events whose times agree with their order: the clocks that most of them come from are right.
+ * @returns indices of a longest subsequence that does not fall, of times within the bounds
+ */
+function longestRise(times: number[], low: number, high: number): number[] {
+  // The index that ends the best rise of each length: the one with the lowest time.
+  const ends: number[] = [];
+  const before: (number | undefined)[] = [];
+  times.forEach((time, i) => {
+    if (time < low || time > high) return;
+    let [from, to] = [0, ends.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((times[ends[middle] ?? 0] ?? 0) <= time) from = middle + 1;
+      else to = middle;
+    }
+    before[i] = ends[from - 1];
+    ends[from] = i;
+  });
+  const rise: number[] = [];
+  for (let i = ends.at(-1); i !== undefined; i = before[i]) rise.push(i);
+  return rise.reverse();
+}

@@ -1,0 +1,22 @@
+import { TimeField } from './fields.js';
+import { Dto } from './fields.pipe.js';
+import { PageQuery } from './page.js';
+
+/** The moment in the past that a read is about; null: now. */
+export const AsOfField = (): PropertyDecorator =>
+  TimeField({
+    optional: true,
+    description:
+      'Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet',
+    example: '2026-01-31T12:00:00Z',
+  });
+
+@Dto('AsOfQuery')
+export class AsOfQuery {
+  @AsOfField() declare readonly as_of: Date | null;
+}
+
+@Dto('AsOfPageQuery')
+export class AsOfPageQuery extends PageQuery {
+  @AsOfField() declare readonly as_of: Date | null;
+}

@@ -1,0 +1,246 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Aggregate } from '#kernel/aggregate.js';
+import { InvalidFieldsError, UnavailableError } from '#kernel/errors.js';
+import { AsOf } from '#event-store/as-of.service.js';
+import { event } from '#event-store/event-store.contract.js';
+import type { Head, NewEvent } from '#event-store/event-store.js';
+import { LogTimes } from '#event-store/log-times.service.js';
+import { LogTimesFollower } from '#event-store/log-times.subscription.js';
+import { isAfter } from '#event-store/position.js';
+import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { historyOf, openStore } from './support/store.js';
+
+type Counter = { accountId: number; values: number[] };
+type Counted = { type: 'Counted'; data: { value: number } };
+
+const counter: Aggregate<Counter, Counted> = {
+  name: 'counter',
+  names: { Counted: 'counter.counted' },
+  foldVersion: 1,
+  evolve: (state, { data }) => ({ accountId: 1, values: [...(state?.values ?? []), data.value] }),
+};
+
+const SECOND = 1_000;
+const HOUR = 3_600_000;
+const isPostgres = process.env['TEST_ENGINE'] !== 'eventstoredb';
+
+let database: TestDatabase;
+let engine: Awaited<ReturnType<typeof testEngine>>;
+let service: Awaited<ReturnType<typeof openStore>>;
+let heads: Map<string, Head>;
+
+beforeEach(async () => {
+  engine = await testEngine();
+  database = await testDatabase();
+  service = await openStore(testConfig(database.url, engine.environment), ['counter-']);
+  heads = new Map();
+});
+afterEach(async () => {
+  await service.close();
+  await engine.stop();
+  await database.drop();
+});
+
+/** Each as a process of its own would have it. */
+const newTimes = () => new LogTimes(service.pool, service.store);
+const newAsOf = () => new AsOf(service.store, newTimes(), service.keys);
+
+function counted(value: number, time: number): NewEvent {
+  const one = event('Counted', { value });
+  const recordedAt = new Date(time).toISOString();
+  return { ...one, meta: { ...one.meta, recordedAt } };
+}
+
+/** One commit. The time is that of the process which writes it. */
+async function commit(id: number, ...events: NewEvent[]): Promise<void> {
+  const stream = `counter-${id}`;
+  const expected = heads.get(stream) ?? null;
+  const [head] = await service.store.commit({
+    accountId: 1,
+    writes: [{ stream, expected, events }],
+  });
+  if (head) heads.set(stream, head);
+}
+
+/** The values of all counters, as a question finds them. */
+async function valuesAt(time: number, asOf = newAsOf()): Promise<number[]> {
+  const past = await asOf.at(new Date(time));
+  const ids = [...heads.keys()].map((stream) => Number(stream.slice('counter-'.length)));
+  const states = await asOf.states({ aggregate: counter }, ids, past);
+  return states.flatMap(({ values }) => values).sort((a, b) => a - b);
+}
+
+describe('a question about the past', () => {
+  it('goes by the log where times were recorded in another order', async () => {
+    const now = Date.now();
+    await commit(1, counted(1, now - 9 * SECOND));
+    await commit(2, counted(2, now - 5 * SECOND));
+    await commit(3, counted(3, now - 7 * SECOND));
+    await commit(4, counted(4, now - 3 * SECOND));
+    expect(await valuesAt(now - 8 * SECOND)).toEqual([1]);
+    expect(await valuesAt(now - 6 * SECOND)).toEqual([1]);
+    expect(await valuesAt(now - 5 * SECOND)).toEqual([1, 2, 3]);
+    expect(await valuesAt(now)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('has the same answer after a commit that came late', async () => {
+    const now = Date.now();
+    await commit(1, counted(1, now - 9 * SECOND));
+    const time = now - 4 * SECOND;
+    expect(await valuesAt(time)).toEqual([1]);
+    await commit(2, counted(2, time - SECOND));
+    expect(await valuesAt(time)).toEqual([1]);
+    expect(await valuesAt(time + 1)).toEqual([1, 2]);
+  });
+
+  it('does not lose the events of others to a clock that is an hour ahead', async () => {
+    const now = Date.now();
+    await commit(1, counted(1, now - 9 * SECOND));
+    await commit(2, counted(2, now - 8 * SECOND + HOUR));
+    await commit(3, counted(3, now - 7 * SECOND));
+    expect(await valuesAt(now - 8 * SECOND)).toEqual([1]);
+    expect(await valuesAt(now - 7 * SECOND)).toEqual([1, 2, 3]);
+    await commit(2, counted(4, now - 6 * SECOND + HOUR));
+    expect(await valuesAt(now - 6 * SECOND)).toEqual([1, 2, 3]);
+    const next = Date.now();
+    await commit(1, counted(5, next));
+    expect(await valuesAt(next)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('does not lose them when the times are worked out long after either', async () => {
+    const past = Date.now() - 10 * HOUR;
+    for (let value = 0; value < 40; value++) {
+      const ahead = value % 4 === 3 ? HOUR : 0;
+      await commit(value % 4, counted(value, past + value * SECOND + ahead));
+    }
+    expect(await valuesAt(past + 10 * SECOND)).toEqual(Array.from({ length: 11 }, (_, i) => i));
+    expect(await valuesAt(past + 38 * SECOND)).toEqual(Array.from({ length: 39 }, (_, i) => i));
+  });
+
+  it('never shows a part of a command', async () => {
+    const past = Date.now() - HOUR;
+    await commit(1, counted(1, past), counted(2, past), counted(3, past));
+    await commit(1, counted(4, past + 5), counted(5, past + 5));
+    expect(await valuesAt(past - 1)).toEqual([]);
+    expect(await valuesAt(past)).toEqual([1, 2, 3]);
+    expect(await valuesAt(past + 4)).toEqual([1, 2, 3]);
+    expect(await valuesAt(past + 5)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('is refused about the future, but not for a clock that is only a little ahead', async () => {
+    await commit(1, counted(1, Date.now()));
+    await expect(valuesAt(Date.now() + 10 * SECOND)).rejects.toThrow(InvalidFieldsError);
+    expect(await valuesAt(Date.now() + 100)).toEqual([1]);
+  });
+
+  it('takes no space, however often it is asked', async () => {
+    await commit(1, counted(1, Date.now() - SECOND));
+    for (let i = 0; i < 5; i++) await valuesAt(Date.now());
+    const { rows } = await database.query('select n from es.log_times');
+    expect(rows).toHaveLength(2);
+  });
+
+  it('has one answer when it is asked by many at once', async () => {
+    const time = Date.now() - SECOND;
+    await commit(1, counted(1, time));
+    await commit(2, counted(2, time + 5 * HOUR));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => valuesAt(time)));
+    expect(new Set(answers.map(String)).size).toBe(1);
+  });
+});
+
+describe('a long history', () => {
+  const LENGTH = 1_700;
+  let past: number;
+
+  /** Two events a second in groups, in part a little late. @returns their times in the order of the log */
+  async function fill(): Promise<number[]> {
+    past = Date.now() - HOUR;
+    const times = Array.from(
+      { length: LENGTH },
+      (_, i) => past + i * 500 - (i % 7 === 3 ? 900 : 0),
+    );
+    for (let i = 0; i < LENGTH; i += 100) {
+      await commit(1, ...times.slice(i, i + 100).map((time, at) => counted(i + at, time)));
+    }
+    return times;
+  }
+
+  /** How many had been recorded by each time, when nobody's clock is wrong. */
+  function expected(times: number[], asked: number[]): number[] {
+    let latest = 0;
+    const order = times.map((time) => (latest = Math.max(latest, time)));
+    return asked.map((time) => order.filter((at) => at <= time).length);
+  }
+
+  async function count(asked: number[]): Promise<number[]> {
+    const log = await historyOf(service.store);
+    const counts: number[] = [];
+    for (const time of asked) {
+      const last = await newTimes().positionAt(time);
+      counts.push(log.filter(({ position }) => !isAfter(position, last)).length);
+    }
+    return counts;
+  }
+
+  it('is answered the same whether it was followed or is read when somebody asks', async () => {
+    const times = await fill();
+    const asked = [0, 1, 249, 250, 251, 499, 500, 501, 1_003, LENGTH - 1].map(
+      (i) => (times[i] ?? 0) + (i % 2),
+    );
+    const read = await count(asked);
+    expect(read).toEqual(expected(times, asked));
+    await database.query('delete from es.log_times');
+    const stop = new AbortController();
+    const following = [1, 2].map(() => new LogTimesFollower(newTimes()).run(stop.signal));
+    try {
+      const entries = 'select n from es.log_times';
+      await eventually(
+        () => database.query(entries),
+        ({ rows }) => rows.length > 0,
+      );
+      expect(await count(asked)).toEqual(read);
+    } finally {
+      stop.abort();
+      await Promise.all(following);
+    }
+  });
+
+  it('is followed with few entries', async () => {
+    await fill();
+    const times = newTimes();
+    while (await times.follow());
+    const { rows } = await database.query('select n from es.log_times');
+    expect(rows.length).toBeGreaterThan(LENGTH / 500 - 1);
+    expect(rows.length).toBeLessThanOrEqual(LENGTH / 150);
+  });
+});
+
+describe('the follower', () => {
+  it('lets an event of a clock that is ahead count from when it was seen', async () => {
+    const now = Date.now();
+    await commit(1, counted(1, now - SECOND));
+    await commit(2, counted(2, now + HOUR));
+    const times = newTimes();
+    await times.follow();
+    const seen = Date.now();
+    expect(await valuesAt(now - SECOND)).toEqual([1]);
+    expect(await valuesAt(seen)).toEqual([1, 2]);
+    await commit(3, counted(3, seen + 1));
+    expect(await valuesAt(Math.max(Date.now(), seen + 1))).toEqual([1, 2, 3]);
+  });
+});
+
+if (isPostgres) {
+  it('waits for an open transaction, because a part of the history cannot be read yet', async () => {
+    await commit(1, counted(1, Date.now() - HOUR));
+    await database.query('begin');
+    await database.query('select pg_current_xact_id()');
+    await commit(2, counted(2, Date.now()));
+    await expect(valuesAt(Date.now())).rejects.toThrow(UnavailableError);
+    const answer = valuesAt(Date.now());
+    await database.query('commit');
+    expect(await answer).toEqual([1, 2]);
+  });
+}

@@ -1,0 +1,206 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const AN_HOUR = 3_600_000;
+const iso = (time: number) => new Date(time).toISOString();
+
+/** A moment after everything that was answered before and before everything that is asked for next. */
+async function moment(): Promise<string> {
+  const last = Date.now();
+  const between = await eventually(Date.now, (now) => now > last);
+  await eventually(Date.now, (now) => now > between);
+  return iso(between);
+}
+
+const pastOf = (path: string, time: string) =>
+  `${path}${path.includes('?') ? '&' : '?'}as_of=${encodeURIComponent(time)}`;
+
+const show = <T>(path: string, time: string) => store.get<T>(pastOf(path, time));
+
+async function stamp(path: string, stamps: number): Promise<CustomerCardDetailJson> {
+  const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps });
+  expect(status).toBe(200);
+  return body;
+}
+
+describe('a customer card', () => {
+  it('ASOF-01 is shown as it was, its last change included', async () => {
+    const { path, customerCard } = await enrol(store);
+    const issued = await moment();
+    const three = await stamp(path, 3);
+    const between = await moment();
+    const seven = await stamp(path, 4);
+    const answers = await Promise.all(
+      [issued, three.updated_at, between, seven.updated_at].map((time) =>
+        show<CustomerCardDetailJson>(path, time),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(answers.map(({ body }) => body)).toEqual([customerCard, three, three, seven]);
+  });
+
+  it('ASOF-02 shows its template and the rewards as they were', async () => {
+    const { path, card, rewards } = await enrol(store, { rewards: [2] });
+    const before = await stamp(path, 3);
+    const time = await moment();
+    await store.patch(`${store.store}/cards/${card.id}`, {
+      card: { name: 'Tea', stamps_required: 4 },
+    });
+    await store.delete(`${store.store}/rewards/${rewards[0]?.id}`);
+    const { body: after } = await store.get<CustomerCardDetailJson>(path);
+    expect(after).toMatchObject({ card_name: 'Tea', stamps_remaining: 1, available_rewards: [] });
+    expect((await show(path, time)).body).toEqual(before);
+    expect(before.available_rewards).toHaveLength(1);
+  });
+
+  it('ASOF-03 has the status of that moment', async () => {
+    const expires_at = iso(Date.now() + 2_000);
+    const { path } = await enrol(store, { card: { expires_at } });
+    const time = await moment();
+    await eventually(
+      () => store.get<CustomerCardDetailJson>(path),
+      ({ body }) => body.status === 'expired',
+    );
+    expect((await show(path, time)).body).toMatchObject({ status: 'active' });
+    expect((await show(path, expires_at)).body).toMatchObject({ status: 'expired' });
+  });
+});
+
+describe('the moment', () => {
+  it('ASOF-04 is 404 when the record did not exist yet', async () => {
+    const { path, customer, rewards } = await enrol(store, { rewards: [5] });
+    const before = iso(Date.parse(customer.created_at) - 1);
+    expectFailure(await show(path, before), 404, 'not_found');
+    expectFailure(await show(`${store.store}/customers/${customer.id}`, before), 404, 'not_found');
+    const earlier = iso(Date.parse(rewards[0]?.created_at ?? '') - 1);
+    const reward = `${store.store}/rewards/${rewards[0]?.id}`;
+    expectFailure(await show(reward, earlier), 404, 'not_found');
+  });
+
+  it('ASOF-05 is 422 when it is in the future', async () => {
+    const { path } = await enrol(store);
+    expectRefused(await show(path, iso(Date.now() + AN_HOUR)), 'as_of');
+  });
+
+  it('ASOF-06 is 422 when it is no time', async () => {
+    const { path, customer } = await enrol(store);
+    for (const time of ['yesterday', '2026-02-30T10:00:00Z', '1700000000']) {
+      expectRefused(await show(path, time), 'as_of');
+      expectRefused(await show(`${store.store}/customers/${customer.id}`, time), 'as_of');
+      expectRefused(await show(`${store.store}/rewards`, time), 'as_of');
+    }
+  });
+
+  it('ASOF-07 is now when it is blank', async () => {
+    const { path } = await enrol(store);
+    const now = await stamp(path, 1);
+    expect((await show(path, '')).body).toEqual(now);
+  });
+
+  it('ASOF-08 may have any offset, and is UTC without one', async () => {
+    const { path } = await enrol(store);
+    const before = await moment();
+    await stamp(path, 1);
+    const there = iso(Date.parse(before) + 2 * AN_HOUR).replace('Z', '+02:00');
+    for (const time of [there, before.replace('Z', '')]) {
+      expect((await show(path, time)).body).toMatchObject({ stamps_count: 0 });
+    }
+  });
+
+  it('ASOF-09 has the same answer however often it is asked about', async () => {
+    const { path } = await enrol(store);
+    const times: string[] = [];
+    for (let stamps = 1; stamps <= 5; stamps++) times.push((await stamp(path, stamps)).updated_at);
+    const ask = () =>
+      Promise.all(times.map(async (time) => (await show<CustomerCardDetailJson>(path, time)).body));
+    const first = await ask();
+    expect(first.map(({ stamps_count }) => stamps_count)).toEqual([1, 3, 6, 10, 15]);
+    await stamp(path, 1);
+    expect(await ask()).toEqual(first);
+  });
+
+  it('ASOF-10 shows nothing of another store', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [5] });
+    const other = await service.newStore();
+    const time = await moment();
+    const reward = rewards[0]?.id;
+    for (const own of [path, `${store.store}/rewards/${reward}`]) {
+      const foreign = own.replace(store.store, other.store);
+      expectFailure(await other.get(pastOf(foreign, time)), 404, 'not_found');
+    }
+  });
+});
+
+describe('other records', () => {
+  it('ASOF-11 shows a reward as it was, also one that was deleted since', async () => {
+    const { rewards } = await enrol(store, { rewards: [5] });
+    const [made] = rewards;
+    const path = `${store.store}/rewards/${made?.id}`;
+    const before = await moment();
+    const { body: renamed } = await store.patch<RewardJson>(path, { reward: { name: 'Cake' } });
+    const between = await moment();
+    expect((await store.delete(path)).status).toBe(204);
+    expect((await show(path, before)).body).toEqual(made);
+    expect((await show(path, between)).body).toEqual(renamed);
+    expectFailure(await show(path, await moment()), 404, 'not_found');
+  });
+
+  it('ASOF-12 lists rewards as they were, with the filters, the order and the pages of then', async () => {
+    const { card, rewards } = await enrol(store, { rewards: [5, 6, 7] });
+    const list = `${store.store}/rewards?card_id=${card.id}`;
+    const before = await moment();
+    const [first, second] = rewards.map(({ id }) => `${store.store}/rewards/${id}`);
+    await store.patch(`${first}`, { reward: { position: 9, active: false } });
+    await store.delete(`${second}`);
+    expect((await store.get<RewardJson[]>(list)).body.map(({ id }) => id)).toEqual([
+      rewards[2]?.id,
+      rewards[0]?.id,
+    ]);
+    expect((await show(list, before)).body).toEqual(rewards);
+    expect((await show(`${list}&active=false`, before)).body).toEqual([]);
+    const page = await store.get<RewardJson[]>(pastOf(`${list}&limit=2`, before));
+    expect(page.body).toEqual(rewards.slice(0, 2));
+    const next = /<https:\/\/[^/]+([^>]+)>/.exec(page.headers.get('link') ?? '')?.[1];
+    expect((await store.get(`${next}`)).body).toEqual(rewards.slice(2));
+  });
+
+  it('ASOF-13 shows a customer as they were, with their cards', async () => {
+    const { customer, path } = await enrol(store);
+    const own = `${store.store}/customers/${customer.id}`;
+    const before = await store.get<CustomerJson>(own);
+    const time = await moment();
+    await store.patch(own, { customer: { first_name: 'Maria', metadata: { size: 4 } } });
+    await stamp(path, 3);
+    expect((await store.get(own)).body).toMatchObject({ first_name: 'Maria', stamp_count: 3 });
+    expect((await show(own, time)).body).toEqual(before.body);
+  });
+
+  it("ASOF-14 lists a customer's cards as they were", async () => {
+    const { customer, path } = await enrol(store);
+    const list = `${store.store}/customers/${customer.id}/customer_cards`;
+    const { body: before } = await store.get<CustomerCardJson[]>(list);
+    const time = await moment();
+    await stamp(path, 2);
+    const { card: another } = await enrol(store);
+    await store.post(list, { card_id: another.id });
+    expect((await store.get<CustomerCardJson[]>(list)).body).toHaveLength(2);
+    expect((await show(list, time)).body).toEqual(before);
+  });
+});
