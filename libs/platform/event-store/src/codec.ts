@@ -14,10 +14,7 @@ export class NewerEventError extends Error {
 }
 
 /** What `recorded` would throw. */
-export function newerEvent(
-  aggregate: Shapes,
-  event: Fact,
-): NewerEventError | undefined {
+export function newerEvent(aggregate: Shapes, event: Fact): NewerEventError | undefined {
   const known = versionOf(aggregate, event.type);
   return event.version > known ? new NewerEventError(event, known) : undefined;
 }
@@ -33,10 +30,7 @@ export function versionOf({ upcasts }: Shapes, type: string): number {
  * @param event with personal data decrypted
  * @throws NewerEventError
  */
-export function recorded<E extends DomainEvent>(
-  aggregate: Shapes,
-  event: Fact,
-): Recorded<E> {
+export function recorded<E extends DomainEvent>(aggregate: Shapes, event: Fact): Recorded<E> {
   const { id, type, version, meta } = event;
   const newer = newerEvent(aggregate, event);
   if (newer) throw newer;
