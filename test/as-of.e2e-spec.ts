@@ -9,7 +9,10 @@ import { LogTimesFollower } from '#event-store/log-times.subscription.js';
 import { isAfter } from '#event-store/position.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
+import { openHistory } from './support/history.js';
+import { startService } from './support/service.js';
 import { historyOf, openStore } from './support/store.js';
+import { enrol } from './support/story.js';
 
 type Counter = { accountId: number; values: number[] };
 type Counted = { type: 'Counted'; data: { value: number } };
@@ -44,7 +47,7 @@ afterEach(async () => {
 
 /** Each as a process of its own would have it. */
 const newTimes = () => new LogTimes(service.pool, service.store);
-const newAsOf = () => new AsOf(service.store, newTimes(), service.keys);
+const newAsOf = () => new AsOf(service.store, newTimes(), service.keys, []);
 
 function counted(value: number, time: number): NewEvent {
   const one = event('Counted', { value });
@@ -244,3 +247,38 @@ if (isPostgres) {
     expect(await answer).toEqual([1, 2]);
   });
 }
+
+describe('counts of the past', () => {
+  it('are the same whether the history is filled or not', async () => {
+    const running = await startService();
+    const history = await openHistory(testConfig(running.database.url, running.environment));
+    const stop = new AbortController();
+    let filling: Promise<void> | undefined;
+    try {
+      const store = await running.newStore();
+      const { card } = await enrol(store);
+      const time = encodeURIComponent(new Date().toISOString());
+      await eventually(Date.now, (now) => now > Date.parse(decodeURIComponent(time)));
+      await enrol(store);
+      expect((await store.get(store.store)).body).toMatchObject({ customers_count: 2 });
+      const ask = async () => [
+        (await store.get(`${store.store}?as_of=${time}`)).body,
+        (await store.get(`${store.store}/cards/${card.id}?as_of=${time}`)).body,
+      ];
+      const before = await ask();
+      expect(before).toMatchObject([{ customers_count: 1 }, { customer_cards_count: 1 }]);
+      filling = history.subscription.run(stop.signal);
+      const events = await running.history();
+      await eventually(
+        () => running.database.query('select from history'),
+        ({ rowCount }) => rowCount === events.length,
+      );
+      expect(await ask()).toEqual(before);
+    } finally {
+      stop.abort();
+      await filling;
+      await history.close();
+      await running.stop();
+    }
+  });
+});

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { AccountJson } from '#accounts/account.dto.js';
+import type { CardJson } from '#cards/card.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
 import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
@@ -202,5 +204,74 @@ describe('other records', () => {
     await store.post(list, { card_id: another.id });
     expect((await store.get<CustomerCardJson[]>(list)).body).toHaveLength(2);
     expect((await show(list, time)).body).toEqual(before);
+  });
+
+  it('ASOF-15 shows a card as it was, with its counts', async () => {
+    const { card, rewards } = await enrol(store, { rewards: [5, 6] });
+    const path = `${store.store}/cards/${card.id}`;
+    const before = await store.get<CardJson>(path);
+    expect(before.body).toMatchObject({ rewards_count: 2, customer_cards_count: 1 });
+    const time = await moment();
+    await store.patch(path, { card: { name: 'Tea' } });
+    await store.delete(`${store.store}/rewards/${rewards[0]?.id}`);
+    await store.post(`${store.store}/customers`, {
+      customer: { first_name: 'Ben', phone: `${1_000_000 + card.id}` },
+      card_id: card.id,
+    });
+    expect((await store.get(path)).body).toMatchObject({
+      name: 'Tea',
+      rewards_count: 1,
+      customer_cards_count: 2,
+    });
+    expect((await show(path, time)).body).toEqual(before.body);
+    expectFailure(await show(path, iso(Date.parse(card.created_at) - 1)), 404, 'not_found');
+  });
+
+  it('ASOF-16 lists cards as they were, by the scope of then', async () => {
+    const own = await service.newStore();
+    const { card } = await enrol(own);
+    const list = `${own.store}/cards`;
+    const { body: before } = await own.get<CardJson[]>(list);
+    const time = await moment();
+    await own.post(`${list}/${card.id}/archive`);
+    await enrol(own);
+    const at = async (query: string) => (await own.get(pastOf(`${list}?${query}`, time))).body;
+    expect(await at('')).toEqual(before);
+    expect(await at('scope=archived')).toEqual([]);
+    expect(await at('scope=all&limit=1')).toEqual(before);
+  });
+
+  it('ASOF-17 shows a store as it was, with its counts', async () => {
+    const own = await service.newStore();
+    const { card } = await enrol(own);
+    const place = { location: { name: 'Shop', address: 'Main Street 1' } };
+    await own.post(`${own.store}/locations`, place);
+    const { body: poster } = await own.post<{ id: number }>(`${own.store}/posters`, {
+      poster: { card_id: card.id },
+    });
+    const { body: before } = await own.get<AccountJson>(own.store);
+    expect(before).toMatchObject({
+      cards_count: 1,
+      customers_count: 1,
+      locations_count: 1,
+      posters_count: 1,
+    });
+    const time = await moment();
+    await own.patch(own.store, { account: { store_name: 'Tea House' } });
+    await enrol(own);
+    await own.post(`${own.store}/locations`, place);
+    await own.delete(`${own.store}/posters/${poster.id}`);
+    expect((await own.get(own.store)).body).toMatchObject({
+      store_name: 'Tea House',
+      cards_count: 2,
+      customers_count: 2,
+      locations_count: 2,
+      posters_count: 0,
+    });
+    expect((await own.get(pastOf(own.store, time))).body).toEqual(before);
+    expect((await own.get(pastOf('/api/v1/accounts', time))).body).toEqual([before]);
+    const earlier = iso(Date.parse(before.created_at) - 1);
+    expectFailure(await own.get(pastOf(own.store, earlier)), 404, 'not_found');
+    expect((await own.get(pastOf('/api/v1/accounts', earlier))).body).toEqual([]);
   });
 });

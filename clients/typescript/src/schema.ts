@@ -2327,6 +2327,8 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
       };
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
@@ -2356,7 +2358,10 @@ export interface operations {
   };
   getAccount: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
+      };
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
@@ -2380,6 +2385,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -2531,6 +2537,8 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
         /** @description active, archived or all; blank or anything else: active */
         scope?: string | null;
       };
@@ -2609,7 +2617,10 @@ export interface operations {
   };
   getCard: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        as_of?: string | null;
+      };
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
@@ -2634,6 +2645,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

@@ -1,9 +1,10 @@
 import { Body, Controller, Get, Patch, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { AsOfPageQuery, AsOfQuery } from '#http/as-of.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, PageQuery, Pages } from '#http/page.js';
+import { Paged, Pages } from '#http/page.js';
 import { UpdateAccount } from './account.commands.js';
 import { AccountJson, accountSettings, UpdateAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
@@ -29,16 +30,15 @@ export class AccountsController {
     answer: [AccountJson],
     errors: [422],
   })
-  list(
+  async list(
     @Authenticated() { userId }: Caller,
-    @Query() query: PageQuery,
+    @Query() { as_of: time, ...page }: AsOfPageQuery,
     @Paged() pages: Pages,
   ): Promise<AccountJson[]> {
-    return pages.answer(
-      query,
-      (range) => this.accounts.listFor(userId, range),
-      ({ id }) => [id],
-    );
+    const key = ({ id }: AccountJson) => [id];
+    return time === null
+      ? pages.answer(page, (range) => this.accounts.listFor(userId, range), key)
+      : pages.answerOf(page, await this.accounts.listPastFor(userId, time), key);
   }
 
   @Get(':account_id')
@@ -49,10 +49,13 @@ export class AccountsController {
     path: ['account_id'],
     status: 200,
     answer: AccountJson,
-    errors: [404],
+    errors: [404, 422],
   })
-  show(@Context() { accountId }: CommandContext): Promise<AccountJson> {
-    return this.accounts.find(accountId);
+  async show(
+    @Context() { accountId }: CommandContext,
+    @Query() { as_of: time }: AsOfQuery,
+  ): Promise<AccountJson> {
+    return time === null ? this.accounts.find(accountId) : this.accounts.findPast(accountId, time);
   }
 
   @Patch(':account_id')

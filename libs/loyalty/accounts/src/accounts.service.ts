@@ -2,8 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { AsOf, type Past } from '#event-store/as-of.service.js';
+import { PastCounts } from '#event-store/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import type { Account } from './account.js';
+import { accountRows } from './account.entity.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
 type AccountRow = { state: Account } & AccountCounts;
@@ -20,7 +23,11 @@ const ACCOUNTS = `select a.state, ${COUNTS} from accounts a`;
 
 @Injectable()
 export class AccountsService {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly asOf: AsOf,
+    private readonly pastCounts: PastCounts,
+  ) {}
 
   /** Every store that the user belongs to. */
   async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
@@ -40,6 +47,47 @@ export class AccountsService {
     });
     if (!row) throw new NotFoundError('Store');
     return accountJson(row.state, row);
+  }
+
+  /** As it was. @throws NotFoundError when it did not exist yet */
+  async findPast(id: number, time: Date): Promise<AccountJson> {
+    const past = await this.asOf.at(time);
+    const account = await this.asOf.state(accountRows, id, past);
+    if (!account) throw new NotFoundError('Store');
+    return accountJson(account, await this.countsPast(id, past));
+  }
+
+  /** The stores that the user belongs to now, as they were. */
+  async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
+    const past = await this.asOf.at(time);
+    const rows = await ask<{ id: number }>(this.pool, {
+      text: 'select account_id as id from memberships where user_id = $1 order by account_id',
+      values: [userId],
+    });
+    const ids = rows.map(({ id }) => id);
+    const stores: AccountJson[] = [];
+    for (const account of await this.asOf.states(accountRows, ids, past)) {
+      stores.push(accountJson(account, await this.countsPast(account.id, past)));
+    }
+    return stores;
+  }
+
+  private async countsPast(id: number, past: Past): Promise<AccountCounts> {
+    const [own] = await ask<Record<'cards' | 'locations' | 'posters', number[]>>(this.pool, {
+      name: 'accounts_own',
+      text: `select array(select id from cards where account_id = $1) as cards,
+        array(select id from locations where account_id = $1) as locations,
+        array(select id from posters where account_id = $1) as posters`,
+      values: [id],
+    });
+    const count = async (table: 'cards' | 'locations' | 'posters') =>
+      (await this.asOf.records(table, own?.[table].map(Number) ?? [], past)).length;
+    return {
+      cards: await count('cards'),
+      customers: await this.pastCounts.customersOf(id, past),
+      locations: await count('locations'),
+      posters: await count('posters'),
+    };
   }
 
   /** Zeros if there is no such store. */

@@ -9,7 +9,7 @@ import {
   type FieldOptions,
 } from '#http/fields.js';
 import { Dto, readElement } from '#http/fields.pipe.js';
-import { PageQuery } from '#http/page.js';
+import { AsOfPageQuery } from '#http/as-of.js';
 import { readMatching, readTimeText, type Checked } from '#http/readers.js';
 import {
   BooleanProperty,
@@ -151,7 +151,7 @@ export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes> {
 }
 
 @Dto('CardListQuery')
-export class CardListQuery extends PageQuery {
+export class CardListQuery extends AsOfPageQuery {
   @Field(
     readScope,
     { type: 'string', default: undefined },

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
@@ -42,16 +43,15 @@ export class CardsController {
     answer: [CardJson],
     errors: [404, 422],
   })
-  list(
+  async list(
     @Context() { accountId }: CommandContext,
-    @Query() { scope, ...page }: CardListQuery,
+    @Query() { scope, as_of: time, ...page }: CardListQuery,
     @Paged() pages: Pages,
   ): Promise<CardJson[]> {
-    return pages.answer(
-      page,
-      (range) => this.cards.list(accountId, scope, range),
-      ({ id }) => [id],
-    );
+    const key = ({ id }: CardJson) => [id];
+    return time === null
+      ? pages.answer(page, (range) => this.cards.list(accountId, scope, range), key)
+      : pages.answerOf(page, await this.cards.listPast(accountId, scope, time), key);
   }
 
   @Get(':id')
@@ -62,10 +62,18 @@ export class CardsController {
     path: ['account_id', 'id'],
     status: 200,
     answer: CardJson,
-    errors: [404],
+    errors: [404, 422],
+    record: CARD,
   })
-  show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<CardJson> {
-    return this.cards.find(accountId, pathId(id));
+  async show(
+    @Context() { accountId }: CommandContext,
+    @Param('id') path: string,
+    @Query() { as_of: time }: AsOfQuery,
+  ): Promise<CardJson> {
+    const id = pathId(path);
+    return time === null
+      ? this.cards.find(accountId, id)
+      : this.cards.findPast(accountId, id, time);
   }
 
   @Post()

@@ -2,9 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { AsOf, type Past } from '#event-store/as-of.service.js';
+import { PastCounts } from '#event-store/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import type { Card } from './card.js';
+import { cardRows } from './card.entity.js';
 import { cardJson, type CardJson } from './card.dto.js';
+
+type Scope = 'active' | 'archived' | 'all';
 
 type CardRow = { state: Card; rewards: number; customer_cards: number };
 
@@ -17,13 +22,13 @@ const CARDS = `select c.state, ${COUNTS} from cards c`;
 
 @Injectable()
 export class CardsService {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly asOf: AsOf,
+    private readonly pastCounts: PastCounts,
+  ) {}
 
-  async list(
-    accountId: number,
-    scope: 'active' | 'archived' | 'all',
-    { after, limit }: Range,
-  ): Promise<CardJson[]> {
+  async list(accountId: number, scope: Scope, { after, limit }: Range): Promise<CardJson[]> {
     const rows = await ask<CardRow>(this.pool, {
       text: `${CARDS} where c.account_id = $1
          and ($2 = 'all' or (c.state ->> 'archivedAt' is null) = ($2 = 'active'))
@@ -42,6 +47,50 @@ export class CardsService {
     });
     if (!row) throw new NotFoundError('Card');
     return json(row);
+  }
+
+  /** As it was. @throws NotFoundError when it did not exist yet */
+  async findPast(accountId: number, id: number, time: Date): Promise<CardJson> {
+    const past = await this.asOf.at(time);
+    const card = await this.asOf.state(cardRows, id, past);
+    const [found] = card?.accountId === accountId ? await this.withPastCounts([card], past) : [];
+    if (!found) throw new NotFoundError('Card');
+    return found;
+  }
+
+  /** As they were, by id. */
+  async listPast(accountId: number, scope: Scope, time: Date): Promise<CardJson[]> {
+    const past = await this.asOf.at(time);
+    const rows = await ask<{ id: number }>(this.pool, {
+      text: 'select id from cards where account_id = $1 order by id',
+      values: [accountId],
+    });
+    const ids = rows.map(({ id }) => id);
+    const cards = await this.asOf.states(cardRows, ids, past);
+    const wanted = cards.filter(
+      ({ archivedAt }) => scope === 'all' || (archivedAt === null) === (scope === 'active'),
+    );
+    return this.withPastCounts(wanted, past);
+  }
+
+  private async withPastCounts(cards: Card[], past: Past): Promise<CardJson[]> {
+    const ids = cards.map(({ id }) => id);
+    const rows = await ask<{ id: number }>(this.pool, {
+      text: 'select id from rewards where card_id = any ($1)',
+      values: [ids],
+    });
+    const rewards = await this.asOf.records(
+      'rewards',
+      rows.map(({ id }) => id),
+      past,
+    );
+    const issued = await this.pastCounts.issuedOf(ids, past);
+    return cards.map((card) =>
+      cardJson(card, {
+        rewards: rewards.filter(({ cardId }) => cardId === card.id).length,
+        customerCards: issued.get(card.id) ?? 0,
+      }),
+    );
   }
 
   /** Zeros if there is no such card. */

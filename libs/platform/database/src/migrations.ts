@@ -19,6 +19,7 @@ import { History } from './migrations/0023-history.js';
 import { TransparencyLog } from './migrations/0030-transparency-log.js';
 import { MergedCustomers } from './migrations/0028-merged-customers.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
+import { CardsIssued } from './migrations/0026-cards-issued.js';
 import { LogTimes } from './migrations/0025-log-times.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -45,4 +46,5 @@ export const migrations = [
   TransparencyLog,
   MergedCustomers,
   LogTimes,
+  CardsIssued,
 ];

@@ -12,6 +12,9 @@ import { streamOf, type RowTable } from './rows.js';
 /** By how much the clock that a caller got the time from may be ahead of the database's. */
 const SKEW_MS = 250;
 
+/** What is known of a record whose kind is not. */
+export type PastRecord = { id: number; cardId?: number; deletedAt?: string | null };
+
 /** A moment in the past, and how far the log had come by then. */
 export type Past = { time: Date; position: Position };
 
@@ -22,6 +25,7 @@ export class AsOf {
     private readonly store: EventStore,
     private readonly times: LogTimes,
     private readonly keys: PersonalKeys,
+    private readonly tables: RowTable<{ accountId: number }, DomainEvent>[],
   ) {}
 
   /** @throws InvalidFieldsError when the time is in the future. @throws UnavailableError */
@@ -61,5 +65,15 @@ export class AsOf {
     past: Past,
   ): Promise<S | undefined> {
     return (await this.states(rows, [id], past))[0];
+  }
+
+  /**
+   * The records of another context's table that existed then and had not been deleted. For kinds of which a store has few.
+   */
+  async records(table: string, ids: number[], past: Past): Promise<PastRecord[]> {
+    const rows = this.tables.find((one) => one.table === table);
+    if (!rows) throw new Error(`${table} is not a row table`);
+    const states = (await this.states(rows, ids, past)) as unknown as PastRecord[];
+    return states.filter(({ deletedAt }) => deletedAt == null);
   }
 }

@@ -10,6 +10,7 @@ import { CommandPipeline } from './handle-command.js';
 import { LogTimes } from './log-times.service.js';
 import { LogTimesFollower } from './log-times.subscription.js';
 import { StoredResponses } from './stored-responses.js';
+import { PastCounts } from './past-counts.service.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { PlainWrites } from './plain-writes.service.js';
@@ -63,7 +64,13 @@ export class EventStoreModule {
         PersonalKeys,
         LogTimes,
         LogTimesFollower,
-        AsOf,
+        {
+          provide: AsOf,
+          inject: [EventStore, LogTimes, PersonalKeys],
+          useFactory: (store: EventStore, times: LogTimes, keys: PersonalKeys) =>
+            new AsOf(store, times, keys, rowTables),
+        },
+        PastCounts,
         Rows,
         PipelineMetrics,
         CommandPipeline,
@@ -79,6 +86,7 @@ export class EventStoreModule {
         LogTimes,
         LogTimesFollower,
         AsOf,
+        PastCounts,
         StartCheck,
         Rows,
         CommandPipeline,
