@@ -31,6 +31,7 @@ export function verifierOf(text: string): { name: string; id: string };
 export function verifyCheckpoint(note: string, verifierKey: string): Head & { origin: string };
 export function canonicalJson(value: unknown): string;
 export function eventHash(event: Event, previous: string | null): string;
+export function publicEventId(id: string): string;
 export function leafOf(event: { stream: string; revision: number; hash: string }): Buffer;
 export function verifyProof(
   answer: object,

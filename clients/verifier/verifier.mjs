@@ -193,6 +193,17 @@ export function eventHash(event, previous) {
   return sha256((revision === 0 ? stream : previous) + text).toString('hex');
 }
 
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** The id of an event as the API shows it. */
+export function publicEventId(id) {
+  if (!/^[0-9a-f-]{36}$/.test(id)) throw new NotProven('the event has no id');
+  let rest = BigInt(`0x${id.replaceAll('-', '')}`);
+  let text = '';
+  for (let i = 0; i < 26; i++, rest >>= 5n) text = CROCKFORD[Number(rest & 31n)] + text;
+  return `evt_${text}`;
+}
+
 /** The hash of the leaf that stands for an event. */
 export function leafOf({ stream, revision, hash }) {
   return leafHash(`inkpad event 1\n${stream}\n${revision}\n${hash}\n`);
@@ -212,7 +223,7 @@ export function verifyProof(answer, verifierKey) {
   const hash = eventHash(event, answer.previous_hash);
   if (hash !== answer.hash)
     throw new NotProven('the event does not have the hash that it is said to have');
-  if (event.id !== answer.event_id) throw new NotProven('the event has another id');
+  if (publicEventId(event.id) !== answer.event_id) throw new NotProven('the event has another id');
   const proof = hashesIn(answer.inclusion_proof, 'inclusion_proof');
   verifyInclusion({ leaf: leafOf({ ...event, hash }), index, size, proof, root });
   return { event, index, size };

@@ -9,6 +9,7 @@ import {
   leafHash,
   leafOf,
   NotProven,
+  publicEventId,
   rootOfInclusion,
   verifierOf,
   verifyCheckpoint,
@@ -126,7 +127,7 @@ const { events, inclusion, roots } = vectors.events;
 function answerOn(index) {
   const { hash, ...event } = events[index];
   return {
-    event_id: event.id,
+    event_id: publicEventId(event.id),
     leaf_index: index,
     tree_size: 3,
     root_hash: roots[2],
@@ -150,7 +151,7 @@ describe('the answer about one event', () => {
     for (const change of [
       { event: { ...answer.event, data: { ...answer.event.data, stamps: 9 } } },
       { event: { ...answer.event, id: events[0].id } },
-      { event_id: events[0].id },
+      { event_id: publicEventId(events[0].id) },
       { leaf_index: 0 },
       { tree_size: 4 },
       { root_hash: roots[1] },

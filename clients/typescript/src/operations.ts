@@ -64,6 +64,7 @@ export const operations = {
   getPoster: { method: 'GET', path: '/api/v1/accounts/{account_id}/posters/{id}' },
   updatePoster: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/posters/{id}' },
   deletePoster: { method: 'DELETE', path: '/api/v1/accounts/{account_id}/posters/{id}' },
+  getEventProof: { method: 'GET', path: '/api/v1/accounts/{account_id}/history/{event_id}/proof' },
   listWebhookSubscriptions: {
     method: 'GET',
     path: '/api/v1/accounts/{account_id}/webhook_subscriptions',

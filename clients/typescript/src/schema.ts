@@ -437,6 +437,26 @@ export interface paths {
     patch: operations['updatePoster'];
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/history/{event_id}/proof': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Prove that an event is in the signed history
+     * @description An inclusion proof against a signed checkpoint. clients/verifier checks it offline; docs/history.md says what it shows.
+     */
+    get: operations['getEventProof'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/webhook_subscriptions': {
     parameters: {
       query?: never;
@@ -1333,6 +1353,30 @@ export interface components {
       last_name: string | null;
       email: string | null;
       phone: string | null;
+    };
+    EventProof: {
+      event_id: string;
+      /** @description The number of the event in the history, from 0 */
+      leaf_index: number;
+      /** @description How many events the checkpoint covers */
+      tree_size: number;
+      /**
+       * Format: byte
+       * @description The root of the tree, as in the checkpoint
+       */
+      root_hash: string;
+      /** @description Hashes from the leaf upwards (RFC 6962) */
+      inclusion_proof: string[];
+      /** @description A C2SP signed note */
+      checkpoint: string;
+      /** @description Of the event, in hexadecimal */
+      hash: string;
+      /** @description Of the event before it in its stream; null for the first */
+      previous_hash: string | null;
+      /** @description What was recorded, with its personal data sealed: the hash is made of it */
+      event: {
+        [key: string]: unknown;
+      };
     };
     ExternalReference: {
       source: string;
@@ -3842,6 +3886,39 @@ export interface operations {
       413: components['responses']['TooLarge'];
       415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  getEventProof: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        /** @description The id of an event, as webhooks show it */
+        event_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['EventProof'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

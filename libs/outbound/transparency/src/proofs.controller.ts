@@ -1,0 +1,37 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { DeclaresTag, Endpoint } from '#http/endpoint.js';
+import { EventProofJson, eventProofJson } from './proof.dto.js';
+import { Proofs } from './proofs.service.js';
+
+const TAG = 'Proofs';
+
+@DeclaresTag({
+  name: TAG,
+  place: 76,
+  description: 'That the history is what was signed, provable without trusting the service.',
+})
+@Controller('/api/v1/accounts/:account_id/history')
+export class ProofsController {
+  constructor(private readonly proofs: Proofs) {}
+
+  @Get(':event_id/proof')
+  @Endpoint({
+    id: 'getEventProof',
+    tag: TAG,
+    summary: 'Prove that an event is in the signed history',
+    description:
+      'An inclusion proof against a signed checkpoint. clients/verifier checks it offline; docs/history.md says what it shows.',
+    path: ['account_id', 'event_id'],
+    status: 200,
+    answer: EventProofJson,
+    errors: [404],
+  })
+  async show(
+    @Context() { accountId }: CommandContext,
+    @Param('event_id') eventId: string,
+  ): Promise<EventProofJson> {
+    return eventProofJson(await this.proofs.ofEvent(accountId, eventId));
+  }
+}

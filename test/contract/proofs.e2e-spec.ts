@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { publicEventId } from '#kernel/public-id.js';
+import type { EventProofJson } from '#transparency/proof.dto.js';
+import { verifyProof } from '../../clients/verifier/verifier.mjs';
+import { checkpointKey, startSigning } from '../support/checkpoints.js';
+import { expectFailure, useService, type ContractClient } from '../support/contract.js';
+import type { Program } from '../support/program.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+/** Nothing is signed here: no dispatcher runs. */
+const unsigned = useService();
+const key = checkpointKey();
+let dispatcher: Program;
+let store: ContractClient;
+let path: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  ({ path } = await enrol(store));
+  ({ dispatcher } = await startSigning(service.running, key));
+});
+afterAll(() => dispatcher.kill('SIGTERM'));
+
+const proofOf = (id: string, client = store) =>
+  client.get<EventProofJson>(`${client.store}/history/${id}/proof`);
+
+async function lastEvent(of = service) {
+  const event = (await of.running.history()).at(-1);
+  if (!event) throw new Error('the story has events');
+  return { ...event, publicId: publicEventId(event.id) };
+}
+
+describe('the proof of an event', () => {
+  it('PROOF-01 has exactly these fields, and the verifier accepts it', async () => {
+    await store.post(`${path}/stamp`, { stamps: 2 });
+    const event = await lastEvent();
+    const { status, body } = await proofOf(event.publicId);
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual([
+      'event_id',
+      'leaf_index',
+      'tree_size',
+      'root_hash',
+      'inclusion_proof',
+      'checkpoint',
+      'hash',
+      'previous_hash',
+      'event',
+    ]);
+    const proven = verifyProof(body, key.verifier);
+    expect(proven.event).toMatchObject({ stream: event.stream, data: { stamps: 2 } });
+    expect(() =>
+      verifyProof({ ...body, event: { ...body.event, version: 9 } }, key.verifier),
+    ).toThrow('does not have the hash');
+  });
+
+  it('PROOF-02 is there for every event of every record, with its place in the log', async () => {
+    const history = await service.running.history();
+    for (const [index, event] of history.entries()) {
+      const { body } = await proofOf(publicEventId(event.id));
+      expect(body).toMatchObject({ leaf_index: index, hash: event.hash });
+      expect(verifyProof(body, key.verifier).event.revision).toBe(event.revision);
+    }
+  });
+
+  it('PROOF-03 of an event that has just happened comes with a checkpoint of its own', async () => {
+    for (let i = 0; i < 3; i++) {
+      const before = key.latest().size;
+      await store.post(`${path}/stamp`, { stamps: 1 });
+      const { status, body } = await proofOf((await lastEvent()).publicId);
+      expect(status).toBe(200);
+      expect(body.tree_size).toBeGreaterThan(before);
+    }
+  });
+
+  it('PROOF-04 shows what was recorded, and nothing personal', async () => {
+    await store.post(`${path}/stamp`, { stamps: 1, note: 'for Anna of number 7' });
+    const event = await lastEvent();
+    const { body, text } = await proofOf(event.publicId);
+    const { stream, revision, id, type, version, data, meta } = event;
+    expect(body.event).toEqual({ stream, revision, id, type, version, data, meta });
+    expect(text).not.toContain('Anna');
+  });
+
+  it('PROOF-05 is 404 for an id that no event has', async () => {
+    for (const id of ['evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', 'evt_1', '1']) {
+      expectFailure(await proofOf(id), 404, 'not_found');
+    }
+  });
+
+  it('PROOF-06 is 404 for an event of another store', async () => {
+    const other = await service.newStore();
+    const { publicId } = await lastEvent();
+    expectFailure(await proofOf(publicId), 404, 'not_found');
+    expect((await proofOf(publicId, other)).status).toBe(200);
+  });
+
+  it('PROOF-07 is 503 with Retry-After while no checkpoint comes', async () => {
+    const client = await unsigned.newStore();
+    await unsigned.running.database.query(
+      `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at,
+         latest_recorded_at, occurred_at, channel, actor)
+       select 0, $1, $2, 0, '', $3, 'x', now(), now(), now(), 'api', 'token:1'`,
+      [(await lastEvent(unsigned)).id, 'account-1', client.accountId],
+    );
+    const { publicId } = await lastEvent(unsigned);
+    const answer = await proofOf(publicId, client);
+    expectFailure(answer, 503, 'unavailable');
+    expect(answer.headers.get('retry-after')).toBe('1');
+  });
+});
+
+describe('GET /checkpoint', () => {
+  it('PROOF-08 is the newest signed checkpoint as text, for anybody, and may be kept for seconds', async () => {
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    const { body } = await proofOf((await lastEvent()).publicId);
+    const answer = await service.anonymous.get('/checkpoint');
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=10');
+    expect(key.opened(answer.text).size).toBeGreaterThanOrEqual(body.tree_size);
+  });
+
+  it('PROOF-09 is 404 before anything was signed', async () => {
+    const { status, body } = await unsigned.anonymous.get('/checkpoint');
+    expect([status, body]).toMatchObject([404, { code: 'not_found' }]);
+  });
+});
