@@ -64,7 +64,7 @@ describe('large pages of the feed', () => {
         METRICS_PORT,
         LOG_LEVEL: 'info',
         // What it really needs, and little of what waits to be collected.
-        NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=8',
+        NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=4',
       }),
     );
     try {
@@ -82,7 +82,7 @@ describe('large pages of the feed', () => {
         expect(ids).toEqual(first?.ids);
         expect(pages).toBeGreaterThan(3);
       }
-      expect(peak.bytes).toBeLessThan(200 * MIB);
+      expect(peak.bytes).toBeLessThan(150 * MIB);
     } finally {
       await api.kill('SIGTERM');
     }

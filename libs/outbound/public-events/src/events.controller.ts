@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
@@ -11,7 +12,11 @@ import { EventFeed } from './event-feed.service.js';
 import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 
 const SHOWN = 100;
+const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from(']');
+/** What is smaller is sent in one piece, with its length. */
+const STREAMED_BYTES = 512 * 1024;
 
 @Controller('/api/v1/accounts/:account_id/events')
 export class EventsController {
@@ -38,20 +43,27 @@ export class EventsController {
     @Query() { after, type, limit }: FeedQuery,
     @Req() request: GatedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Buffer> {
+  ): Promise<Buffer | Readable> {
     const options = { after, types: type === null ? null : [type], limit: limit ?? SHOWN };
     const page = await this.feed.catchUp(accountId, options, () => this.large.turn(request, reply));
     if (!page) throw new InvalidFieldsError({ after: ['is no event of this store that is kept'] });
     if (page.next !== null)
       addLink(reply, nextLink(this.config.publicUrl, request.url, { after: page.next }));
-    // Sent as the bytes they are: parsing and serialising them would need several times the memory for a while.
+    // Sent as the bytes they are, at the caller's pace: to parse and serialise them would take several times the memory.
     void reply.type('application/json; charset=utf-8');
-    return listOf(page.envelopes);
+    const bytes = page.envelopes.reduce((sum, { length }) => sum + length, 0);
+    const parts = listOf(page.envelopes);
+    if (bytes < STREAMED_BYTES) return Buffer.concat([...parts]);
+    return Readable.from(parts, { objectMode: false, highWaterMark: 1 });
   }
 }
 
-/** Joins JSON texts into a JSON list. */
-function listOf(texts: Buffer[]): Buffer {
-  const parts = texts.flatMap((text, i) => (i === 0 ? [text] : [COMMA, text]));
-  return Buffer.concat([Buffer.from('['), ...parts, Buffer.from(']')]);
+/** A JSON list of JSON texts. Each is released once it has been taken: the list as one text would need as much again. */
+function* listOf(texts: Buffer[]): Generator<Buffer> {
+  yield OPEN;
+  for (let text = texts.shift(); text; text = texts.shift()) {
+    yield text;
+    if (texts.length > 0) yield COMMA;
+  }
+  yield CLOSE;
 }

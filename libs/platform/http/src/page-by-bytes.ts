@@ -3,7 +3,7 @@ export const PAGE_BYTES = 4 * 1024 * 1024;
 /** Only a few pages larger than this are made at once. */
 const LARGE_BYTES = 512 * 1024;
 /** How much is read at a time: while an answer is being made it takes several times as much memory. */
-const STEP_BYTES = 1024 * 1024;
+const STEP_BYTES = 256 * 1024;
 const MOST_AT_ONCE = 500;
 
 /**
