@@ -11,6 +11,7 @@ const benches = {
   fairness: 'what a slow endpoint or a flooding store costs the deliveries of others',
   'long-card': 'what a stamp costs on a card with 5,000 stamps, compared with a new one',
   'as-of': 'how long a card with 10,000 stamps takes to be shown as it was',
+  rebuild: 'how fast the read models are rebuilt from a history',
   verify: 'how fast a history is verified, and whether a longer one takes more memory',
 };
 

@@ -12,6 +12,7 @@ import { Readiness } from '#operations/readiness.js';
 import { portOf } from '#operations/side-listener.js';
 import { StartCheck } from '#event-store/start-check.js';
 import { LogTimesFollower } from '#event-store/log-times.subscription.js';
+import { RowRefold } from '#event-store/row-refold.service.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
@@ -65,6 +66,7 @@ async function run(config: Config): Promise<void> {
   const filling = app.get(HistorySubscription).run(stopping.signal);
   const proving = app.get(TransparencyLog).run(stopping.signal);
   const timing = app.get(LogTimesFollower).run(stopping.signal);
+  const refolding = app.get(RowRefold).run(stopping.signal);
   const checking = app
     .get(StartCheck)
     .reportRowsAhead(stopping.signal)
@@ -73,7 +75,7 @@ async function run(config: Config): Promise<void> {
   const signal = await asked;
   stopInTime();
   stopping.abort();
-  await Promise.all([catchingUp, filling, proving, timing, checking]);
+  await Promise.all([catchingUp, filling, proving, timing, refolding, checking]);
   const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

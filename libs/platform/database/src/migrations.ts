@@ -18,6 +18,7 @@ import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
 import { History } from './migrations/0023-history.js';
 import { TransparencyLog } from './migrations/0030-transparency-log.js';
 import { MergedCustomers } from './migrations/0028-merged-customers.js';
+import { RowsOfOlderFolds } from './migrations/0034-rows-of-older-folds.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 import { CardsIssued } from './migrations/0026-cards-issued.js';
 import { LogTimes } from './migrations/0025-log-times.js';
@@ -47,4 +48,5 @@ export const migrations = [
   MergedCustomers,
   LogTimes,
   CardsIssued,
+  RowsOfOlderFolds,
 ];

@@ -16,6 +16,7 @@ create table ${table} (
   state jsonb not null${more.join('')}
 ) with (fillfactor = 70);
 create index ${table}_account on ${table} (account_id, id);
+create index ${table}_fold on ${table} (fold_version);
 ${WRITE_ROWS}`;
 }
 

@@ -1,5 +1,6 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import pg from 'pg';
+import { Registry } from 'prom-client';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { AsOf } from './as-of.service.js';
@@ -17,6 +18,7 @@ import { PlainWrites } from './plain-writes.service.js';
 import { PostgresEventStore } from './postgres-event-store.js';
 import { Redecisions } from './redecisions.js';
 import { RowCatchUp } from './row-catch-up.subscription.js';
+import { RowRefold } from './row-refold.service.js';
 import { Rows, type RowTable } from './rows.js';
 import { SeveralStreams } from './several-streams.js';
 import { StartCheck } from './start-check.js';
@@ -44,6 +46,12 @@ export class EventStoreModule {
           inject: [pg.Pool, EventStore, Rows],
           useFactory: (pool: pg.Pool, store: EventStore, rows: Rows) =>
             new RowCatchUp(pool, store, rows, rowTables),
+        },
+        {
+          provide: RowRefold,
+          inject: [pg.Pool, EventStore, PersonalKeys, Registry],
+          useFactory: (pool: pg.Pool, store: EventStore, keys: PersonalKeys, registry: Registry) =>
+            new RowRefold(pool, store, keys, rowTables, registry),
         },
         {
           provide: StartCheck,
@@ -87,6 +95,7 @@ export class EventStoreModule {
         LogTimesFollower,
         AsOf,
         PastCounts,
+        RowRefold,
         StartCheck,
         Rows,
         CommandPipeline,

@@ -246,6 +246,11 @@ export abstract class EventStore {
   /** Every append begun after this call has returned sorts behind the position that it gives. */
   abstract head(): Promise<Position>;
 
+  /** Every append that is not readable yet when this is called sorts behind the position that it gives. */
+  settled(): Promise<Position> {
+    return this.head();
+  }
+
   /** @throws when the engine does not answer in time */
   abstract ping(withinMs: number): Promise<void>;
 

@@ -128,6 +128,13 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return { commit: BigInt(rows[0]?.next ?? 0), prepare: 0n };
   }
 
+  override async settled(): Promise<Position> {
+    const { rows } = await this.pool.query<{ oldest: string }>(
+      'select pg_snapshot_xmin(pg_current_snapshot())::text as oldest',
+    );
+    return { commit: BigInt(rows[0]?.oldest ?? 0), prepare: 0n };
+  }
+
   override async ping(withinMs: number): Promise<void> {
     await isAnswering(this.pool, withinMs);
   }

@@ -19,7 +19,7 @@ const AGAIN_MS = 500;
  * Jumps from name to name through the primary key, because reading all of it to find each stream once would take too
  * long.
  */
-const STREAMS_OF_EVENTS = `
+export const STREAMS_OF_EVENTS = `
   with recursive named (stream_id) as (
     (select stream_id from es.events where stream_id > $1 order by stream_id limit 1)
     union all
@@ -31,7 +31,7 @@ const STREAMS_OF_HEADS = `
 const STREAMS_OF_CLAIMS = `
   select distinct stream_id from es.claims where stream_id > $1 order by stream_id limit ${PAGE}`;
 /** A commit to EventStoreDB takes its claims before the stream exists, and releases claims after it has written. */
-const NAMED_IN_INTENTS = `
+export const NAMED_IN_INTENTS = `
   select w ->> 'stream' as stream_id
   from es.intents i, json_array_elements(i.content -> 'writes') w`;
 const STILL_CLAIMED = `

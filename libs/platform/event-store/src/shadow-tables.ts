@@ -1,0 +1,106 @@
+import type pg from 'pg';
+
+/** Where the tables of a rebuild stand until they take the place of the live ones. */
+export const SHADOW = 'rebuild';
+const REPLACED = 'rebuild_replaced';
+
+/** A live table, such as `public.cards`. Its shadow has the same name in the schema SHADOW. */
+export type LiveTable = { schema: 'public' | 'es'; name: string };
+
+export const CLAIMS: LiveTable = { schema: 'es', name: 'claims' };
+
+const live = ({ schema, name }: LiveTable): string => `${schema}.${name}`;
+const shadow = ({ name }: LiveTable): string => `${SHADOW}.${name}`;
+
+/** Statements that give the shadow of `$1` what LIKE does not copy, in two turns: before it is filled, and after. */
+const DEFINITIONS = `
+  select turn, statement from (
+    select 1 as turn, format('alter table $shadow set (%s)', array_to_string(reloptions, ', ')) as statement
+    from pg_class where oid = $1::regclass and reloptions is not null
+    union all
+    select 1, format('alter table $shadow owner to %I', pg_get_userbyid(relowner))
+    from pg_class where oid = $1::regclass
+    union all
+    select 1, format('alter table $shadow add constraint %I %s', conname, pg_get_constraintdef(oid))
+    from pg_constraint where conrelid = $1::regclass and contype in ('p', 'u', 'x')
+    union all
+    select 2, regexp_replace(pg_get_indexdef(indexrelid), ' ON [^ ]+ USING ', ' ON $shadow USING ')
+    from pg_index i
+    where indrelid = $1::regclass and not exists (select from pg_constraint where conindid = i.indexrelid)
+    union all
+    select 2, format('grant %s on $shadow to %s', privilege_type,
+      case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end)
+    from pg_class, aclexplode(relacl) where pg_class.oid = $1::regclass
+  ) definitions`;
+
+/** What refers to the live tables themselves and not to their names; run after the exchange. */
+const REFERENCES = `
+  select format('create or replace view %s%s as %s', v.oid::regclass,
+    ' with (' || array_to_string(v.reloptions, ', ') || ')', pg_get_viewdef(v.oid)) as statement
+  from (
+    select distinct r.ev_class from pg_depend d join pg_rewrite r on r.oid = d.objid
+    where d.classid = 'pg_rewrite'::regclass and d.refclassid = 'pg_class'::regclass
+      and d.refobjid = any ($1::regclass[])
+  ) u join pg_class v on v.oid = u.ev_class and v.relkind = 'v'
+  union all
+  select pg_get_triggerdef(oid) from pg_trigger
+  where tgrelid = any ($1::regclass[]) and not tgisinternal`;
+
+/**
+ * Creates empty shadows of tables, made as those are. Whatever an earlier rebuild left behind goes.
+ * @param client of the tables' owner
+ */
+export async function createShadows(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
+  await dropShadows(client);
+  await client.query(`create schema ${SHADOW}`);
+  for (const table of tables) {
+    await client.query(
+      `create table ${shadow(table)} (like ${live(table)} including all excluding indexes)`,
+    );
+    for (const statement of await definitions(client, table, 1)) await client.query(statement);
+  }
+}
+
+export async function dropShadows(client: pg.ClientBase): Promise<void> {
+  await client.query(`drop schema if exists ${SHADOW}, ${REPLACED} cascade`);
+}
+
+/** After they were filled, because an index is built faster than it is kept up to date. */
+export async function finishShadows(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
+  for (const table of tables) {
+    for (const statement of await definitions(client, table, 2)) await client.query(statement);
+    // The planner must know the table when it becomes the live one, and searches answer from indexes alone.
+    await client.query(`vacuum (analyze) ${shadow(table)}`);
+  }
+}
+
+/**
+ * Exchanges the tables with their shadows, and drops those that were live. Statements that were prepared before go on:
+ * PostgreSQL looks the names up again.
+ * @param client in a transaction that holds the tables in access exclusive mode
+ */
+export async function exchange(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
+  const { rows: references } = await client.query<{ statement: string }>(REFERENCES, [
+    tables.map(live),
+  ]);
+  await client.query(`create schema ${REPLACED}`);
+  for (const table of tables) {
+    await client.query(`alter table ${live(table)} set schema ${REPLACED}`);
+    await client.query(`alter table ${shadow(table)} set schema ${table.schema}`);
+  }
+  for (const { statement } of references) await client.query(statement);
+  // Without cascade: if anything still refers to them, nothing is exchanged.
+  for (const { name } of tables) await client.query(`drop table ${REPLACED}.${name}`);
+  await client.query(`drop schema ${REPLACED}`);
+  await client.query(`drop schema ${SHADOW} cascade`);
+}
+
+async function definitions(
+  client: pg.ClientBase,
+  table: LiveTable,
+  turn: number,
+): Promise<string[]> {
+  const text = DEFINITIONS.replaceAll('$live', live(table)).replaceAll('$shadow', shadow(table));
+  const { rows } = await client.query<{ turn: number; statement: string }>(text, [live(table)]);
+  return rows.filter((one) => one.turn === turn).map(({ statement }) => statement);
+}

@@ -1,0 +1,66 @@
+const BAR = 30;
+const EVERY_MS = { terminal: 200, lines: 5_000 };
+
+type Output = { isTTY?: boolean | undefined; write: (text: string) => unknown };
+
+/** How far a count has got, with rate and time left: a bar on a terminal, otherwise a line now and then. */
+export class Progress {
+  private done = 0;
+  private shownAt = 0;
+  private readonly startedAt: number;
+
+  /** @param total as far as known; it may turn out to be more */
+  constructor(
+    private readonly what: string,
+    private readonly total: number,
+    private readonly output: Output = process.stderr,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.startedAt = this.now();
+    this.shownAt = this.startedAt;
+  }
+
+  add(count: number): void {
+    this.done += count;
+    const every = this.output.isTTY ? EVERY_MS.terminal : EVERY_MS.lines;
+    if (this.now() - this.shownAt < every) return;
+    this.shownAt = this.now();
+    this.show();
+  }
+
+  end(): void {
+    this.show();
+    if (this.output.isTTY) this.output.write('\n');
+  }
+
+  private show(): void {
+    const text = this.text();
+    this.output.write(this.output.isTTY ? `\r${this.bar()} ${text}\u001b[K` : `${text}\n`);
+  }
+
+  private text(): string {
+    const seconds = Math.max(0.001, (this.now() - this.startedAt) / 1_000);
+    const rate = this.done / seconds;
+    const total = Math.max(this.total, this.done);
+    const left = rate > 0 ? Math.ceil((total - this.done) / rate) : 0;
+    const percent = total === 0 ? 100 : Math.floor((100 * this.done) / total);
+    return `${percent} % (${whole(this.done)} of ${whole(total)} ${this.what}), ${whole(rate)}/s, ${duration(left)} left`;
+  }
+
+  private bar(): string {
+    const total = Math.max(this.total, this.done);
+    const full = total === 0 ? BAR : Math.floor((BAR * this.done) / total);
+    return `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}]`;
+  }
+}
+
+function whole(count: number): string {
+  return Math.round(count).toLocaleString('en');
+}
+
+function duration(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

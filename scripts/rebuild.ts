@@ -1,0 +1,142 @@
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+import type { INestApplicationContext } from '@nestjs/common';
+import { Config, ConfigError } from '#kernel/config.js';
+import { EventStore } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { Rebuild, type Plan, type Rebuilt } from '#event-store/rebuild.js';
+import type { Difference } from '#event-store/shadow-comparison.js';
+import { ShadowFiller, type Wanted } from '#event-store/shadow-filler.js';
+import { CLAIMS, dropShadows } from '#event-store/shadow-tables.js';
+import { rowTables } from '../apps/row-tables.js';
+import { Progress } from './progress.js';
+import { ownerClient, type Filling } from './rebuild-worker.js';
+import { runScript, withServices } from './run-script.js';
+import { verificationIn } from './verify-worker.js';
+
+const STREAMS_AT_ONCE = 500;
+const EXAMPLES = 10;
+const MOST_THREADS = 8;
+/** As in verify: nearly everything that is allocated is soon garbage. */
+const YOUNG_MB = 64;
+
+setFlagsFromString('--no-parallel-scavenge');
+
+const ALL: Plan = { tables: rowTables, claims: true };
+const USAGE = `Usage: npm run rebuild [-- --check] [--table NAME]
+NAME is one of: ${[...rowTables.map(({ table }) => table), CLAIMS.name].join(', ')}`;
+
+/**
+ * Builds every row table and the claims anew from the history, beside the live ones and while the service runs, says
+ * what differs, and exchanges them in one transaction; with `--check` it only says what differs. Exits 1 when anything
+ * differed.
+ */
+runScript(async () => {
+  const { plan, check } = planIn(process.argv.slice(2));
+  const differences = await withServices((app) => rebuild(app, plan, check));
+  if (differences > 0) process.exitCode = 1;
+});
+
+async function rebuild(app: INestApplicationContext, plan: Plan, check: boolean): Promise<number> {
+  const store = app.get(EventStore);
+  const client = await ownerClient(app.get(Config));
+  try {
+    const work = new Rebuild(client, store, verificationIn(app), plan, rowTables);
+    await work.begin();
+    await fill(work, plan.claims);
+    const filler = new ShadowFiller(client, store, app.get(PersonalKeys), work.filled, plan.claims);
+    console.error('building indexes and following the log');
+    await work.finish(filler);
+    console.error('comparing');
+    const rebuilt = await work.compare(filler);
+    if (check) {
+      const differences = await work.settle(rebuilt);
+      report({ ...rebuilt, differences }, 'nothing was changed');
+      await dropShadows(client);
+      return differences.length;
+    }
+    console.error('switching');
+    const { differences, heldMs } = await work.switchOver(filler, rebuilt.differences);
+    report({ ...rebuilt, differences }, 'the rebuilt tables are in use');
+    console.log(`writing waited for the switch for ${Math.round(heldMs)} ms`);
+    return differences.length;
+  } finally {
+    await client.end();
+  }
+}
+
+function planIn(args: string[]): { plan: Plan; check: boolean } {
+  const { check = false, table } = optionsIn(args);
+  if (table === undefined) return { plan: ALL, check };
+  const tables = rowTables.filter((rows) => rows.table === table);
+  if (tables.length === 0 && table !== CLAIMS.name) throw new ConfigError(USAGE);
+  return { plan: { tables, claims: table === CLAIMS.name }, check };
+}
+
+function optionsIn(args: string[]): { check?: boolean; table?: string } {
+  try {
+    return parseArgs({ args, options: { check: { type: 'boolean' }, table: { type: 'string' } } })
+      .values;
+  } catch (cause) {
+    throw new ConfigError(USAGE, { cause });
+  }
+}
+
+/** Folding is CPU-bound. */
+async function fill(work: Rebuild, claims: boolean): Promise<void> {
+  const progress = new Progress('events', await work.expectedEvents());
+  const parts = partsOf(work.streams());
+  const threads = Math.min(availableParallelism(), MOST_THREADS);
+  const filling: Filling = { tables: work.filled.map(({ table }) => table), claims };
+  await Promise.all(
+    Array.from({ length: threads }, async () => {
+      const worker = new Worker(new URL('rebuild-worker.js', import.meta.url), {
+        workerData: filling,
+        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+      });
+      const ended = once(worker, 'exit');
+      try {
+        for await (const part of parts) {
+          worker.postMessage(part);
+          const [events] = (await once(worker, 'message')) as [number];
+          progress.add(events);
+        }
+      } finally {
+        worker.postMessage(null);
+        await ended;
+      }
+    }),
+  );
+  progress.end();
+}
+
+async function* partsOf(pages: AsyncIterable<Wanted[]>): AsyncGenerator<Wanted[]> {
+  for await (const page of pages) {
+    for (let i = 0; i < page.length; i += STREAMS_AT_ONCE) {
+      yield page.slice(i, i + STREAMS_AT_ONCE);
+    }
+  }
+}
+
+function report({ differences, older, rows }: Rebuilt, outcome: string): void {
+  const byTable = new Map<string, Difference[]>();
+  for (const one of differences) {
+    const others = byTable.get(one.table);
+    if (others) others.push(one);
+    else byTable.set(one.table, [one]);
+  }
+  for (const [table, found] of byTable) {
+    console.log(`${table}: ${found.length} differences`);
+    for (const { stream, what } of found.slice(0, EXAMPLES)) console.log(`  ${stream}: ${what}`);
+    if (found.length > EXAMPLES) console.log(`  and ${found.length - EXAMPLES} more`);
+  }
+  for (const [table, count] of rows) {
+    if (!byTable.has(table)) console.log(`${table}: ${count} rows, no difference`);
+  }
+  if (older > 0) console.log(`${older} rows had been made by an older fold`);
+  const said = differences.length === 0 ? 'no difference' : `${differences.length} differences`;
+  console.log(`${said}; ${outcome}`);
+}

@@ -1,0 +1,349 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { rowTables } from '../apps/row-tables.js';
+import { testEnvironment } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram, type Program } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+import { subscribe, useWebhooks } from './support/webhooks.js';
+
+/** `npm run rebuild` as an operator runs it: beside a service that goes on working. */
+
+const SLOW = 300_000;
+
+let service: Service;
+let store: Client;
+const { receive, startDispatcher } = useWebhooks(() => service);
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  store = await service.newStore();
+}, SLOW);
+afterAll(() => service.stop());
+
+const query = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> =>
+  (await service.database.query<R>(text, values)).rows;
+
+function start(program: string, args: string[]): Program {
+  const environment = testEnvironment(service.database.url, {
+    ...service.environment,
+    DATABASE_MIGRATION_URL: service.database.ownerUrl,
+  });
+  return startProgram(`dist/scripts/${program}.js`, environment, args);
+}
+
+async function run(
+  program: string,
+  ...args: string[]
+): Promise<{ code: number | null; output: string }> {
+  const started = start(program, args);
+  return { code: await started.exitCode, output: started.output() };
+}
+
+const tables = [...rowTables.map(({ table }) => `public.${table}`), 'es.claims'];
+
+/** Everything that makes the tables what they are. */
+const definitions = () =>
+  query(
+    `select c.oid::regclass::text as name, c.reloptions, c.relacl::text,
+       pg_get_userbyid(c.relowner) as owner,
+       (select json_agg(json_build_array(a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+          a.attgenerated, pg_get_expr(d.adbin, d.adrelid)) order by a.attnum)
+        from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
+       (select json_agg(pg_get_indexdef(i.indexrelid) order by 1) from pg_index i where i.indrelid = c.oid)
+         as indexes,
+       (select json_agg(json_build_array(conname, pg_get_constraintdef(oid)) order by conname)
+        from pg_constraint where conrelid = c.oid) as constraints
+     from pg_class c where c.oid = any ($1::regclass[])
+     union all
+     select oid::regclass::text, reloptions, relacl::text, pg_get_userbyid(relowner),
+       to_json(pg_get_viewdef(oid)), null, null
+     from pg_class where relkind = 'v' and relnamespace = 'public'::regnamespace
+     order by name`,
+    [tables],
+  );
+
+const contents = async () =>
+  Promise.all(
+    tables.map(async (table) => {
+      const [found] = await query(
+        `select count(*) as n, md5(string_agg(t::text, e'\n' order by t::text)) as sum from ${table} t`,
+      );
+      return { table, ...found };
+    }),
+  );
+
+/** Stamps without a pause until told to stop. @returns how many stamps were acknowledged */
+function tills(cards: string[], until: { over: boolean }): Promise<number[]> {
+  return Promise.all(
+    cards.map(async (path) => {
+      let stamped = 0;
+      while (!until.over) {
+        const { status } = await store.post(`${path}/stamp`, {
+          stamps: 1,
+          external_ref: randomUUID(),
+        });
+        expect(status).toBe(200);
+        stamped++;
+      }
+      return stamped;
+    }),
+  );
+}
+
+it(
+  'exchanges every table while tills stamp, customers come and webhooks go out, and loses nothing',
+  async () => {
+    const receiver = await receive();
+    await subscribe(store, receiver, { events: ['*'] });
+    await startDispatcher();
+    const cards = [];
+    for (let i = 0; i < 6; i++) cards.push((await enrol(store, { rewards: [3] })).path);
+    const before = await definitions();
+    const [{ oid } = { oid: 0 }] = await query<{ oid: number }>(
+      `select 'public.customer_cards'::regclass::oid::bigint as oid`,
+    );
+
+    const until = { over: false };
+    const working = [
+      tills(cards, until),
+      (async () => {
+        while (!until.over) await enrol(store);
+      })(),
+      (async () => {
+        while (!until.over) {
+          expect((await store.get(`${store.store}/customers?search=anna`)).status).toBe(200);
+          expect((await store.get(`${store.store}/cards`)).status).toBe(200);
+        }
+      })(),
+    ] as const;
+    try {
+      for (let i = 0; i < 2; i++) {
+        expect(await run('rebuild')).toEqual({
+          code: 0,
+          output: expect.stringContaining('no difference; the rebuilt tables are in use'),
+        });
+      }
+      expect(await run('rebuild', '--check')).toEqual({
+        code: 0,
+        output: expect.stringContaining('no difference; nothing was changed'),
+      });
+    } finally {
+      until.over = true;
+    }
+    const [stamped] = await Promise.all(working);
+
+    for (const [i, path] of cards.entries()) {
+      const { body } = await store.get<CustomerCardDetailJson>(path);
+      expect(body.stamps_count).toBe(stamped[i]);
+    }
+    expect(await definitions()).toEqual(before);
+    const [{ oid: now } = { oid }] = await query<{ oid: number }>(
+      `select 'public.customer_cards'::regclass::oid::bigint as oid`,
+    );
+    expect(now).not.toBe(oid);
+    expect(await run('verify')).toEqual({
+      code: 0,
+      output: expect.stringContaining('every row is'),
+    });
+
+    const published = (await service.history()).filter(
+      ({ type, data }) =>
+        ['StampsEarned', 'RewardUnlocked', 'CustomerCreated', 'CustomerCardIssued'].includes(
+          type,
+        ) && data !== undefined,
+    ).length;
+    await eventually(
+      () => receiver.events.length,
+      (count) => count >= published,
+    );
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(
+      receiver.events.length,
+    );
+    expect(receiver.events).toHaveLength(published);
+  },
+  SLOW,
+);
+
+describe('a table that is not what the history says', () => {
+  it(
+    'is found by --check, which changes nothing, and made as commands write it',
+    async () => {
+      const ids = [];
+      for (let i = 0; i < 4; i++) {
+        const { path, customerCard } = await enrol(store, { rewards: [2] });
+        await store.post(`${path}/stamp`, { stamps: 3, external_ref: randomUUID() });
+        ids.push(customerCard.id);
+      }
+      const [changed, missing, another] = ids;
+      expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
+      const before = await contents();
+
+      await query(
+        `update customer_cards set state = jsonb_set(state, '{stampsCount}', '99') where id = $1`,
+        [changed],
+      );
+      await query('delete from customer_cards where id = $1', [missing]);
+      await query('update customer_cards set account_id = account_id + 1 where id = $1', [another]);
+      await query(
+        `insert into locations (id, account_id, revision, hash, fold_version, state)
+         values (999999999, $1, 0, sha256('nobody'), 1, '{}')`,
+        [store.accountId],
+      );
+      const stream = (id: number | undefined) => `customer_card-${id}`;
+      await query(`delete from es.claims where stream_id = $1 and kind = 'card_code'`, [
+        stream(changed),
+      ]);
+      await query(
+        `update es.claims set revision = 0 where stream_id = $1 and kind = 'stamp_receipt'`,
+        [stream(missing)],
+      );
+      await query(`insert into es.claims values ($1, 'stamp_receipt', sha256('nobody'), $2, 1)`, [
+        store.accountId,
+        stream(another),
+      ]);
+      const tampered = await contents();
+
+      const found = [
+        `${stream(changed)}: the row is not the fold of the stream (stampsCount)`,
+        `${stream(missing)}: the row is missing`,
+        `${stream(another)}: the row belongs to another store`,
+        'location-999999999: the row has no stream',
+        `${stream(changed)}: its card_code is not claimed`,
+        `${stream(missing)}: its stamp_receipt was claimed at another revision`,
+        `${stream(another)}: it holds a stamp_receipt that its history does not contain`,
+      ];
+      for (const args of [['--check'], []]) {
+        const { code, output } = await run('rebuild', ...args);
+        for (const sentence of found) expect(output).toContain(sentence);
+        expect(output).toContain('7 differences; ');
+        expect(code).toBe(1);
+        expect(await contents()).toEqual(args.length > 0 ? tampered : before);
+      }
+      expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
+      expect(await run('verify')).toMatchObject({ code: 0 });
+    },
+    SLOW,
+  );
+
+  it(
+    'is rebuilt alone with --table',
+    async () => {
+      const { card, customerCard } = await enrol(store);
+      await query(`update cards set state = jsonb_set(state, '{name}', '"Tea"') where id = $1`, [
+        card.id,
+      ]);
+      await query('delete from es.claims where stream_id = $1', [
+        `customer_card-${customerCard.id}`,
+      ]);
+      const cards = await run('rebuild', '--table', 'cards');
+      expect(cards.output).toContain(
+        `card-${card.id}: the row is not the fold of the stream (name)`,
+      );
+      expect(cards.output).toContain('1 differences; ');
+      const claims = await run('rebuild', '--table', 'claims');
+      expect(claims.output).toContain(`customer_card-${customerCard.id}: its enrolment`);
+      expect(claims.output).toContain('2 differences; ');
+      expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
+      expect((await run('rebuild', '--table', 'users')).output).toContain(
+        'NAME is one of: accounts',
+      );
+    },
+    SLOW,
+  );
+
+  it(
+    'is only counted when an older fold made its rows',
+    async () => {
+      const { customerCard } = await enrol(store);
+      await query(
+        `update customer_cards set fold_version = 1, state = state - 'stampings' where id = $1`,
+        [customerCard.id],
+      );
+      const { code, output } = await run('rebuild');
+      expect(output).toContain('1 rows had been made by an older fold');
+      expect(code).toBe(0);
+      expect(
+        await query(
+          `select fold_version, state ? 'stampings' as whole from customer_cards where id = $1`,
+          [customerCard.id],
+        ),
+      ).toEqual([{ fold_version: customerCardRows.aggregate.foldVersion, whole: true }]);
+    },
+    SLOW,
+  );
+});
+
+describe('a rebuild', () => {
+  const begun = () =>
+    eventually(
+      () => query<{ there: boolean }>(`select to_regclass('rebuild.claims') is not null as there`),
+      ([row]) => row?.there === true,
+    );
+
+  it(
+    'that is killed leaves the live tables as they were, and the next one starts again',
+    async () => {
+      const before = await contents();
+      for (const afterMs of [0, 500, 1_000]) {
+        const program = start('rebuild', []);
+        await begun();
+        await new Promise((resolve) => setTimeout(resolve, afterMs));
+        await program.kill('SIGKILL');
+        expect(await contents()).toEqual(before);
+      }
+      expect(await run('rebuild')).toMatchObject({ code: 0 });
+      expect(await contents()).toEqual(before);
+      expect(await query(`select nspname from pg_namespace where nspname like 'rebuild%'`)).toEqual(
+        [],
+      );
+    },
+    SLOW,
+  );
+
+  it(
+    'waits for a long transaction without holding up stamps, and can be killed then as well',
+    async () => {
+      const { path } = await enrol(store);
+      const other = new pg.Client(service.database.ownerUrl);
+      await other.connect();
+      try {
+        const reading = other
+          .query('select pg_sleep(280) from (select count(*) from customer_cards) c')
+          .catch((error: unknown) => error);
+        const waiting = start('rebuild', []);
+        const tried = () =>
+          eventually(
+            () =>
+              query<{ n: number }>(
+                `select count(*)::int as n from pg_locks l join pg_stat_activity a using (pid)
+                 where a.application_name = 'inkpad rebuild' and not l.granted`,
+              ),
+            ([row]) => (row?.n ?? 0) > 0,
+          );
+        await tried();
+        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        await waiting.kill('SIGKILL');
+        const second = start('rebuild', []);
+        await tried();
+        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        expect((await run('rebuild')).output).toContain('Another rebuild is running');
+        const pid = (other as unknown as { processID: number }).processID;
+        await query('select pg_cancel_backend($1)', [pid]);
+        expect(await reading).toMatchObject({ code: '57014' });
+        expect({ code: await second.exitCode, output: second.output() }).toEqual({
+          code: 0,
+          output: expect.stringContaining('no difference; the rebuilt tables are in use'),
+        });
+      } finally {
+        await other.end();
+      }
+    },
+    SLOW,
+  );
+});
