@@ -17,6 +17,7 @@ import {
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
+import { erasuresIn, linesOfInput, repeatErasures } from './erasures.js';
 import { operator } from './operator.js';
 import { runScript, withServices } from './run-script.js';
 
@@ -152,6 +153,29 @@ program
   });
 
 addCheckpointCommands(program);
+
+program
+  .command('erasure:list')
+  .description(
+    'who was erased, one line each and without personal data, to be kept outside the database',
+  )
+  .action(() => {
+    runScript(() =>
+      withServices(async (app) => {
+        for await (const one of erasuresIn(app.get(Pool))) console.log(JSON.stringify(one));
+      }),
+    );
+  });
+
+program
+  .command('erasure:repeat')
+  .description('after a restore: erases whoever is on the list that it reads from standard input')
+  .action(() => {
+    runScript(async () => {
+      const repeated = await withServices((app) => repeatErasures(app, by, linesOfInput()));
+      console.log(JSON.stringify(repeated));
+    });
+  });
 
 program.parse();
 

@@ -69,7 +69,8 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
   const pool = poolOf(database);
   const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
   const postgres = new PostgresEventStore(pool, config);
-  const eventstoredb = new EventStoreDbEventStore(pool, config, streams);
+  const keys = await personalKeys(pool, config);
+  const eventstoredb = new EventStoreDbEventStore(pool, keys, config, streams);
   const [from, target] = to === 'postgres' ? [eventstoredb, postgres] : [postgres, eventstoredb];
   try {
     await refuseOpenIntents(guard);
@@ -248,9 +249,7 @@ async function bringUpRows(
   store: EventStore,
   streams: Map<string, Head>,
 ): Promise<void> {
-  const masterKeys = new MasterKeys(pool, config);
-  await masterKeys.onModuleInit();
-  const rows = new Rows(pool, store, new PersonalKeys(pool, masterKeys));
+  const rows = new Rows(pool, store, await personalKeys(pool, config));
   for (const tables of rowTables) {
     const prefix = `${tables.aggregate.name}-`;
     const { rows: known } = await pool.query<{ id: number; revision: number }>(
@@ -346,4 +345,10 @@ async function takePlacesOfHistory(client: pg.ClientBase, target: EventStore): P
     if (page.length === BATCH) await flush();
   }
   await flush();
+}
+
+async function personalKeys(pool: pg.Pool, config: Config): Promise<PersonalKeys> {
+  const masterKeys = new MasterKeys(pool, config);
+  await masterKeys.onModuleInit();
+  return new PersonalKeys(pool, masterKeys);
 }

@@ -8,6 +8,7 @@ import { EventStoreModule } from '#event-store/event-store.module.js';
 import { LargeAnswers } from '#http/large-answers.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
+import { CustomersModule } from '#customers/customers.module.js';
 import { rowTables } from '../apps/row-tables.js';
 
 /** An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
@@ -37,6 +38,7 @@ class ScriptModule {
         EventStoreModule.forRoot(rowTables),
         IdentityModule,
         AccountsModule,
+        CustomersModule,
       ],
     };
   }

@@ -6,6 +6,7 @@ import { isAfter } from '#event-store/position.js';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
+import { keysIn } from './support/store.js';
 import { startEventStoreDb } from './support/eventstoredb/server.mjs';
 
 async function open(options: { batchAppend: boolean }, streams = ['thing-']) {
@@ -34,11 +35,13 @@ async function openOn(
 ) {
   const config = testConfig(database.url, environment);
   const source = await dataSource(config, 'test').initialize();
-  const store = new EventStoreDbEventStore(poolOf(source), config, streams);
+  const pool = poolOf(source);
+  const store = new EventStoreDbEventStore(pool, await keysIn(pool, config), config, streams);
   return {
     config,
     source,
     store,
+    database,
     close: async () => {
       await store.onApplicationShutdown();
       await stop();
@@ -58,7 +61,9 @@ if (process.env['EVENT_STORE_URL'] && process.env['TEST_ENGINE'] === 'eventstore
 describe('a subscription whose filter lets nothing through', () => {
   it('moves its checkpoint all the same, so that a restart does not read everything again', async () => {
     const { store, source, config, close } = await open({ batchAppend: true }, ['nobody-']);
-    const writer = new EventStoreDbEventStore(poolOf(source), config, ['thing-']);
+    const pool = poolOf(source);
+    const keys = await keysIn(pool, config);
+    const writer = new EventStoreDbEventStore(pool, keys, config, ['thing-']);
     const from = await store.head();
     const stop = new AbortController();
     const seen: { events: number; position: Position }[] = [];

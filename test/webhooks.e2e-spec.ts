@@ -411,9 +411,9 @@ describe('deliveries', () => {
   });
 
   // 1. Three deliveries are read and rendered; the first is under way, to a receiver that takes its time.
-  // 2. The key of the second one's customer is destroyed, in the database alone.
+  // 2. The second one's customer is erased.
   // 3. For longer than keys and texts are kept nothing moves. Then the receiver answers.
-  it('about a person erased while they waited in memory are not sent', async () => {
+  it('about a person erased while they waited in memory go out without them', async () => {
     const store = await service.newStore();
     const { receiver, release } = await receiveHeld();
     const subscription = await subscribe(store, receiver);
@@ -426,9 +426,8 @@ describe('deliveries', () => {
       ([count, sent]) => count === 3 && sent === 1,
     );
     expect(bodies).toEqual([3, 1]);
-    await service.database.query('delete from personal_keys where customer_id = $1', [
-      erased.customer.id,
-    ]);
+    const erase = `${store.store}/customers/${erased.customer.id}/erase`;
+    expect((await store.post(erase)).status).toBe(204);
     const forgotten = performance.now() + TEXT_KEPT_MS + 500;
     await eventually(
       () => performance.now(),
@@ -442,12 +441,16 @@ describe('deliveries', () => {
     );
     expect(await deliveriesOf(subscription.id)).toEqual([
       { customer_id: erased.customer.id, status: 'delivered' },
-      { customer_id: erased.customer.id, status: 'cancelled' },
+      { customer_id: erased.customer.id, status: 'delivered' },
       { customer_id: other.customer.id, status: 'delivered' },
     ]);
     expect(
-      receiver.received.map(({ body }) => (body['data'] as { customer_id: number }).customer_id),
-    ).toEqual([erased.customer.id, other.customer.id]);
+      receiver.received.map(({ body }) => (body['data'] as { customer: object }).customer),
+    ).toEqual([
+      expect.objectContaining({ id: erased.customer.id, first_name: 'Anna' }),
+      { id: erased.customer.id, first_name: 'Erased', last_name: null, email: null, phone: null },
+      expect.objectContaining({ id: other.customer.id, first_name: 'Anna' }),
+    ]);
   });
 
   it('come once from two dispatchers', async () => {

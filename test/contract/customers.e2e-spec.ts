@@ -90,6 +90,7 @@ describe('customers', () => {
       sms_consent: false,
       created_at: time,
       updated_at: time,
+      erased_at: null,
     });
     expect(await show(made)).toEqual(made);
   });

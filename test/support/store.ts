@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { readConfig, type Config } from '#kernel/config.js';
@@ -18,13 +19,13 @@ const STREAMS = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
 export async function openStore(config: Config, streams = STREAMS) {
   const source = await dataSource(config, 'test').initialize();
   const pool = poolOf(source);
-  const store =
-    config.eventStoreUrl === null
-      ? new PostgresEventStore(pool, config)
-      : new EventStoreDbEventStore(pool, config, streams);
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
   const keys = new PersonalKeys(pool, masterKeys);
+  const store =
+    config.eventStoreUrl === null
+      ? new PostgresEventStore(pool, config)
+      : new EventStoreDbEventStore(pool, keys, config, streams);
   const rows = new Rows(pool, store, keys);
   new Redecisions(store, rows, keys, rowTables).onModuleInit();
   return {
@@ -33,7 +34,7 @@ export async function openStore(config: Config, streams = STREAMS) {
     store,
     keys,
     rows,
-    responses: new StoredResponses(pool, masterKeys),
+    responses: new StoredResponses(pool, masterKeys, keys),
     close: async () => {
       masterKeys.onModuleDestroy();
       await store.onApplicationShutdown();
@@ -81,4 +82,10 @@ export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredE
   } finally {
     await close();
   }
+}
+
+export async function keysIn(pool: Pool, config: Config): Promise<PersonalKeys> {
+  const masterKeys = new MasterKeys(pool, config);
+  await masterKeys.onModuleInit();
+  return new PersonalKeys(pool, masterKeys);
 }

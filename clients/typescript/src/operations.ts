@@ -54,6 +54,7 @@ export const operations = {
   createCustomer: { method: 'POST', path: '/api/v1/accounts/{account_id}/customers' },
   getCustomer: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers/{id}' },
   updateCustomer: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/customers/{id}' },
+  eraseCustomer: { method: 'POST', path: '/api/v1/accounts/{account_id}/customers/{id}/erase' },
   listLocations: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations' },
   createLocation: { method: 'POST', path: '/api/v1/accounts/{account_id}/locations' },
   getLocation: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations/{id}' },

@@ -351,6 +351,26 @@ export interface paths {
     patch: operations['updateCustomer'];
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/customers/{id}/erase': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Erase a person; their history and every total stay
+     * @description Destroys all personal data: names, e-mail address, phone, birthday, metadata, external references, and notes and reasons in the history. It cannot be undone. Sends customer.updated. Erasing somebody again is 204 too.
+     */
+    post: operations['eraseCustomer'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/locations': {
     parameters: {
       query?: never;
@@ -1045,6 +1065,11 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+      /**
+       * Format: date-time
+       * @description Null unless the person was erased; personal fields are empty since then
+       */
+      erased_at: string | null;
       /** @description With card_id only */
       customer_card?: components['schemas']['CustomerCardDetail'];
     };
@@ -1070,6 +1095,11 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+      /**
+       * Format: date-time
+       * @description Null unless the person was erased; personal fields are empty since then
+       */
+      erased_at: string | null;
     };
     CustomerCard: {
       id: number;
@@ -1210,6 +1240,11 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+      /**
+       * Format: date-time
+       * @description Null unless the person was erased; personal fields are empty since then
+       */
+      erased_at: string | null;
       /** @enum {string} */
       source: 'poster' | 'app' | 'import' | 'api';
     };
@@ -1330,6 +1365,7 @@ export interface components {
         | 'reward_inactive'
         | 'card_expired'
         | 'stamp_limit_reached'
+        | 'customer_erased'
         | 'limit_reached'
         | 'idempotency_key_reused'
         | 'idempotency_in_progress'
@@ -1607,6 +1643,7 @@ export interface components {
         | 'reward_inactive'
         | 'card_expired'
         | 'stamp_limit_reached'
+        | 'customer_erased'
         | 'limit_reached'
         | 'idempotency_key_reused'
         | 'idempotency_in_progress'
@@ -2284,7 +2321,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A field is not valid: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
+    /** @description A field is not valid: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -3482,6 +3519,43 @@ export interface operations {
         content: {
           'application/json': components['schemas']['Customer'];
         };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  eraseCustomer: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done, with no body */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];

@@ -150,6 +150,7 @@ export const SAMPLES: Samples[] = [
       customerId: CUSTOMER_ID,
       personal: { externalReferences: personal.externalReferences },
     },
+    CustomerErased: { customerId: CUSTOMER_ID },
   }),
   samples(customerCard, {
     CustomerCardIssued: {

@@ -165,6 +165,11 @@ export class CustomerJson {
   @BooleanProperty({ example: false }) declare readonly sms_consent: boolean;
   @TimestampProperty() declare readonly created_at: string;
   @TimestampProperty() declare readonly updated_at: string;
+  @TimestampProperty({
+    nullable: true,
+    description: 'Null unless the person was erased; personal fields are empty since then',
+  })
+  declare readonly erased_at: string | null;
 }
 
 @Dto('CreatedCustomer')
@@ -213,6 +218,8 @@ export function customerJson(customer: Customer, cards: CustomerCardJson[]): Cus
     sms_consent: customer.smsConsent,
     created_at: customer.createdAt,
     updated_at: customer.updatedAt,
+    // Rows of an older fold lack it.
+    erased_at: customer.erasedAt ?? null,
   };
 }
 

@@ -6,5 +6,7 @@ export const customerRows: RowTable<Customer, CustomerEvent> = {
   aggregate: customer,
   table: 'customers',
   person: 'r.id',
-  claimsOf: (event, before) => movedValues(before, [event]),
+  shows: ({ id, erasedAt }) => (erasedAt === null ? id : null),
+  claimsOf: (event, before) =>
+    event.type === 'CustomerErased' ? { none: true } : movedValues(before, [event]),
 };

@@ -60,4 +60,8 @@ export type CustomerReferencesUpdated = {
   };
 };
 
-export type CustomerEvent = CustomerCreated | CustomerUpdated | CustomerReferencesUpdated;
+/** Says nothing about the person. Their key is destroyed with it, and so all that other events say of them. */
+export type CustomerErased = { type: 'CustomerErased'; data: { customerId: number } };
+
+export type CustomerEvent =
+  CustomerCreated | CustomerUpdated | CustomerReferencesUpdated | CustomerErased;

@@ -6,6 +6,7 @@ import { isEmail, normalPhone } from './contact.js';
 import {
   createCustomer,
   customer,
+  eraseCustomer,
   foldCase,
   movedValues,
   updateCustomer,
@@ -271,6 +272,63 @@ describe('update', () => {
       email: null,
       smsConsent: true,
     });
+  });
+});
+
+describe('erase', () => {
+  const erased: CustomerEvent = { type: 'CustomerErased', data: { customerId: 3 } };
+  const updated: CustomerEvent = {
+    type: 'CustomerUpdated',
+    data: { customerId: 3, smsConsent: true, personal: { lastName: 'Berg', metadata: { a: 1 } } },
+  };
+
+  it('records that it happened and nothing about the person', () => {
+    given(customer, created).when(eraseCustomer).then(erased);
+  });
+
+  it('leaves nothing personal, and nothing that a search could find', () => {
+    expect(given(customer, created, updated, { ...erased, at: LATER }).state()).toEqual({
+      id: 3,
+      accountId: 1,
+      firstName: 'Erased',
+      lastName: null,
+      email: null,
+      phone: null,
+      birthday: null,
+      metadata: {},
+      externalReferences: [],
+      marketingConsent: false,
+      smsConsent: false,
+      createdAt: AT,
+      updatedAt: LATER,
+      erasedAt: LATER,
+      searchText: '',
+      phoneDigits: null,
+    });
+  });
+
+  it('leads to the same state whether or not the events before it can still be read', () => {
+    const [sealed, sealedUpdate] = [created, updated].map((event) => ({
+      ...event,
+      data: { ...event.data, personal: null },
+    })) as [CustomerEvent, CustomerEvent];
+    expect(given(customer, sealed, sealedUpdate, erased).state()).toEqual(
+      given(customer, created, updated, erased).state(),
+    );
+  });
+
+  it('is done once', () => {
+    given(customer, created, erased).when(eraseCustomer).then();
+  });
+
+  it('needs a customer', () => {
+    given(customer).when(eraseCustomer).thenThrows(NotFoundError);
+  });
+
+  it('is the end of all changes', () => {
+    given(customer, created, erased)
+      .when((state) => updateCustomer(state, { firstName: 'Anna' }, HERE))
+      .thenRejected({ fields: ['base'], code: 'customer_erased' });
   });
 });
 

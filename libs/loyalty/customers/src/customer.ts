@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { dayIn } from '#kernel/day.js';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 import type {
   CustomerCreated,
@@ -15,6 +15,7 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
   Consents & {
     createdAt: string;
     updatedAt: string;
+    erasedAt: string | null;
     /** Names and e-mail with case folded, for search: the database folds only ASCII. */
     searchText: string;
     phoneDigits: string | null;
@@ -52,8 +53,10 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerCreated: 'customer.created',
     CustomerUpdated: 'customer.updated',
     CustomerReferencesUpdated: 'customer.references_updated',
+    // So that receivers learn of it.
+    CustomerErased: 'customer.updated',
   },
-  foldVersion: 2,
+  foldVersion: 3,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -67,6 +70,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
           smsConsent,
           createdAt: at,
           updatedAt: at,
+          erasedAt: null,
           ...searchKeys(personal ?? ERASED),
         };
       }
@@ -76,11 +80,22 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
         const after = { ...existing(state), ...consents, ...personal, updatedAt: at };
         return { ...after, ...searchKeys(after) };
       }
+      case 'CustomerErased':
+        return { ...redacted(existing(state)), updatedAt: at, erasedAt: at };
       default:
         return unreachable(event);
     }
   },
 };
+
+/**
+ * A customer without anything personal, consents included: nobody is left who could have given them. Found by no search,
+ * not even by "Erased".
+ */
+export function redacted(state: Customer): Customer {
+  const nothing = { marketingConsent: false, smsConsent: false, searchText: '', phoneDigits: null };
+  return { ...state, ...ERASED, ...nothing };
+}
 
 /** @throws RejectedError if there is neither e-mail nor phone, or more data than can be stored */
 export function createCustomer(
@@ -101,6 +116,13 @@ export function createCustomer(
   return [{ type: 'CustomerCreated', data: { ...data, personal } }];
 }
 
+/** Erasing somebody again changes nothing. */
+export function eraseCustomer(state: Customer | undefined): CustomerEvent[] {
+  if (!state) throw new NotFoundError('Customer');
+  if (state.erasedAt !== null) return [];
+  return [{ type: 'CustomerErased', data: { customerId: state.id } }];
+}
+
 /** Records only actual changes; without any there is no event. */
 export function updateCustomer(
   state: Customer | undefined,
@@ -108,6 +130,7 @@ export function updateCustomer(
   { timeZone, now }: { timeZone: string; now: Date },
 ): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
+  if (state.erasedAt !== null) throw customerErased();
   const { marketingConsent, smsConsent, metadata, externalReferences, ...plain } = changes;
   const personal = changed<PersonalFields>(state, {
     ...plain,
@@ -136,7 +159,8 @@ export function movedValues(
   before: PersonalFields | undefined,
   events: CustomerEvent[],
 ): { taken: UniqueValue[]; released: UniqueValue[] } {
-  const changes = Object.assign({}, ...events.map(({ data }) => data.personal)) as object;
+  const personal = events.map(({ data }) => ('personal' in data ? data.personal : {}));
+  const changes = Object.assign({}, ...personal) as object;
   const had = uniqueValues(before ?? ERASED);
   const has = uniqueValues({ ...(before ?? ERASED), ...changes });
   return { taken: without(has, had), released: without(had, has) };
@@ -219,9 +243,10 @@ function faultsOf(
 }
 
 function referencesFault(references: ExternalReference[]): string | undefined {
-  for (const { source, externalId, metadata } of references) {
+  for (const { source, metadata } of references) {
     const fault = metadataFault(metadata);
-    if (fault) return `${source} ${externalId}: metadata ${fault}`;
+    // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
+    if (fault) return `of ${source}: metadata ${fault}`;
   }
   if (references.length > REFERENCES.most) {
     return `must come to at most ${REFERENCES.most} for one customer`;

@@ -6,7 +6,7 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
-import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
+import { CreateCustomer, EraseCustomer, UpdateCustomer } from './customer.commands.js';
 import {
   CreatedCustomerJson,
   customerChanges,
@@ -114,5 +114,20 @@ export class CustomersController {
     @Body() body: UpdateCustomerDto,
   ): Promise<CustomerJson> {
     return this.commands.execute(new UpdateCustomer(context, pathId(path), customerChanges(body)));
+  }
+
+  @Post(':id/erase')
+  @Endpoint({
+    id: 'eraseCustomer',
+    tag: 'Customers',
+    summary: 'Erase a person; their history and every total stay',
+    description:
+      'Destroys all personal data: names, e-mail address, phone, birthday, metadata, external references, and notes and reasons in the history. It cannot be undone. Sends customer.updated. Erasing somebody again is 204 too.',
+    path: ['account_id', 'id'],
+    status: 204,
+    errors: [404],
+  })
+  async erase(@Context() context: CommandContext, @Param('id') path: string): Promise<void> {
+    await this.commands.execute(new EraseCustomer(context, pathId(path)));
   }
 }

@@ -17,6 +17,9 @@ const FEW = 2_000;
 
 type CustomerRow = { state: Customer };
 
+/** Found by no search (contract section 12). What is personal is gone from their rows, the cards' codes are not. */
+const NOT_ERASED = `exists (select from personal_keys p where p.customer_id = k.customer_id)`;
+
 export type CustomerFilter = {
   search: string | null;
   reference: { source: string; externalId: string } | null;
@@ -121,13 +124,13 @@ function condition(
     const exactly = [
       holding({ externalId: term.exact }),
       `select k.customer_id from customer_cards k
-         where k.account_id = $1 and k.code = ${value(term.exact)}`,
+         where k.account_id = $1 and k.code = ${value(term.exact)} and ${NOT_ERASED}`,
       `select l.id from customers l
          where l.account_id = $1 and l.long_search_text is not null and l.long_search_text like ${text}`,
     ];
     if (term.uuid !== null) {
       exactly.push(`select k.customer_id from customer_cards k
-        where k.account_id = $1 and k.uuid = ${value(term.uuid)}::uuid`);
+        where k.account_id = $1 and k.uuid = ${value(term.uuid)}::uuid and ${NOT_ERASED}`);
     }
     const branches = [
       `c.search_text like ${text}`,

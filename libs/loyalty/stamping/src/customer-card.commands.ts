@@ -75,7 +75,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
             isNew: true,
             context,
             given: async () => {
-              await this.customerCards.refuseUnknownCustomer(accountId, customerId);
+              await this.customerCards.refuseErasedCustomer(accountId, customerId);
               return this.templates.find(accountId, cardId);
             },
             decide: (_state, template, now) =>

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
-import { NotFoundError } from '#kernel/errors.js';
+import { customerErased, NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { Range } from '#http/page.js';
@@ -104,6 +104,18 @@ export class CustomerCardsService {
       values: [customerId, accountId],
     });
     if (customers.length === 0) throw new NotFoundError('Customer');
+  }
+
+  /** @throws NotFoundError when the store has no such customer; RejectedError when they were erased */
+  async refuseErasedCustomer(accountId: number, customerId: number): Promise<void> {
+    const [customer] = await ask<{ erased: boolean }>(this.pool, {
+      name: 'customer_cards_erased_customer',
+      text: `select not exists (select from personal_keys k where k.customer_id = c.id) as erased
+             from customers c where c.id = $1 and c.account_id = $2`,
+      values: [customerId, accountId],
+    });
+    if (!customer) throw new NotFoundError('Customer');
+    if (customer.erased) throw customerErased();
   }
 
   private async json(rows: CustomerCardRow[]): Promise<CustomerCardJson[]> {

@@ -252,7 +252,7 @@ export class AttemptResults {
 async function finishManual(client: PoolClient, result: Sealed): Promise<void> {
   const { delivery, attempted, next, excerpt } = result;
   const { kind } = attempted.outcome;
-  if (kind === 'erased' || kind === 'missing') {
+  if (kind === 'missing') {
     await client.query({ ...FORGET_REDELIVERY, values: [delivery.redeliveryId] });
     return;
   }

@@ -215,7 +215,7 @@ function counters(registers: Registry[]) {
 
 function reasonOf(outcome: Outcome, status: string, subscription: Next['subscription']): string {
   if (status === 'delivered') return 'answered';
-  if (outcome.kind === 'erased' || outcome.kind === 'missing') return outcome.kind;
+  if (outcome.kind === 'missing') return outcome.kind;
   if (!subscription.kept) return 'gone';
   return 'disabled' in subscription ? subscription.disabled : 'attempts_used_up';
 }

@@ -136,6 +136,7 @@ export class DispatcherMaintenance {
       }
       if (now >= sweepAt) {
         await this.attempt('the sweep', (at) => this.sweep(at));
+        await this.attempt('statistics of erased customers', () => this.forgetErased());
         sweepAt = now + sweepMs;
       }
       await pause(ROUND_MS, signal);
@@ -205,6 +206,11 @@ export class DispatcherMaintenance {
     const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
     this.worker.announce(ids);
     await this.pool.query({ ...FORGET_SPANS, values: [PLANNED] });
+  }
+
+  /** The planner's statistics hold a sample of what customers are searched by, until they are made anew. */
+  private async forgetErased(): Promise<void> {
+    await this.pool.query('select analyze_erased()');
   }
 
   /** @returns the subscriptions that were disabled */

@@ -16,6 +16,9 @@ import { found, type EventRenderer, type Rendered } from './event-renderer.js';
 import { publicCustomerCardEvent, type CustomerName } from './public-events.js';
 import { StreamFolds } from './stream-folds.service.js';
 
+/** An erased customer (contract section 11). */
+const NOBODY_NAMED = { first_name: 'Erased', last_name: null, email: null, phone: null };
+
 const NAMES = {
   name: 'webhook_customer_names',
   text: 'select id, first_name, last_name, email, phone from customer_names where id = any ($1)',
@@ -33,7 +36,10 @@ export class CustomerCardRenderer implements EventRenderer {
     private readonly config: Config,
   ) {}
 
-  async render(events: StoredEvent[]): Promise<Map<string, Rendered>> {
+  async render(
+    events: StoredEvent[],
+    isErased: (customerId: number) => boolean,
+  ): Promise<Map<string, Rendered>> {
     const states = await this.folds.statesAfter(customerCardRows, events);
     const cards = [...states.values()];
     const [names, templates] = await Promise.all([
@@ -58,7 +64,9 @@ export class CustomerCardRenderer implements EventRenderer {
           cardName: template.name,
           list: customerCardJson(state, renderContext),
           detail: customerCardDetailJson(state, renderContext),
-          customer: found(names.get(state.customerId), `customer ${state.customerId}`),
+          customer: isErased(state.customerId)
+            ? { id: state.customerId, ...NOBODY_NAMED }
+            : found(names.get(state.customerId), `customer ${state.customerId}`),
         });
         return [event.id, { event: publicEvent, customerId: state.customerId }];
       }),

@@ -4,7 +4,8 @@ import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { NOBODY, PersonalKeys } from '#event-store/personal-keys.js';
+import { seal } from '#kernel/sealing.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { found, RENDERERS, type EventRenderer, type Rendered } from './event-renderer.js';
@@ -18,15 +19,15 @@ export type PublicEventRef = {
   customerId: number;
 };
 
-/**
- * `erased`: there is nothing left that may be sent. `missing`: the event's day was dropped. `unrendered`: it could not
- * be read or rendered just now.
- */
-export type Body = Buffer | 'erased' | 'missing' | 'unrendered';
+/** `missing`: the event's day was dropped. `unrendered`: it could not be read or rendered just now. */
+export type Body = Buffer | 'missing' | 'unrendered';
 
 type Sealed = { ref: PublicEventRef; body: Buffer };
 
-type Rendering = Sealed & { text: Buffer };
+/** @property stale the stored body, sealed with the key of somebody who was erased since: it is to be replaced */
+type Unread = { ref: PublicEventRef; stale?: Buffer };
+
+type Rendering = Unread & { body: Buffer; text: Buffer };
 
 const TEXTS_KEPT_BYTES = 16 * 1024 * 1024;
 /** As long as keys are cached: a text must not be used for longer than the key that it is sealed with. */
@@ -44,8 +45,18 @@ const BODIES = {
 
 const KEEP = {
   name: 'webhook_bodies_keep',
-  text: `insert into webhook_bodies (seq, body) select * from unnest($1::bigint[], $2::bytea[])
-         on conflict (seq) do nothing returning seq`,
+  text: `
+    with rendered as (
+      select * from unnest($1::bigint[], $2::bytea[], $3::bytea[]) as r (seq, body, stale)
+    ), replaced as (
+      update webhook_bodies b set body = r.body from rendered r
+      where b.seq = r.seq and b.body = r.stale
+      returning b.seq
+    ), added as (
+      insert into webhook_bodies (seq, body) select seq, body from rendered where stale is null
+      on conflict (seq) do nothing returning seq
+    )
+    select seq from replaced union all select seq from added`,
 };
 
 const PLACES = {
@@ -60,7 +71,8 @@ const PLACES = {
 
 /**
  * The envelopes of public events. Each is rendered once, when it is first needed, and stored before it is used, so that
- * its bytes are the same at every attempt in any process.
+ * its bytes are the same at every attempt in any process. When the person whom it is about is erased, nobody can open
+ * what was stored any more; it is rendered once again, without them.
  */
 @Injectable()
 export class EventBodies {
@@ -108,13 +120,13 @@ export class EventBodies {
     const prepared = new Set(refs.flatMap(({ seq }) => this.preparing.get(seq) ?? []));
     if (prepared.size > 0) await Promise.all(prepared);
     const found = new Map<number, Body>();
-    const unread = new Map<number, PublicEventRef>();
+    const unread = new Map<number, Unread>();
     let planned = 0;
     for (const ref of refs) {
       const text = this.texts.get(ref.seq);
       if (text !== undefined) found.set(ref.seq, text);
       else {
-        unread.set(ref.seq, ref);
+        unread.set(ref.seq, { ref });
         if (this.fresh.has(ref.eventId)) planned++;
       }
     }
@@ -122,34 +134,39 @@ export class EventBodies {
     // Nobody else has rendered what this process has just planned; if somebody did after all, `keep` finds out.
     if (planned < unread.size) await this.read(unread, found);
     // In the order of the log, so that each stream is folded once from beginning to end.
-    const inOrder = [...unread.values()].sort((a, b) => a.seq - b.seq);
+    const inOrder = [...unread.values()].sort((a, b) => a.ref.seq - b.ref.seq);
     const { first, most, bytes } = RENDERED_AT_ONCE;
     for (let i = 0, count = first; i < inOrder.length;) {
       const some = inOrder.slice(i, i + count);
       await this.render(some, found);
       i += some.length;
-      const average = some.reduce((sum, { seq }) => sum + sizeOf(found.get(seq)), 0) / some.length;
+      const average =
+        some.reduce((sum, { ref }) => sum + sizeOf(found.get(ref.seq)), 0) / some.length;
       count = Math.max(1, Math.min(most, Math.floor(bytes / Math.max(1, average))));
     }
     return found;
   }
 
-  /** Reads the bodies that are already stored, and moves them from `unread` to `found`. */
-  private async read(unread: Map<number, PublicEventRef>, found: Map<number, Body>): Promise<void> {
+  /** Reads the bodies that are already stored, and moves them from `unread` to `found`. Those that are stale stay. */
+  private async read(unread: Map<number, Unread>, found: Map<number, Body>): Promise<void> {
     const { rows } = await this.pool.query<{ seq: number; body: Buffer }>({
       ...BODIES,
       values: [[...unread.keys()]],
     });
     const sealed = rows.flatMap(({ seq, body }) => {
-      const ref = unread.get(seq);
-      unread.delete(seq);
+      const ref = unread.get(seq)?.ref;
       return ref ? [{ ref, body }] : [];
     });
-    await this.openAll(sealed, found);
+    const stale = await this.openAll(sealed, found);
+    for (const { ref } of sealed) unread.delete(ref.seq);
+    for (const { ref, body } of stale) unread.set(ref.seq, { ref, stale: body });
   }
 
-  /** A body that cannot be decrypted must not keep the others from being decrypted. */
-  private async openAll(sealed: Sealed[], found: Map<number, Body>): Promise<void> {
+  /**
+   * A body that cannot be decrypted must not keep the others from being decrypted.
+   * @returns those whose key is destroyed
+   */
+  private async openAll(sealed: Sealed[], found: Map<number, Body>): Promise<Sealed[]> {
     try {
       const texts = await this.keys.openAll(
         sealed.map(({ ref, body }) => ({
@@ -158,12 +175,37 @@ export class EventBodies {
           context: bodyContext(ref.eventId),
         })),
       );
-      sealed.forEach(({ ref }, i) => found.set(ref.seq, texts[i] ?? 'erased'));
+      const stale: Sealed[] = [];
+      for (const [i, one] of sealed.entries()) {
+        const text = texts[i] ?? (await this.redactedText(one));
+        if (text) found.set(one.ref.seq, text);
+        else stale.push(one);
+      }
+      return stale;
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;
       const [one] = sealed;
-      if (one && sealed.length === 1) this.unrendered(one.ref, error, found);
-      else for (const each of sealed) await this.openAll([each], found);
+      if (!one) return [];
+      if (sealed.length > 1) {
+        const stale: Sealed[] = [];
+        for (const each of sealed) stale.push(...(await this.openAll([each], found)));
+        return stale;
+      }
+      // This process may still know the key that another one has seen destroyed.
+      const text = await this.redactedText(one);
+      if (text) found.set(one.ref.seq, text);
+      else this.unrendered(one.ref, error, found);
+      return [];
+    }
+  }
+
+  /** Undefined when the body is not one that was rendered after an erasure. */
+  private async redactedText({ ref, body }: Sealed): Promise<Buffer | undefined> {
+    const about = { customerId: NOBODY, sealed: body, context: redactedContext(ref.eventId) };
+    try {
+      return (await this.keys.openAll([about]))[0];
+    } catch {
+      return undefined;
     }
   }
 
@@ -176,66 +218,71 @@ export class EventBodies {
   }
 
   /** An event that cannot be rendered must not keep the others from being rendered. */
-  private async render(refs: PublicEventRef[], found: Map<number, Body>): Promise<void> {
+  private async render(unread: Unread[], found: Map<number, Body>): Promise<void> {
     try {
-      await this.renderAll(refs, found);
+      await this.renderAll(unread, found);
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;
-      const [ref] = refs;
-      if (ref && refs.length === 1) this.unrendered(ref, error, found);
-      else for (const one of refs) await this.render([one], found);
+      const [one] = unread;
+      if (one && unread.length === 1) this.unrendered(one.ref, error, found);
+      else for (const each of unread) await this.render([each], found);
     }
   }
 
-  private async renderAll(refs: PublicEventRef[], found: Map<number, Body>): Promise<void> {
-    const { events, placeless } = await this.storedEvents(refs);
-    const wanted = refs.flatMap((ref) => {
-      const event = events.get(ref.eventId);
-      return event ? [{ ref, event }] : [];
+  private async renderAll(unread: Unread[], texts: Map<number, Body>): Promise<void> {
+    const { events, placeless } = await this.storedEvents(unread.map(({ ref }) => ref));
+    const wanted = unread.flatMap((one) => {
+      const event = events.get(one.ref.eventId);
+      return event ? [{ ...one, event }] : [];
     });
-    if (wanted.length + placeless.length < refs.length)
+    if (wanted.length + placeless.length < unread.length)
       throw new Error('the event is not in the history');
-    for (const { seq } of placeless) found.set(seq, 'missing');
+    for (const { seq } of placeless) texts.set(seq, 'missing');
     if (wanted.length === 0) return;
-    const rendered = await this.rendered(wanted.map(({ event }) => event));
-    const texts = rendered.map(({ event }) => Buffer.from(JSON.stringify(event)));
-    const bodies = await this.keys.sealAll(
-      rendered.map(({ event, customerId }, i) => ({
-        customerId,
-        plain: texts[i] ?? null,
-        context: bodyContext(event.id),
-      })),
+    // Whoever's key is not among these is rendered redacted, and nothing else is ever sealed with a key that stays.
+    const keys = await this.keys.load([NOBODY, ...wanted.map(({ ref }) => ref.customerId)]);
+    const rendered = await this.rendered(
+      wanted.map(({ event }) => event),
+      (customerId) => !keys.has(customerId),
     );
-    const sealed: Rendering[] = [];
-    wanted.forEach(({ ref }, i) => {
-      const [body, text] = [bodies[i], texts[i]];
-      if (body && text) sealed.push({ ref, body, text });
-      else found.set(ref.seq, 'erased');
+    const sealed = wanted.map(({ event: { id }, ...one }): Rendering => {
+      const { event, customerId } = found(rendered.get(id), `the rendering of event ${id}`);
+      const text = Buffer.from(JSON.stringify(event));
+      const key = keys.get(customerId);
+      const body = key
+        ? seal(key, text, bodyContext(event.id))
+        : seal(found(keys.get(NOBODY), 'the key of nobody'), text, redactedContext(event.id));
+      return { ...one, text, body };
     });
     const kept = await this.keep(sealed);
-    const overtaken = new Map<number, PublicEventRef>();
+    const overtaken = new Map<number, Unread>();
     for (const { ref, text } of sealed) {
       this.fresh.delete(ref.eventId);
-      if (!kept.has(ref.seq)) overtaken.set(ref.seq, ref);
+      if (!kept.has(ref.seq)) overtaken.set(ref.seq, { ref });
       else {
-        found.set(ref.seq, text);
+        texts.set(ref.seq, text);
         this.texts.set(ref.seq, text);
       }
     }
-    // Another process has stored these first, so its bytes are used.
-    if (overtaken.size > 0) await this.read(overtaken, found);
+    if (overtaken.size === 0) return;
+    // Another process has stored these first, so its bytes are used, unless their key was destroyed since.
+    await this.read(overtaken, texts);
+    if (overtaken.size > 0) await this.renderAll([...overtaken.values()], texts);
   }
 
   /** Takes a handful of queries per batch, however large it is. */
-  private async rendered(events: StoredEvent[]): Promise<Rendered[]> {
+  private async rendered(
+    events: StoredEvent[],
+    isErased: (customerId: number) => boolean,
+  ): Promise<Map<string, Rendered>> {
     const opened = await this.keys.opened(events);
     const byId = new Map<string, Rendered>();
     for (const renderer of this.renderers) {
       const own = opened.filter(({ stream }) => stream.startsWith(`${renderer.aggregate}-`));
       if (own.length === 0) continue;
-      for (const [id, one] of await renderer.render(own)) byId.set(id, one);
+      for (const [id, one] of await renderer.render(own, isErased)) byId.set(id, one);
     }
-    return events.map(({ id }) => found(byId.get(id), `the rendering of event ${id}`));
+    return byId;
   }
 
   private async keep(sealed: Rendering[]): Promise<Set<number>> {
@@ -243,7 +290,11 @@ export class EventBodies {
     const { rows } = await withPartitions(this.pool, () =>
       this.pool.query<{ seq: number }>({
         ...KEEP,
-        values: [sealed.map(({ ref }) => ref.seq), sealed.map(({ body }) => body)],
+        values: [
+          sealed.map(({ ref }) => ref.seq),
+          sealed.map(({ body }) => body),
+          sealed.map(({ stale }) => stale ?? null),
+        ],
       }),
     );
     return new Set(rows.map(({ seq }) => seq));
@@ -279,4 +330,8 @@ function sizeOf(body: Body | undefined): number {
 
 function bodyContext(eventId: string): string {
   return `webhook body ${eventId}`;
+}
+
+function redactedContext(eventId: string): string {
+  return `webhook body ${eventId}, redacted`;
 }

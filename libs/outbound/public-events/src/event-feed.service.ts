@@ -6,7 +6,7 @@ import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
 export type FeedPage = {
-  /** JSON texts, with the same bytes as in webhooks, without events of erased customers and of a day just dropped. */
+  /** JSON texts, with the same bytes as in webhooks, without events of a day just dropped. */
   envelopes: Buffer[];
   /** The id to continue after; null when there is nothing more. */
   next: string | null;
@@ -17,7 +17,7 @@ const FIRST = 16;
 
 const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_id = $2`;
 
-/** Null when there is nothing left to show: the customer was erased, or the day dropped. */
+/** Null when there is nothing left to show: the day was dropped. */
 type Rendered = { ref: PublicEventRef; text: Buffer | null };
 
 /** A store's public events in the order in which they happened, whether or not there is a subscription. */

@@ -11,8 +11,16 @@ export const RENDERERS = Symbol('event renderers');
 export type EventRenderer = {
   /** Its streams are named `<aggregate>-<id>`. */
   readonly aggregate: string;
-  /** @param events of this aggregate, in the order of the log, decrypted. @returns by event id */
-  render: (events: StoredEvent[]) => Promise<Map<string, Rendered>>;
+  /**
+   * @param events of this aggregate, in the order of the log, decrypted
+   * @param isErased whether a customer is to be shown without anything personal. What was read, joined or kept of them
+   *   may be from before.
+   * @returns by event id
+   */
+  render: (
+    events: StoredEvent[],
+    isErased: (customerId: number) => boolean,
+  ) => Promise<Map<string, Rendered>>;
 };
 
 /** @throws an Error that says what is missing */

@@ -98,6 +98,7 @@ function ofCustomer(what: 'created' | 'updated'): PublicEvent {
     smsConsent: false,
     createdAt: AT,
     updatedAt: AT,
+    erasedAt: null,
     searchText: 'ada',
     phoneDigits: null,
   };

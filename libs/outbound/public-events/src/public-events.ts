@@ -85,6 +85,9 @@ export function publicCustomerEvent(
   switch (event.type) {
     case 'CustomerCreated':
       return envelope(event, customerAggregate.names, { ...customer, source: event.data.source });
+    // Whoever holds a copy is to learn of it; what was there before is not told any more.
+    case 'CustomerErased':
+      return { ...envelope(event, customerAggregate.names, customer), previous_attributes: {} };
     case 'CustomerUpdated': {
       if (!before) throw new Error(`event ${event.id} changes a customer that did not exist`);
       const changed = TOLD_CHANGES.filter(

@@ -9,6 +9,8 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { RowTable } from '#event-store/rows.js';
 
 const FOLDS_KEPT_BYTES = 32 * 1024 * 1024;
+/** Of a fold that shows personal data: nothing is rendered of it after an erasure, but it is not to stay either. */
+const PERSONAL_KEPT_MS = 60_000;
 const PAGE = 200;
 /** How many earlier events are read ahead for a batch: over all streams, and in one query. */
 const AHEAD = { most: 10_000, atOnce: 250, bytes: 8 * 1024 * 1024 };
@@ -44,7 +46,7 @@ export class StreamFolds {
     const earlier = await this.earlier(events, snapshots);
     for (const event of events) {
       const fold = await this.after(rows, event, snapshots, earlier.get(event.stream) ?? []);
-      this.known.set(event.stream, fold);
+      this.keep(rows, event.stream, fold);
       states.set(event.id, fold.state);
     }
     return states;
@@ -63,10 +65,18 @@ export class StreamFolds {
       const { stream, revision } = event;
       const before = revision === 0 ? undefined : await this.at(rows, stream, revision - 1);
       const after = evolved(rows, before, [event]);
-      this.known.set(stream, after);
+      this.keep(rows, stream, after);
       states.set(event.id, { before: before?.state, after: after.state });
     }
     return states;
+  }
+
+  private keep<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    stream: string,
+    fold: Fold<S>,
+  ): void {
+    this.known.set(stream, fold, rows.shows ? { ttl: PERSONAL_KEPT_MS } : {});
   }
 
   private async at<S extends { accountId: number }, E extends DomainEvent>(

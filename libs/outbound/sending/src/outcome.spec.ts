@@ -21,7 +21,6 @@ describe('attemptResult', () => {
     [failed('The answer was no valid HTTP'), 'protocol'],
     [failed('The connection was refused'), 'connection'],
     [{ kind: 'blocked' }, 'blocked'],
-    [{ kind: 'erased' }, 'erased'],
     [{ kind: 'missing' }, 'missing'],
     [{ kind: 'unrendered' }, 'unrendered'],
   ] as [Outcome, string][])('%j', (outcome, result) => expect(attemptResult(outcome)).toBe(result));

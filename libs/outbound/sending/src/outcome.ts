@@ -4,8 +4,6 @@ export type Outcome =
   | { kind: 'failed'; error: string }
   /** The name leads to nothing but addresses that must not be reached: nothing was sent. */
   | { kind: 'blocked' }
-  /** The person was erased since: there is nothing left that may be sent. */
-  | { kind: 'erased' }
   /** The event's day was dropped: there is nothing left that could be sent. */
   | { kind: 'missing' }
   /** There was nothing to send just now. */
@@ -46,8 +44,6 @@ export function errorOf(outcome: Outcome): string | null {
       return outcome.error;
     case 'blocked':
       return 'The URL does not lead to a public address';
-    case 'erased':
-      return 'The customer was erased';
     case 'missing':
       return 'The event is no longer kept';
     case 'unrendered':

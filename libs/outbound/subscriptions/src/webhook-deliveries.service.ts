@@ -81,7 +81,7 @@ export class WebhookDeliveriesService {
   /** @throws NotFoundError */
   async find(accountId: number, subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
     await this.subscriptions.find(accountId, subscriptionId);
-    return this.detail(subscriptionId, id);
+    return (await this.detail(subscriptionId, id)).delivery;
   }
 
   /** @throws NotFoundError */
@@ -100,7 +100,7 @@ export class WebhookDeliveriesService {
   ): Promise<DeliveryDetailJson> {
     const { accountId } = context;
     const subscription = await this.subscriptions.find(accountId, subscriptionId);
-    const delivery = await this.detail(subscriptionId, id);
+    const { delivery, customerId } = await this.detail(subscriptionId, id);
     refuseDisabled(subscription);
     if (!(await this.plans.isKept(subscriptionId, id))) {
       throw new RejectedError(
@@ -109,6 +109,9 @@ export class WebhookDeliveriesService {
         'Read what became of it from the record itself: events are sent again only while they are kept.',
       );
     }
+    // What receivers answered is personal, and goes with the customer.
+    const echoed = delivery.attempts.some(({ response_excerpt }) => response_excerpt !== null);
+    if (context.keyed && echoed) context.keyed.customerId = customerId;
     await this.writes.write(context, async (transaction) => {
       await this.plans.redeliver(transaction.manager, subscriptionId, id);
       const subject = { webhook_subscription_id: subscriptionId, webhook_delivery_id: id };
@@ -167,7 +170,10 @@ export class WebhookDeliveriesService {
     });
   }
 
-  private async detail(subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
+  private async detail(
+    subscriptionId: number,
+    id: number,
+  ): Promise<{ delivery: DeliveryDetailJson; customerId: number }> {
     // One statement reads one snapshot, so no attempt is shown next to the state that the delivery had before it.
     const rows = await ask<DetailRow>(this.pool, {
       text: `select d.*, a.attempt, a.kind, a.at, a.status as answered, a.duration_ms, a.error,
@@ -184,7 +190,8 @@ export class WebhookDeliveriesService {
       row: { ...made, status: made.answered },
       excerpt: await this.excerptOf(row, made),
     }));
-    return deliveryDetailJson(row, await Promise.all(shown));
+    const delivery = deliveryDetailJson(row, await Promise.all(shown));
+    return { delivery, customerId: row.customer_id };
   }
 
   /** Also null once the customer has been erased, because receivers may echo what they were sent. */

@@ -186,16 +186,6 @@ describe('what becomes of the delivery and its subscription', () => {
       'failed',
       { kept: true, failingSince: null },
     ],
-    [
-      'an erased person',
-      { kind: 'erased' },
-      { failingFor: 60 },
-      'cancelled',
-      {
-        kept: true,
-        failingSince: secondsAgo(60),
-      },
-    ],
   ] as const)('%s', (_case, outcome, options, status, subscription) => {
     const next = after(outcome, options);
     expect(next.delivery.status).toBe(status);
@@ -233,7 +223,6 @@ describe('a manual attempt', () => {
     ['a failure changes nothing', answered(500), FAILING, false, kept(FAILING)],
     ['a failure does not begin a failing period', TIMED_OUT, null, false, kept(null)],
     ['a 410 deletes', answered(410), null, false, { kept: false }],
-    ['an erased person changes nothing', { kind: 'erased' }, FAILING, false, kept(FAILING)],
     [
       'a blocked address disables',
       { kind: 'blocked' },

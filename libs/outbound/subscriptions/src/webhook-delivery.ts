@@ -128,7 +128,6 @@ export function excerptContext(deliveryId: number): string {
 function withoutTrying(
   ...[delivery, outcome, now, random, timeScale]: Parameters<typeof retry>
 ): Next['delivery'] {
-  if (outcome.kind === 'erased') return { status: 'cancelled' };
   if (outcome.kind === 'missing') return { status: 'failed' };
   return retry(delivery, outcome, now, random, timeScale);
 }

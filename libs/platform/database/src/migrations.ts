@@ -19,6 +19,7 @@ import { History } from './migrations/0023-history.js';
 import { TransparencyLog } from './migrations/0030-transparency-log.js';
 import { MergedCustomers } from './migrations/0028-merged-customers.js';
 import { RowsOfOlderFolds } from './migrations/0034-rows-of-older-folds.js';
+import { Erasures } from './migrations/0032-erasures.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 import { CardsIssued } from './migrations/0026-cards-issued.js';
 import { LogTimes } from './migrations/0025-log-times.js';
@@ -49,4 +50,5 @@ export const migrations = [
   LogTimes,
   CardsIssued,
   RowsOfOlderFolds,
+  Erasures,
 ];

@@ -1,5 +1,5 @@
 import type { CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
-import type { Cap, Claim } from './event-store.js';
+import type { Cap, Claim, Erasure } from './event-store.js';
 import type { Loaded, RowTable } from './rows.js';
 
 /** A new stream that is created in the same commit. */
@@ -26,6 +26,7 @@ export type Decision<E> = {
   releases?: Claim[];
   starts?: Start[];
   cap?: Cap;
+  erasures?: Erasure[];
 };
 
 export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
@@ -36,6 +37,8 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   context: CommandContext;
   /** When it happened, if that is not now. */
   occurredAt?: Date | undefined;
+  /** The decision is also made for an erased customer; any other command is refused with code customer_erased. */
+  evenErased?: boolean;
   /** What the decision needs from outside, fetched before it and again before every retry. */
   given: (loaded: Loaded<S> | undefined) => Promise<G>;
   /** Pure. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */

@@ -1,4 +1,4 @@
-import type { Commit, Head, RowWrite, Write } from './event-store.js';
+import type { Commit, Erasure, Head, RowWrite, Write } from './event-store.js';
 import { chain } from './hash-chain.js';
 import { responseArgument } from './stored-responses.js';
 
@@ -86,6 +86,18 @@ export function rowArguments(rows: PlacedRow[]): [string[], string] {
     st: row.state,
   }));
   return [[...tables], JSON.stringify(list)];
+}
+
+/** Destroys the keys of customers and frees their claims. */
+export function erase(accountId: number, erasures: Erasure[]): { text: string; values: unknown[] } {
+  return {
+    text: 'select es.erase($1, $2, $3)',
+    values: [
+      accountId,
+      erasures.map(({ customerId }) => customerId),
+      erasures.map(({ stream }) => stream),
+    ],
+  };
 }
 
 /** What `es.take_claims` takes, each claim with the revision at which its stream got it. */

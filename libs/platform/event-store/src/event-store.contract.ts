@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
 import {
   BEGINNING,
   ClaimTakenError,
@@ -16,14 +17,22 @@ import { isAfter } from './position.js';
 /** The tests that every adapter of the event store has to pass. */
 export function eventStoreContract(
   engine: string,
-  open: () => Promise<{ store: EventStore; close: () => Promise<void> }>,
+  open: () => Promise<{
+    store: EventStore;
+    close: () => Promise<void>;
+    /** The database that keeps claims and personal keys. */
+    database: Pick<Pool, 'query'>;
+  }>,
 ): void {
   describe(`event store on ${engine}`, () => {
     let store: EventStore;
     let close: () => Promise<void>;
+    let query: (text: string, values: unknown[]) => Promise<{ rowCount: number | null }>;
 
     beforeAll(async () => {
-      ({ store, close } = await open());
+      const opened = await open();
+      ({ store, close } = opened);
+      query = (text, values) => opened.database.query(text, values);
     });
     afterAll(() => close());
 
@@ -320,6 +329,59 @@ export function eventStoreContract(
           writes: [write(next, null, event('A'))],
           claims: [claim(next, value)],
         });
+      });
+    });
+
+    describe('an erasure', () => {
+      const claim = (stream: string, value: string) => ({
+        kind: 'email',
+        value: Buffer.from(value),
+        stream,
+      });
+      const erasing = (stream: string, expected: Head | null, customerId: number) =>
+        store.commit({
+          accountId: 1,
+          writes: [write(stream, expected, event('Erased'))],
+          erasures: [{ customerId, stream }],
+        });
+      let ids = 0;
+      const newCustomer = async () => {
+        const customerId = ++ids;
+        // Where the database knows its master key, it takes only what that one has sealed.
+        await query(
+          `insert into personal_keys (customer_id, wrapped)
+           select $1, coalesce((select '\\x696e6b01' || substring(fingerprint from 1 for 4) from master_key), '') || $2`,
+          [customerId, Buffer.alloc(60)],
+        );
+        return customerId;
+      };
+      const keys = async (customerId: number) =>
+        (await query('select from personal_keys where customer_id = $1', [customerId])).rowCount;
+
+      it('destroys the key and frees every claim of the stream, with the commit', async () => {
+        const [stream, value, customerId] = [newStream(), randomUUID(), await newCustomer()];
+        const [head] = await store.commit({
+          accountId: 1,
+          writes: [write(stream, null, event('A'))],
+          claims: [claim(stream, value), claim(stream, `${value} too`)],
+        });
+        await erasing(stream, head ?? null, customerId);
+        expect(await types(store, stream)).toEqual(['A', 'Erased']);
+        expect(await keys(customerId)).toBe(0);
+        const next = newStream();
+        await store.commit({
+          accountId: 1,
+          writes: [write(next, null, event('A'))],
+          claims: [claim(next, value), claim(next, `${value} too`)],
+        });
+      });
+
+      it('that loses its race destroys nothing', async () => {
+        const [stream, customerId] = [newStream(), await newCustomer()];
+        const [head] = await append(stream, null, event('A'));
+        await append(stream, head ?? null, event('B'));
+        await expect(erasing(stream, head ?? null, customerId)).rejects.toThrow(ConflictError);
+        expect(await keys(customerId)).toBe(1);
       });
     });
 

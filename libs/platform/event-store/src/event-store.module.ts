@@ -35,11 +35,11 @@ export class EventStoreModule {
       providers: [
         {
           provide: EventStore,
-          inject: [pg.Pool, Config],
-          useFactory: (pool: pg.Pool, config: Config): EventStore =>
+          inject: [pg.Pool, PersonalKeys, Config],
+          useFactory: (pool: pg.Pool, keys: PersonalKeys, config: Config): EventStore =>
             config.eventStoreUrl === null
               ? new PostgresEventStore(pool, config)
-              : new EventStoreDbEventStore(pool, config, streams),
+              : new EventStoreDbEventStore(pool, keys, config, streams),
         },
         {
           provide: RowCatchUp,

@@ -32,7 +32,14 @@ export type StoredEvent = Fact & {
 };
 
 /** The aggregate's state after the last event of the write. */
-export type RowWrite = { table: string; id: number; foldVersion: number; state: object };
+export type RowWrite = {
+  table: string;
+  id: number;
+  foldVersion: number;
+  state: object;
+  /** The customer whose personal data the state shows; it is stored in clear nowhere but in its row. */
+  shows?: number;
+};
 
 export type Write = {
   stream: string;
@@ -71,6 +78,9 @@ export type SealedResponse = {
   answer: Buffer;
 };
 
+/** A customer who is erased. `stream` is their own. */
+export type Erasure = { customerId: number; stream: string };
+
 export type Commit = {
   accountId: number;
   writes: Write[];
@@ -80,6 +90,8 @@ export type Commit = {
   /** At most one per commit, because transactions that wait for two locks could deadlock. */
   cap?: Cap | undefined;
   responses?: SealedResponse[];
+  /** Their keys are destroyed and their claims freed with this commit. */
+  erasures?: Erasure[];
 };
 
 /** A stream is not where the commit expected it; nothing was written. */

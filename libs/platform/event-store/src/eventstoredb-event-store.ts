@@ -28,7 +28,9 @@ import {
   closeIntent,
   headsAfter,
   intentOf,
+  openedIntent,
   openIntent,
+  sealedIntent,
   takeOverIntents,
   type Intent,
 } from './intents.js';
@@ -37,6 +39,7 @@ import { EventStoreDbAppender } from './eventstoredb-appender.js';
 import { RefusedError } from './eventstoredb-faults.js';
 import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
+import type { PersonalKeys } from './personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { FollowingWrites } from './following-writes.js';
@@ -74,6 +77,7 @@ export class EventStoreDbEventStore
 
   constructor(
     private readonly pool: Pool,
+    private readonly keys: PersonalKeys,
     config: Config,
     /** Prefixes of our streams' names; other streams on the server are not read. */
     beginnings: string[],
@@ -131,7 +135,9 @@ export class EventStoreDbEventStore
     const alone =
       writes.length === 1 &&
       !beside.cap &&
-      [beside.claims, beside.releases, beside.responses].every((list) => !list?.length);
+      [beside.claims, beside.releases, beside.responses, beside.erasures].every(
+        (list) => !list?.length,
+      );
     return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
   }
 
@@ -215,7 +221,9 @@ export class EventStoreDbEventStore
       return headsAfter(intent.content);
     }
     const appended = await this.following.append(first, rest);
-    await this.rowFollows(() => this.close(intent, appended));
+    const close = () => this.close(intent, appended);
+    if (intent.content.erasures) await this.settle(close);
+    else await this.rowFollows(close);
     return headsAfter(intent.content);
   }
 
@@ -272,19 +280,28 @@ export class EventStoreDbEventStore
    * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent. @throws UnknownOutcomeError
    */
   private async open(intent: Intent): Promise<void> {
+    const sealed = await sealedIntent(this.keys, intent);
+    await this.settle(() => openIntent(this.pool, sealed), 'refusable');
+  }
+
+  /**
+   * Repeats what may be done twice while the database leaves it open whether it was done. A person is not gone before
+   * their key is, so an erasure waits for that.
+   * @param first whether it may be said of the first try that nothing was written
+   * @throws UnavailableError, UnknownOutcomeError
+   */
+  private async settle(work: () => Promise<void>, first?: 'refusable'): Promise<void> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;
-    for (let unknown = false; ;) {
+    for (let unknown = first === undefined; ;) {
       try {
-        await openIntent(this.pool, intent);
+        await work();
         return;
       } catch (error) {
         if (!isDatabaseUnavailable(error)) throw error;
         if (error instanceof UnavailableError && !unknown) throw error;
         unknown = true;
         if (Date.now() > deadline) {
-          throw new UnknownOutcomeError('whether an intent was written stays unknown', {
-            cause: error,
-          });
+          throw new UnknownOutcomeError('what became of an intent stays unknown', { cause: error });
         }
         await wait(200);
       }
@@ -323,7 +340,7 @@ export class EventStoreDbEventStore
     while (!this.stopped.signal.aborted) {
       try {
         await this.expectOurs();
-        for (const intent of await takeOverIntents(this.pool, 20)) await this.finishOrLeave(intent);
+        for (const stored of await takeOverIntents(this.pool, 20)) await this.finishOrLeave(stored);
       } catch (error) {
         this.log.warn(`intents could not be checked, trying again later: ${messageOf(error)}`);
       }
@@ -335,12 +352,12 @@ export class EventStoreDbEventStore
    * An intent that cannot be finished now must not block the others; it is found again when its lease
    * expires.
    */
-  private async finishOrLeave(intent: Intent): Promise<void> {
+  private async finishOrLeave(stored: Intent): Promise<void> {
     try {
-      await this.finish(intent);
+      await this.finish(await openedIntent(this.keys, stored));
     } catch (error) {
       this.log.warn(
-        `intent ${intent.id} could not be finished, trying again later: ${messageOf(error)}`,
+        `intent ${stored.id} could not be finished, trying again later: ${messageOf(error)}`,
       );
     }
   }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { customerErased, NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
 import { IdTakenError } from '#database/ids.js';
@@ -11,6 +11,7 @@ import {
   KeyTakenOverError,
   type Cap,
   type Claim,
+  type Erasure,
   type JsonObject,
   type NewEvent,
   type SealedResponse,
@@ -20,7 +21,7 @@ import {
 import { versionOf } from './codec.js';
 import type { CommandPlan, Decision, Start } from './command-plan.js';
 import { StoredResponses } from './stored-responses.js';
-import { PersonalKeys } from './personal-keys.js';
+import { customerOf, PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded } from './rows.js';
 import { StreamQueues, type Turn } from './stream-queues.js';
@@ -54,6 +55,7 @@ type Writes = {
   claims: Claim[];
   releases: Claim[];
   cap: Cap | undefined;
+  erasures: Erasure[];
   response: SealedResponse | undefined;
   /** The size of all its events as JSON. */
   bytes: number;
@@ -68,6 +70,7 @@ type Segment = {
   claims: Claim[];
   releases: Claim[];
   cap: Cap | undefined;
+  erasures: Erasure[];
   responses: SealedResponse[];
   /** The size of its events as JSON. */
   bytes: number;
@@ -205,13 +208,16 @@ export class CommandPipeline {
     try {
       if (state && command.isNew) throw new IdTakenError(command.rows.table, command.id);
       if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
+      const { keyed, dryRun, ...origin } = command.context;
+      if (keyed) keyed.customerId = loaded?.customerId ?? keyed.customerId;
       const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
+      if (loaded?.erased && !command.evenErased) throw customerErased();
       const now = new Date();
       const answer = command.decide(state, given, now);
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
-      const { claims = [], releases = [], starts = [], cap } = decision;
-      const alone = cap !== undefined || claims.length + releases.length + starts.length > 0;
-      const { keyed, dryRun, ...origin } = command.context;
+      const { claims = [], releases = [], starts = [], erasures = [], cap } = decision;
+      const alone =
+        cap !== undefined || [claims, releases, starts, erasures].some(({ length }) => length > 0);
       const meta: EventMeta = {
         ...origin,
         occurredAt: (command.occurredAt ?? now).toISOString(),
@@ -239,14 +245,15 @@ export class CommandPipeline {
         return { settle: () => pending.resolve(told), alone };
       }
       const stream = streamOf(command.rows.aggregate, command.id);
-      const response = keyed && this.responses.sealed(keyed, stream, told);
+      if (keyed) keyed.customerId ??= customerOf(main.recorded);
+      const response = keyed && (await this.responses.sealed(keyed, stream, told));
       return {
         settle: () => {
           if (keyed) keyed.stored = true;
           pending.resolve(told);
         },
         alone,
-        writes: { state: after, events, begun, claims, releases, cap, response, bytes },
+        writes: { state: after, events, begun, claims, releases, cap, erasures, response, bytes },
       };
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
@@ -289,7 +296,7 @@ export class CommandPipeline {
     let after = head;
     if (segment.writes.length > 0) {
       const [member] = segment.members;
-      const { writes, claims, releases, cap, responses } = segment;
+      const { writes, claims, releases, cap, erasures, responses } = segment;
       const accountId = member?.pending.command.context.accountId ?? 0;
       const heads = await traced(
         'commit',
@@ -304,7 +311,7 @@ export class CommandPipeline {
             );
           }
           return this.metrics.commit(events.length, () =>
-            this.store.commit({ accountId, writes, claims, releases, cap, responses }),
+            this.store.commit({ accountId, writes, claims, releases, cap, erasures, responses }),
           );
         },
         // Several commands may be committed at once; the span belongs to the trace of the first.
@@ -322,13 +329,13 @@ function add(
   segment: Segment,
   stream: string,
   { command }: Pending,
-  { state, events, begun, claims, releases, cap, response, bytes }: Writes,
+  { state, events, begun, claims, releases, cap, erasures, response, bytes }: Writes,
   head: Write['expected'],
 ): void {
   const [main] = segment.writes;
   if (main?.row) {
     main.events.push(...events);
-    main.row.state = state;
+    main.row = rowOf(command, state);
   } else {
     segment.writes.push({ stream, expected: head, events, row: rowOf(command, state) });
   }
@@ -336,6 +343,7 @@ function add(
   segment.claims.push(...claims);
   segment.releases.push(...releases);
   segment.cap = cap;
+  segment.erasures.push(...erasures);
   segment.bytes += bytes;
   if (response) segment.responses.push(response);
 }
@@ -358,11 +366,21 @@ export function foldOn(
 
 function newSegment(): Segment {
   const lists = { writes: [], claims: [], releases: [], responses: [], members: [] };
-  return { ...lists, cap: undefined, bytes: 0 };
+  return { ...lists, erasures: [], cap: undefined, bytes: 0 };
 }
 
-export function rowOf({ rows, id }: Pick<Start, 'rows' | 'id'>, state: object): RowWrite {
-  return { table: rows.table, id, foldVersion: rows.aggregate.foldVersion, state };
+export function rowOf(
+  { rows, id }: Pick<Start, 'rows' | 'id'>,
+  state: { accountId: number },
+): RowWrite {
+  const shows = rows.shows?.(state) ?? null;
+  return {
+    table: rows.table,
+    id,
+    foldVersion: rows.aggregate.foldVersion,
+    state,
+    ...(shows !== null && { shows }),
+  };
 }
 
 export function newEvent(

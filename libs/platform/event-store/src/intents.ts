@@ -2,16 +2,19 @@ import type pg from 'pg';
 import { newId } from '#kernel/randomness.js';
 import { ask, inTransaction } from '#database/connection.js';
 import { checkCap } from './caps.js';
-import { claimArgument, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
+import { claimArgument, erase, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
 import {
   ClaimTakenError,
   ConflictError,
   type Cap,
   type Claim,
   type Commit,
+  type Erasure,
   type Head,
+  type RowWrite,
   type Write,
 } from './event-store.js';
+import type { PersonalKeys } from './personal-keys.js';
 import { refusalOf } from './refusals.js';
 import { responseArgument } from './stored-responses.js';
 
@@ -25,17 +28,21 @@ export type Intent = { id: string; holder: string; content: IntentContent };
 
 export type IntentContent = {
   accountId: number;
-  writes: Write[];
+  writes: (Write & { sealedRow?: SealedRow })[];
   claims: string | null;
   releases: string | null;
   /** Releases of values that another stream of the commit claims. They move when the intent is opened. */
   moves: string | null;
   outcomes: string | null;
   cap?: Cap | undefined;
+  erasures?: Erasure[];
 };
 
+/** A row that shows personal data: `state` is sealed with the customer's key, in base64. */
+type SealedRow = Omit<RowWrite, 'state' | 'shows'> & { shows: number; state: string };
+
 export function intentOf(id: string, commit: Commit): Intent {
-  const { accountId, writes, claims = [], releases = [], cap } = commit;
+  const { accountId, writes, claims = [], releases = [], cap, erasures } = commit;
   const isClaimed = ({ kind, value }: Claim) =>
     claims.some((claim) => claim.kind === kind && claim.value.equals(value));
   return {
@@ -52,11 +59,50 @@ export function intentOf(id: string, commit: Commit): Intent {
       moves: claimArgument(commit, releases.filter(isClaimed)),
       outcomes: responseArgument(commit.responses),
       cap,
+      ...(erasures?.length && { erasures }),
     },
   };
 }
 
-/** @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent */
+/** As it is stored: without personal data in clear. */
+export async function sealedIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
+  const writes = await Promise.all(
+    intent.content.writes.map(async ({ row, ...write }) => {
+      if (row?.shows === undefined) return { ...write, ...(row && { row }) };
+      const { state, shows, ...place } = row;
+      const text = JSON.stringify(state);
+      const sealed = await keys.sealText(shows, text, rowContext(intent.id, write));
+      // Without a key the customer has been erased, and the commit will lose its race.
+      if (!sealed) return write;
+      return { ...write, sealedRow: { ...place, shows, state: sealed.toString('base64') } };
+    }),
+  );
+  return { ...intent, content: { ...intent.content, writes } };
+}
+
+/** The reverse. Of a customer who was erased meanwhile there is no row to write. */
+export async function openedIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
+  const writes = await Promise.all(
+    intent.content.writes.map(async ({ sealedRow, ...write }) => {
+      if (!sealedRow) return write;
+      const { shows, state: sealed, ...place } = sealedRow;
+      const bytes = Buffer.from(sealed, 'base64');
+      const text = await keys.openText(shows, bytes, rowContext(intent.id, write));
+      if (text === undefined) return write;
+      return { ...write, row: { ...place, shows, state: JSON.parse(text) as object } };
+    }),
+  );
+  return { ...intent, content: { ...intent.content, writes } };
+}
+
+function rowContext(intentId: string, { stream }: { stream: string }): string {
+  return `row of ${stream} in intent ${intentId}`;
+}
+
+/**
+ * @param intent sealed
+ * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent
+ */
 export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent): Promise<void> {
   const { cap } = content;
   await inTransaction(pool, async (client) => {
@@ -150,6 +196,7 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
       placed.map(({ stream }) => stream),
     ]);
     await client.query('select es.keep_outcomes($1, null)', [content.outcomes]);
+    if (content.erasures) await client.query(erase(accountId, content.erasures));
   });
 }
 
@@ -187,7 +234,7 @@ export async function abandonIntent(
   });
 }
 
-/** Intents whose lease has run out. The caller gets a new lease on them. */
+/** Intents whose lease has run out, as they are stored. The caller gets a new lease on them. */
 export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
   return ask<Intent>(pool, {
     name: 'intents_take_over',

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
+import { customerErased } from '#kernel/errors.js';
 import { fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { IdTakenError } from '#database/ids.js';
@@ -28,6 +29,14 @@ export const PERSONAL_KEYS_COLUMN: SealedColumn = {
   purpose: PURPOSE,
   contextOf,
 };
+
+type KeyRow = { customer_id: number; wrapped: Buffer };
+
+export type Reader = (statement: {
+  name: string;
+  text: string;
+  values: unknown[];
+}) => Promise<KeyRow[]>;
 
 /** Event data whose `personal` part belongs to one customer. */
 type PersonalData = { customerId: number; personal: object | string | null };
@@ -69,8 +78,19 @@ export class PersonalKeys {
     }
   }
 
-  /** Erased customers are left out. The key of NOBODY is never destroyed. */
-  async load(customerIds: Iterable<number>): Promise<Map<number, Buffer>> {
+  /** The customer was erased: this process is not to use the key any more. The others forget it in time. */
+  forget(customerId: number): void {
+    this.known.delete(customerId);
+  }
+
+  /**
+   * Erased customers are left out. The key of NOBODY is never destroyed.
+   * @param read how to query the database, for a caller that holds a connection already
+   */
+  async load(
+    customerIds: Iterable<number>,
+    read: Reader = (statement) => ask<KeyRow>(this.pool, statement),
+  ): Promise<Map<number, Buffer>> {
     const keys = new Map<number, Buffer>();
     const missing: number[] = [];
     for (const id of new Set(customerIds)) {
@@ -83,7 +103,7 @@ export class PersonalKeys {
       else missing.push(id);
     }
     if (missing.length > 0) {
-      const rows = await ask<{ customer_id: number; wrapped: Buffer }>(this.pool, {
+      const rows = await read({
         name: 'personal_keys_load',
         text: 'select customer_id, wrapped from personal_keys where customer_id = any ($1)',
         values: [missing],
@@ -97,7 +117,7 @@ export class PersonalKeys {
     return keys;
   }
 
-  /** The stored form of events: `personal` becomes sealed base64. */
+  /** The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased */
   async sealed(events: NewEvent[]): Promise<NewEvent[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
     const keys = await this.load(customersOf(events));
@@ -105,7 +125,7 @@ export class PersonalKeys {
       const data: unknown = event.data;
       if (!isPersonal(data)) return event;
       const key = keys.get(data.customerId);
-      if (!key) throw new Error(`customer ${data.customerId} has no key to seal with`);
+      if (!key) throw customerErased();
       const plain = Buffer.from(JSON.stringify(data.personal));
       const personal = seal(key, plain, sealContext(event)).toString('base64');
       return { ...event, data: { ...event.data, personal } };
@@ -145,8 +165,14 @@ export class PersonalKeys {
   }
 
   /** Seals a text about one customer for one of our tables, outside events. */
-  async sealText(customerId: number, text: string, context: string): Promise<Buffer | undefined> {
-    return (await this.sealAll([{ customerId, plain: Buffer.from(text), context }]))[0];
+  async sealText(
+    customerId: number,
+    text: string,
+    context: string,
+    read?: Reader,
+  ): Promise<Buffer | undefined> {
+    const key = (await this.load([customerId], read)).get(customerId);
+    return key && seal(key, Buffer.from(text), context);
   }
 
   async openText(customerId: number, sealed: Buffer, context: string): Promise<string | undefined> {
@@ -192,6 +218,14 @@ function openedPart(
   if (!key) return null;
   const sealed = Buffer.from(String(personal), 'base64');
   return JSON.parse(open(key, sealed, sealContext(event)).toString()) as JsonObject;
+}
+
+/** The customer whom events are about, if any. */
+export function customerOf(events: { data: object }[]): number | undefined {
+  for (const { data } of events) {
+    if ('customerId' in data && typeof data.customerId === 'number') return data.customerId;
+  }
+  return undefined;
 }
 
 function isPersonal(data: unknown): data is PersonalData {

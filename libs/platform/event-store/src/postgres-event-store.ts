@@ -26,7 +26,7 @@ import {
   type Subscriber,
 } from './event-store.js';
 import { CapReachedError, checkCap } from './caps.js';
-import { commitArguments, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
+import { commitArguments, erase, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { Batcher } from '#database/batcher.js';
 import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
@@ -260,7 +260,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   ): Promise<PromiseSettledResult<Head[]>[]> {
     const prepared = commits.map(prepareWrites);
     const [cap] = commits.flatMap((commit) => commit.cap ?? []);
-    return (cap ? inTransaction : withConnection)(this.pool, async (client) => {
+    const erasing = commits.filter(({ erasures }) => erasures?.length);
+    const several = cap !== undefined || erasing.length > 0;
+    return (several ? inTransaction : withConnection)(this.pool, async (client) => {
       try {
         if (cap) await client.query(checkCap(cap));
         const { rows } = await client.query<{ won: string[] }>({
@@ -268,6 +270,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
           values: commitArguments(commits, prepared, atomic),
         });
         const won = new Set(rows[0]?.won);
+        for (const { accountId, erasures = [] } of erasing) {
+          await client.query(erase(accountId, erasures));
+        }
         return prepared.map((writes) =>
           writes.every(({ write }) => won.has(write.stream))
             ? { status: 'fulfilled', value: writes.map(lastHead) }
@@ -320,10 +325,11 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 }
 
-/** A commit without claims or a cap that writes one stream may share a transaction with others. */
+/** A commit without claims, a cap or an erasure that writes one stream may share a transaction with others. */
 function isIndependent(commit: Commit): boolean {
-  const { writes, claims, releases, cap } = commit;
-  return writes.length === 1 && !claims?.length && !releases?.length && !cap;
+  const { writes, claims, releases, cap, erasures } = commit;
+  const beside = [claims, releases, erasures].some((list) => list?.length);
+  return writes.length === 1 && !beside && !cap;
 }
 
 /** Nothing was written, except perhaps by an earlier try of our own. */

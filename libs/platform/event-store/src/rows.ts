@@ -17,6 +17,8 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   joined?: string;
   /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
   person?: string;
+  /** The customer whose personal data the state shows in clear. */
+  shows?: (state: S) => number | null;
   /** The values that an event claims for the stream, and those that it releases (`Commit.claims`). */
   claimsOf?: (event: Recorded<E>, before: S | undefined) => Claimed;
   /** Ids in the event that have no stream of their own, by the table whose sequence they come from. */
@@ -38,9 +40,20 @@ export type Part<S, E extends DomainEvent> = {
 
 export type UniqueValue = { kind: string; value: string };
 
-export type Claimed = { taken?: UniqueValue[]; released?: UniqueValue[] };
+/** @property none the stream holds nothing any more, whatever it was */
+export type Claimed = { taken?: UniqueValue[]; released?: UniqueValue[]; none?: true };
 
-export type Loaded<S> = { state: S; head: Head; joined: number };
+/**
+ * @property customerId the customer whom the record is about, if any
+ * @property erased that customer's key is destroyed
+ */
+export type Loaded<S> = {
+  state: S;
+  head: Head;
+  joined: number;
+  customerId: number | null;
+  erased: boolean;
+};
 
 type Row = {
   id: number;
@@ -83,15 +96,13 @@ export class Rows {
       row = await loader.add(id);
     }
     if (!row) return undefined;
+    const { joined, person } = row;
+    const about = { joined, customerId: person, erased: person !== null && row.wrapped === null };
     if (row.fold_version !== rows.aggregate.foldVersion) {
       const fold = await this.fold(rows.aggregate, streamOf(rows.aggregate, id));
-      return fold && { ...fold, joined: row.joined };
+      return fold && { ...fold, ...about };
     }
-    return {
-      state: row.state as S,
-      head: headOf(row),
-      joined: row.joined,
-    };
+    return { state: row.state as S, head: headOf(row), ...about };
   }
 
   /**

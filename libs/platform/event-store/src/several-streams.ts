@@ -19,7 +19,7 @@ import {
   RETRY_WITHIN_MS,
   rowOf,
 } from './handle-command.js';
-import { PersonalKeys } from './personal-keys.js';
+import { customerOf, PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type RowTable } from './rows.js';
 import { StoredResponses } from './stored-responses.js';
@@ -140,7 +140,8 @@ export class SeveralStreams {
     const events = writes.flatMap((write) => write.events);
     boundedBytes(events);
     const told = plan.answer(stateOf, given, now);
-    const response = keyed && this.responses.sealed(keyed, writes[0]?.stream ?? '', told);
+    if (keyed) keyed.customerId ??= customerOf(events);
+    const response = keyed && (await this.responses.sealed(keyed, writes[0]?.stream ?? '', told));
     await this.metrics.commit(events.length, () =>
       this.store.commit({
         accountId: origin.accountId,

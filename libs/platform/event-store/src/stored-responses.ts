@@ -6,6 +6,7 @@ import { ask } from '#database/connection.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedResponse } from './event-store.js';
+import { PersonalKeys, type Reader } from './personal-keys.js';
 import { refusalOf } from './refusals.js';
 
 /** After this time without an answer, another request with the same key takes over. */
@@ -26,9 +27,25 @@ export const STORED_RESPONSES_COLUMN: SealedColumn = {
 
 export type StoredResponse = { status: number; body: unknown };
 
-/** The state of the first request with the key. */
+/**
+ * The state of the first request with the key. `erased`: it was answered, and its response went with the customer whom
+ * it was about.
+ */
 export type Begun =
-  { state: 'ours' } | { state: 'running' | 'other' } | ({ state: 'done' } & StoredResponse);
+  | { state: 'ours' }
+  | { state: 'running' }
+  | { state: 'other' }
+  | { state: 'erased' }
+  | ({ state: 'done' } & StoredResponse);
+
+type Client = {
+  query: (statement: { text: string; values: unknown[] }) => Promise<unknown>;
+};
+
+/** Begins a response that is sealed with a customer's key inside, unlike any JSON text. */
+const PERSONAL = 1;
+/** The mark and the customer's id. */
+const PERSONAL_BYTES = 9;
 
 const BEGIN = {
   name: 'outcomes_begin',
@@ -59,6 +76,7 @@ export class StoredResponses {
   constructor(
     private readonly pool: Pool,
     private readonly masterKeys: MasterKeys,
+    private readonly keys: PersonalKeys,
   ) {}
 
   /** Keys and bodies are stored only as this hash. */
@@ -76,7 +94,9 @@ export class StoredResponses {
     if (!row) throw new Error('es.begin_outcome returned no state');
     if (row.state !== 'done') return { state: row.state };
     if (row.status === null || !row.answer) throw new Error('a stored response is complete');
-    const text = this.masterKeys.open(PURPOSE, row.answer, contextOf(keyed.key)).toString();
+    const stored = this.masterKeys.open(PURPOSE, row.answer, contextOf(keyed.key));
+    const text = await this.opened(keyed.key, stored);
+    if (text === undefined) return { state: 'erased' };
     return {
       state: 'done',
       status: row.status,
@@ -85,10 +105,46 @@ export class StoredResponses {
   }
 
   /** For the commit that it reports. */
-  sealed(keyed: KeyedRequest, stream: string, body: unknown): SealedResponse {
+  async sealed(
+    keyed: KeyedRequest,
+    stream: string,
+    body: unknown,
+    read?: Reader,
+  ): Promise<SealedResponse> {
     const { key, holder, status } = keyed;
-    const answer = this.masterKeys.seal(PURPOSE, Buffer.from(textOf(body)), contextOf(key));
-    return { key, holder, stream, status, answer };
+    const plain = await this.plain(keyed, textOf(body), read);
+    return {
+      key,
+      holder,
+      stream,
+      status,
+      answer: this.masterKeys.seal(PURPOSE, plain, contextOf(key)),
+    };
+  }
+
+  /**
+   * What the master key seals: of a success that is about a customer only what their own key has sealed. A refusal holds
+   * no personal data. What nobody can open stands for a response about somebody who was erased before it was stored.
+   */
+  private async plain(
+    { key, status, customerId }: KeyedRequest,
+    text: string,
+    read: Reader | undefined,
+  ): Promise<Buffer> {
+    if (customerId === undefined || text === '' || status >= 400) return Buffer.from(text);
+    const head = Buffer.alloc(PERSONAL_BYTES);
+    head.writeUInt8(PERSONAL);
+    head.writeBigUInt64BE(BigInt(customerId), 1);
+    const sealed = await this.keys.sealText(customerId, text, contextOf(key), read);
+    return sealed ? Buffer.concat([head, sealed]) : head;
+  }
+
+  /** Undefined when the customer whom it is about was erased. */
+  private async opened(key: Buffer, stored: Buffer): Promise<string | undefined> {
+    if (stored[0] !== PERSONAL) return stored.toString();
+    const customerId = Number(stored.readBigUInt64BE(1));
+    const sealed = stored.subarray(PERSONAL_BYTES);
+    return sealed.length === 0 ? undefined : this.keys.openText(customerId, sealed, contextOf(key));
   }
 
   /**
@@ -98,12 +154,15 @@ export class StoredResponses {
   async store(
     keyed: KeyedRequest,
     { status, body }: StoredResponse,
-    client: { query: (statement: { text: string; values: unknown[] }) => Promise<unknown> } = this
-      .pool,
+    client?: Client,
   ): Promise<void> {
-    const response = this.sealed({ ...keyed, status }, '', body);
+    // In its transaction no second connection may be waited for: all others may be waiting as well.
+    const read: Reader | undefined =
+      client &&
+      (async (statement) => (await client.query(statement)) as Awaited<ReturnType<Reader>>);
+    const response = await this.sealed({ ...keyed, status }, '', body, read);
     try {
-      await client.query({ ...KEEP, values: [responseArgument([response])] });
+      await (client ?? this.pool).query({ ...KEEP, values: [responseArgument([response])] });
     } catch (error) {
       throw refusalOf(error);
     }

@@ -76,7 +76,7 @@ type Progress = {
   /** The state after the row's last event. */
   state: { accountId: number } | undefined;
   claims: Set<string>;
-  /** A customer of the stream was erased, so the values that they claimed are not known any more. */
+  /** Personal data cannot be read any more, so the values that were claimed since are not known. */
   erased: boolean;
   broken: boolean;
 };
@@ -282,7 +282,11 @@ export class Verification {
       if (event.revision > one.row.revision) return;
       const fact = recorded<DomainEvent>(rows.aggregate, plain);
       if (event.data['personal'] != null && plain.data['personal'] === null) one.erased = true;
-      const { taken = [], released = [] } = rows.claimsOf?.(fact, one.state) ?? {};
+      const { taken = [], released = [], none } = rows.claimsOf?.(fact, one.state) ?? {};
+      if (none) {
+        one.claims.clear();
+        one.erased = false;
+      }
       for (const claim of released) one.claims.delete(this.claimOf(event, claim));
       for (const claim of taken) one.claims.add(this.claimOf(event, claim));
       one.state = rows.aggregate.evolve(one.state, fact);

@@ -66,6 +66,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       key: this.responses.fingerprint(tokenId, request.method, request.url, keyOf(header)),
       holder: newId(),
       stored: false,
+      customerId: customerIn(request),
       // The status of its success: Nest sets it before it calls the handler.
       get status() {
         return reply.statusCode;
@@ -75,12 +76,13 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     const begun = await this.responses.begin(keyed, body);
     if (begun.state === 'running') throw new InProgressError();
     if (begun.state === 'other') throw usedOtherwise();
-    if (begun.state !== 'done') {
+    if (begun.state === 'ours') {
       request.keyed = keyed;
       return false;
     }
     reply.header('idempotent-replayed', 'true');
     this.metrics.replayed();
+    if (begun.state === 'erased') throw responseErased();
     if (begun.status >= 400) throw new StoredRefusal(begun);
     void reply.status(begun.status).send(begun.body);
     return true;
@@ -138,6 +140,14 @@ function keyOf(header: string | string[]): string {
   });
 }
 
+/** The customer of the path, where it names one. */
+function customerIn({ params, routeOptions }: GatedRequest): number | undefined {
+  const { customer_id, id } = params as { customer_id?: string; id?: string };
+  const named = customer_id ?? (routeOptions.url?.includes('/customers/:id') ? id : undefined);
+  const customerId = Number(named);
+  return Number.isSafeInteger(customerId) && customerId > 0 ? customerId : undefined;
+}
+
 /**
  * Equal JSON values become equal texts. Not RFC 8785, which has no text for a lone surrogate nor for 1e400:
  * whether those are valid is up to the fields.
@@ -155,6 +165,14 @@ function canonicalText(body: unknown): string {
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function responseErased(): RejectedError {
+  return new RejectedError(
+    { base: ['The customer of this request was erased, and its response with them'] },
+    'customer_erased',
+    'The request was carried out the first time. Nothing was done now.',
+  );
 }
 
 function usedOtherwise(): RejectedError {

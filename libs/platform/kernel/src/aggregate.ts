@@ -16,6 +16,8 @@ export type KeyedRequest = {
   readonly status: number;
   /** The response was stored in the commit that it reports. */
   stored: boolean;
+  /** The customer whom the request is about: the response is stored sealed with their key, so that it goes with them. */
+  customerId?: number | undefined;
 };
 
 /** Who acts in which store, through which channel. `accountId` is the store that the caller was let into. */

@@ -116,6 +116,10 @@ export const ERRORS = {
     status: 422,
     meaning: "One of the card's stamping limits was reached.",
   },
+  customer_erased: {
+    status: 422,
+    meaning: 'The customer was erased: nothing about them can be changed any more.',
+  },
   limit_reached: {
     status: 422,
     meaning: 'There are as many of these records as there may be.',

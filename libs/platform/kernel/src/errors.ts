@@ -27,6 +27,15 @@ export class RejectedError extends Error {
   }
 }
 
+/** What a command to an erased customer, or to one of their cards, gets (contract section 12). */
+export function customerErased(): RejectedError {
+  return new RejectedError(
+    { base: ['This customer was erased'] },
+    'customer_erased',
+    'Add the person as a new customer if they come back: an erased one cannot be changed any more.',
+  );
+}
+
 /** Refused for its fields alone, before any rule was asked: not worth keeping under an Idempotency-Key. */
 export class InvalidFieldsError extends RejectedError {}
 

@@ -1,0 +1,86 @@
+import { CommandBus } from '@nestjs/cqrs';
+import type { INestApplicationContext } from '@nestjs/common';
+import { createInterface } from 'node:readline';
+import { Pool } from 'pg';
+import { NotFoundError } from '#kernel/errors.js';
+import { EraseCustomer } from '#customers/customer.commands.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+
+const AT_ONCE = 1_000;
+
+type Erased = { account_id: number; customer_id: number };
+
+/** @property unknown how many of the list are not in this database: the backup is from before they came */
+export type Repeated = { erased: number; unknown: number };
+
+/** Everybody who was erased, oldest id first; nothing personal. */
+export async function* erasuresIn(pool: Pool): AsyncGenerator<Erased & { erased_at: Date }> {
+  for (let after = 0; ;) {
+    const { rows } = await pool.query<Erased & { erased_at: Date }>(
+      `select account_id, customer_id, erased_at from es.erasures
+       where customer_id > $1 order by customer_id limit ${AT_ONCE}`,
+      [after],
+    );
+    yield* rows;
+    const last = rows.at(-1);
+    if (!last) return;
+    after = last.customer_id;
+  }
+}
+
+/** The history may be newer than the database that was restored: their key came back, their event is still there. */
+const COME_BACK = `
+  select c.account_id, c.id as customer_id from customers c
+  join personal_keys k on k.customer_id = c.id
+  where c.state ->> 'erasedAt' is not null and c.id > $1 order by c.id limit ${AT_ONCE}`;
+
+/** Erases whoever came back with a backup: all on the list, and those whom the history says were erased. */
+export async function repeatErasures(
+  app: INestApplicationContext,
+  by: PlainWriter,
+  list: AsyncIterable<string>,
+): Promise<Repeated> {
+  const bus = app.get(CommandBus);
+  const repeated: Repeated = { erased: 0, unknown: 0 };
+  const erase = async ({ account_id: accountId, customer_id: customerId }: Erased) => {
+    try {
+      await bus.execute(new EraseCustomer({ ...by, accountId }, customerId));
+      repeated.erased++;
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      repeated.unknown++;
+    }
+  };
+  for await (const line of list) {
+    const one = erasureIn(line);
+    if (one) await erase(one);
+  }
+  for (let after = 0; ;) {
+    const { rows } = await app.get(Pool).query<Erased>(COME_BACK, [after]);
+    for (const one of rows) await erase(one);
+    const last = rows.at(-1);
+    if (!last) return repeated;
+    after = last.customer_id;
+  }
+}
+
+/** The lines of standard input; none when it is a terminal. */
+export function linesOfInput(): AsyncIterable<string> {
+  const { stdin } = process;
+  return stdin.isTTY ? (async function* () {})() : createInterface({ input: stdin });
+}
+
+/** Any line that is no erasure is passed over, so that a whole log may be given. */
+function erasureIn(line: string): Erased | undefined {
+  let given: unknown;
+  try {
+    given = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const { account_id, customer_id, message } = Object(given) as Partial<Record<string, unknown>>;
+  if (message !== undefined && message !== 'customer erased') return undefined;
+  const [account, customer] = [Number(account_id), Number(customer_id)];
+  const areIds = [account, customer].every((id) => Number.isSafeInteger(id) && id > 0);
+  return areIds ? { account_id: account, customer_id: customer } : undefined;
+}

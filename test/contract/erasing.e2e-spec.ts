@@ -1,0 +1,225 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type {
+  CreatedCustomerJson,
+  CustomerJson,
+  CustomerListJson,
+} from '#customers/customer.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+let other: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  other = await service.newStore();
+});
+
+let people = 0;
+
+/** Somebody of whom every field is known, with a card that holds three stamps. */
+async function person() {
+  const n = ++people;
+  const fields = {
+    first_name: `Wilhelmina${n}`,
+    last_name: `Quibbleworth${n}`,
+    email: `wilhelmina${n}@quibble.example`,
+    phone: `+49151234500${String(n).padStart(2, '0')}`,
+    birthday: '1987-06-05',
+    metadata: { allergy: `walnuts ${n}` },
+    external_references: [{ source: 'till', external_id: `W-${n}`, metadata: { tier: 'gold' } }],
+    marketing_consent: true,
+    sms_consent: true,
+  };
+  const { body: card } = await store.post<{ id: number }>(`${store.store}/cards`, {
+    card: { name: 'Coffee' },
+  });
+  const { body: reward } = await store.post<{ id: number }>(`${store.store}/rewards`, {
+    reward: { card_id: card.id, name: 'Espresso', stamps_required: 2 },
+  });
+  const { status, body: customer } = await store.post<CreatedCustomerJson>(
+    `${store.store}/customers`,
+    { customer: fields, card_id: card.id },
+  );
+  expect(status).toBe(201);
+  const path = `${store.store}/customers/${customer.id}`;
+  const cardPath = `${path}/customer_cards/${customer.customer_card?.id}`;
+  await store.post(`${cardPath}/stamp`, { stamps: 3, note: 'likes oat milk' });
+  return { fields, customer, path, card, reward, cardPath };
+}
+
+const erase = (path: string, client = store) => client.post(`${path}/erase`);
+
+async function erased() {
+  const somebody = await person();
+  expect((await erase(somebody.path)).status).toBe(204);
+  return somebody;
+}
+
+const show = async (path: string) => (await store.get<CustomerJson>(path)).body;
+
+const found = async (query: string) =>
+  (
+    await store.get<CustomerListJson>(`${store.store}/customers?items=100&${query}`)
+  ).body.customers.map(({ id }) => id);
+
+describe('erasing a person', () => {
+  it('ERASE-01 is 204 without a body, and 204 again', async () => {
+    const { path } = await person();
+    for (const _ of [1, 2]) {
+      const { status, text } = await erase(path);
+      expect([status, text]).toEqual([204, '']);
+    }
+  });
+
+  it('ERASE-02 leaves first_name "Erased", erased_at, and every other personal field empty', async () => {
+    const { path, customer } = await erased();
+    const now = await show(path);
+    expect(now).toEqual({
+      id: customer.id,
+      account_id: store.accountId,
+      first_name: 'Erased',
+      last_name: null,
+      email: null,
+      phone: null,
+      birthday: null,
+      stamp_count: 3,
+      metadata: {},
+      external_references: [],
+      customer_cards: [expect.objectContaining({ stamps_count: 3 })],
+      marketing_consent: false,
+      sms_consent: false,
+      created_at: customer.created_at,
+      updated_at: now.erased_at,
+      erased_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+  });
+
+  it('ERASE-03 keeps its time: erasing them again does not move erased_at', async () => {
+    const { path } = await erased();
+    const { erased_at } = await show(path);
+    await erase(path);
+    expect((await show(path)).erased_at).toBe(erased_at);
+  });
+
+  it('ERASE-04 keeps them in the list and in its count', async () => {
+    const own = await service.newStore();
+    const { customer } = await enrol(own);
+    const before = await own.get<CustomerListJson>(`${own.store}/customers`);
+    expect((await own.post(`${own.store}/customers/${customer.id}/erase`)).status).toBe(204);
+    const after = await own.get<CustomerListJson>(`${own.store}/customers`);
+    expect(after.body.pagination).toEqual(before.body.pagination);
+    expect(after.body.customers).toEqual([
+      expect.objectContaining({ id: customer.id, first_name: 'Erased' }),
+    ]);
+  });
+
+  it('ERASE-05 makes them be found by no search', async () => {
+    const { fields, customer } = await person();
+    const code = customer.customer_card?.code ?? '';
+    const uuid = customer.customer_card?.uuid ?? '';
+    const queries = [
+      `search=${fields.first_name}`,
+      `search=${fields.last_name}`,
+      `search=${fields.email}`,
+      `search=${encodeURIComponent(fields.phone)}`,
+      `search=W-${people}`,
+      `source=till&external_id=W-${people}`,
+      `search=${code}`,
+      `search=${uuid}`,
+    ];
+    for (const query of queries)
+      expect([query, await found(query)]).toEqual([query, [customer.id]]);
+    await erase(`${store.store}/customers/${customer.id}`);
+    for (const query of [...queries, 'search=erased', 'search=Erased']) {
+      expect([query, await found(query)]).toEqual([query, []]);
+    }
+  });
+
+  it('ERASE-06 frees their e-mail address, phone number and external references at once', async () => {
+    const { fields } = await erased();
+    const again = await store.post<CustomerJson>(`${store.store}/customers`, { customer: fields });
+    expect([again.status, again.body.email]).toEqual([201, fields.email]);
+  });
+
+  it('ERASE-07 makes every later change of them or their cards 422 base, code customer_erased', async () => {
+    const { path, cardPath, reward, card } = await erased();
+    const { body: second } = await store.post<{ id: number }>(`${store.store}/cards`, {
+      card: { name: 'Tea' },
+    });
+    const before = (await store.get<CustomerCardDetailJson>(cardPath)).body;
+    const changes = [
+      store.patch(path, { customer: { first_name: 'Anna' } }),
+      store.patch(path, { customer: { marketing_consent: false } }),
+      store.post(`${path}/customer_cards`, { card_id: second.id }),
+      store.post(`${path}/customer_cards`, { card_id: card.id }),
+      store.post(`${cardPath}/stamp`, { stamps: 1 }),
+      store.post(`${cardPath}/stamp`, { stamps: 1, note: 'back again' }),
+      store.post(`${cardPath}/stamp?dry_run=true`, { stamps: 1 }),
+      store.post(`${cardPath}/redeem`, { reward_id: reward.id }),
+    ];
+    for (const change of changes) expectRefused(await change, 'base', 'customer_erased');
+    expect((await store.get<CustomerCardDetailJson>(cardPath)).body).toEqual(before);
+  });
+
+  it('ERASE-08 leaves their cards to be read, with the balance they had', async () => {
+    const { cardPath, path } = await erased();
+    const detail = await store.get<CustomerCardDetailJson>(cardPath);
+    expect([detail.status, detail.body.stamps_count]).toEqual([200, 3]);
+    const list = await store.get<CustomerCardDetailJson[]>(`${path}/customer_cards`);
+    expect(list.body.map(({ stamps_count }) => stamps_count)).toEqual([3]);
+  });
+
+  it('ERASE-09 is 404 for a customer of another store or of none', async () => {
+    const { path } = await person();
+    expectFailure(await erase(path.replace(store.store, other.store), other), 404, 'not_found');
+    expectFailure(await erase(`${store.store}/customers/999999999`), 404, 'not_found');
+    expect((await show(path)).erased_at).toBeNull();
+  });
+
+  it('ERASE-10 is replayed under its Idempotency-Key like any other change', async () => {
+    const { path } = await person();
+    const once = () =>
+      store.send('POST', `${path}/erase`, undefined, { 'idempotency-key': 'gone' });
+    const [first, second] = [await once(), await once()];
+    expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([204, null]);
+    expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([204, 'true']);
+  });
+
+  it('ERASE-11 takes the responses stored about them along: a repeated key is 422 base, code customer_erased', async () => {
+    const email = `kept${++people}@quibble.example`;
+    const key = { 'idempotency-key': `create ${email}` };
+    const body = { customer: { first_name: 'Wilhelmina', email } };
+    const create = () => store.send<CustomerJson>('POST', `${store.store}/customers`, body, key);
+    const first = await create();
+    const path = `${store.store}/customers/${first.body.id}`;
+    const same = { customer: { first_name: 'Wilhelmina' } };
+    const change = () => store.send('PATCH', path, same, { 'idempotency-key': 'unchanged' });
+    expect((await change()).status).toBe(200);
+    await erase(path);
+    for (const repeat of [create, change]) {
+      const answer = await repeat();
+      expectRefused(answer, 'base', 'customer_erased');
+      expect(answer.headers.get('idempotent-replayed')).toBe('true');
+      expect(answer.text).not.toContain('Wilhelmina');
+    }
+    expect(await found(`search=${email}`)).toEqual([]);
+  });
+
+  it('ERASE-12 keeps receipt numbers used up: the same one again gets its first result', async () => {
+    const { path, cardPath } = await person();
+    const stamp = () =>
+      store.post<CustomerCardDetailJson>(`${cardPath}/stamp`, { stamps: 1, external_ref: 'R-1' });
+    const first = await stamp();
+    await erase(path);
+    const again = await stamp();
+    expect([again.status, again.body.stamps_count]).toEqual([200, first.body.stamps_count]);
+  });
+});
