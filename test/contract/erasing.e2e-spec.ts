@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerExportJson } from '#customers/customer-export.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type {
   CreatedCustomerJson,
@@ -11,7 +12,9 @@ import {
   useService,
   type ContractClient,
 } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
 import { enrol } from '../support/story.js';
+import { useWebhooks } from '../support/webhooks.js';
 
 const service = useService();
 let store: ContractClient;
@@ -221,5 +224,115 @@ describe('erasing a person', () => {
     await erase(path);
     const again = await stamp();
     expect([again.status, again.body.stamps_count]).toEqual([200, first.body.stamps_count]);
+  });
+});
+
+describe('what goes out about an erased person', () => {
+  const { startDispatcher } = useWebhooks(() => service.running);
+  type Envelope = { id: string; type: string; data: { customer?: object } & Partial<CustomerJson> };
+  const feedOf = async (own: ContractClient) => await own.get<Envelope[]>(`${own.store}/events`);
+
+  it('ERASE-13 begins with customer.updated, without what was there before', async () => {
+    const own = await service.newStore();
+    const { customer } = await enrol(own);
+    await own.post(`${own.store}/customers/${customer.id}/erase`);
+    await startDispatcher();
+    const { body } = await eventually(
+      () => feedOf(own),
+      (feed) => feed.body.length === 3,
+    );
+    expect(body.at(-1)).toMatchObject({
+      type: 'customer.updated',
+      data: { id: customer.id, first_name: 'Erased', email: null, erased_at: expect.any(String) },
+      previous_attributes: {},
+    });
+  });
+
+  it('ERASE-14 keeps the ids of earlier events and shows nothing personal in them', async () => {
+    const own = await service.newStore();
+    const email = 'quentin@quibble.example';
+    const { customer, path } = await enrol(own, { email });
+    await own.post(`${path}/stamp`, { stamps: 1, note: 'likes oat milk' });
+    await startDispatcher();
+    const before = await eventually(
+      () => feedOf(own),
+      (feed) => feed.body.length === 3,
+    );
+    expect(before.text).toContain(email);
+    await own.post(`${own.store}/customers/${customer.id}/erase`);
+    const after = await eventually(
+      () => feedOf(own),
+      (feed) => feed.body.length === 4 && !feed.text.includes(email),
+    );
+    expect(after.body.map(({ id }) => id).slice(0, 3)).toEqual(before.body.map(({ id }) => id));
+    const gone = { id: customer.id, first_name: 'Erased', last_name: null, email: null };
+    expect(after.body[0]?.data).toMatchObject({ ...gone, erased_at: expect.any(String) });
+    expect(after.body[1]?.data.customer).toEqual({ ...gone, phone: null });
+    expect(after.body[2]).toEqual({
+      ...before.body[2],
+      data: { ...before.body[2]?.data, customer: { ...gone, phone: null } },
+    });
+  });
+});
+
+describe('the export of a person', () => {
+  const exported = async (path: string) => {
+    const answer = await store.get<CustomerExportJson>(`${path}/export`);
+    expect(answer.status).toBe(200);
+    return answer;
+  };
+
+  it('ERASE-15 is a file with the customer, the history of each record oldest first, and the consents', async () => {
+    const { customer, path, cardPath } = await person();
+    await store.patch(path, { customer: { sms_consent: false } });
+    await store.get(cardPath);
+    const { body, headers } = await exported(path);
+    expect(headers.get('content-disposition')).toBe(
+      `attachment; filename="customer-${customer.id}.json"`,
+    );
+    expect(body.customer).toEqual(await show(path));
+    expect(body.history.map(({ record, sequence, type }) => [record, sequence, type])).toEqual([
+      ['customer', 0, 'customer.created'],
+      ['customer', 1, 'customer.updated'],
+      ['customer_card', 0, 'customer_card.created'],
+      ['customer_card', 1, 'stamp.earned'],
+      ['customer_card', 2, 'reward.unlocked'],
+    ]);
+    expect(body.consents.map(({ name, value }) => [name, value])).toEqual([
+      ['marketing_consent', true],
+      ['sms_consent', true],
+      ['sms_consent', false],
+    ]);
+  });
+
+  it('ERASE-16 has all that was recorded, notes included', async () => {
+    const { fields, path } = await person();
+    const { body } = await exported(path);
+    const { external_references: references, ...plain } = fields;
+    expect(body.history[0]?.data).toMatchObject({ ...plain, source: 'api' });
+    expect(body.history[0]?.data).toMatchObject({
+      external_references: references.map((one) => expect.objectContaining(one)),
+    });
+    expect(body.history.find(({ type }) => type === 'stamp.earned')).toMatchObject({
+      channel: 'api',
+      actor: { type: 'token' },
+      data: { stamps: 3, note: 'likes oat milk' },
+    });
+  });
+
+  it('ERASE-17 is, of an erased person, what is left', async () => {
+    const { fields, path } = await erased();
+    const { body, text } = await exported(path);
+    expect(body.customer.first_name).toBe('Erased');
+    expect(body.history.map(({ type }) => type)).toContain('stamp.earned');
+    for (const value of [fields.first_name, fields.email, fields.phone, 'oat milk', 'walnuts']) {
+      expect(text).not.toContain(value);
+    }
+  });
+
+  it('ERASE-18 is 404 for a customer of another store', async () => {
+    const { path } = await person();
+    const theirs = `${path.replace(store.store, other.store)}/export`;
+    expectFailure(await other.get(theirs), 404, 'not_found');
   });
 });

@@ -55,6 +55,7 @@ export const operations = {
   getCustomer: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers/{id}' },
   updateCustomer: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/customers/{id}' },
   eraseCustomer: { method: 'POST', path: '/api/v1/accounts/{account_id}/customers/{id}/erase' },
+  exportCustomer: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers/{id}/export' },
   listLocations: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations' },
   createLocation: { method: 'POST', path: '/api/v1/accounts/{account_id}/locations' },
   getLocation: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations/{id}' },

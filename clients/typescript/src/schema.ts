@@ -371,6 +371,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/customers/{id}/export': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * All that is held on one person, as one JSON document
+     * @description Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Of an erased person, what is left.
+     */
+    get: operations['exportCustomer'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/locations': {
     parameters: {
       query?: never;
@@ -1263,6 +1283,15 @@ export interface components {
       account_id: number;
       data: components['schemas']['CustomerCreatedData'];
     };
+    CustomerExport: {
+      /** Format: date-time */
+      exported_at: string;
+      customer: components['schemas']['Customer'];
+      /** @description The history of the customer and of each of their cards, oldest first in each */
+      history: components['schemas']['ExportedEvent'][];
+      /** @description Every consent with the time of each change, oldest first */
+      consents: components['schemas']['ExportedConsent'][];
+    };
     CustomerInput: {
       first_name: string;
       /** @default null */
@@ -1411,6 +1440,43 @@ export interface components {
       previous_hash: string | null;
       /** @description What was recorded, with its personal data sealed: the hash is made of it */
       event: {
+        [key: string]: unknown;
+      };
+    };
+    ExportedActor: {
+      /** @enum {string} */
+      type: 'token' | 'user' | 'customer' | 'system';
+      id: number;
+      name: string | null;
+    };
+    ExportedConsent: {
+      /** @enum {string} */
+      name: 'marketing_consent' | 'sms_consent';
+      value: boolean;
+      /**
+       * Format: date-time
+       * @description When it was recorded
+       */
+      since: string;
+      event_id: string;
+    };
+    ExportedEvent: {
+      id: string;
+      /** @enum {string} */
+      record: 'customer' | 'customer_card';
+      record_id: number;
+      /** @description The revision of the record, from 0 */
+      sequence: number;
+      type: string;
+      /** Format: date-time */
+      occurred_at: string;
+      /** Format: date-time */
+      recorded_at: string;
+      channel: string;
+      actor: components['schemas']['ExportedActor'];
+      request_id: string;
+      /** @description All that was recorded, notes and reasons included */
+      data: {
         [key: string]: unknown;
       };
     };
@@ -3565,6 +3631,38 @@ export interface operations {
       413: components['responses']['TooLarge'];
       415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  exportCustomer: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CustomerExport'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

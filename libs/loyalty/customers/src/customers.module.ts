@@ -1,12 +1,14 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#stamping/stamping.module.js';
 import { customerHandlers } from './customer.commands.js';
+import { CustomerExportController } from './customer-export.controller.js';
+import { CustomerExport } from './customer-export.service.js';
 import { CustomersController } from './customers.controller.js';
 import { CustomersService } from './customers.service.js';
 
 @Module({
   imports: [StampingModule],
-  controllers: [CustomersController],
-  providers: [CustomersService, ...customerHandlers],
+  controllers: [CustomersController, CustomerExportController],
+  providers: [CustomersService, CustomerExport, ...customerHandlers],
 })
 export class CustomersModule {}

@@ -1,0 +1,39 @@
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Readable } from 'node:stream';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { pathId } from '#http/path.js';
+import { CustomerExportJson } from './customer-export.dto.js';
+import { CustomerExport } from './customer-export.service.js';
+
+@Controller('/api/v1/accounts/:account_id/customers')
+export class CustomerExportController {
+  constructor(private readonly exports: CustomerExport) {}
+
+  @Get(':id/export')
+  @Endpoint({
+    id: 'exportCustomer',
+    tag: 'Customers',
+    summary: 'All that is held on one person, as one JSON document',
+    description:
+      'Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Of an erased person, what is left.',
+    path: ['account_id', 'id'],
+    status: 200,
+    answer: CustomerExportJson,
+    errors: [404],
+  })
+  async show(
+    @Context() { accountId }: CommandContext,
+    @Param('id') path: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Readable> {
+    const id = pathId(path);
+    const parts = await this.exports.of(accountId, id, new Date());
+    void reply
+      .type('application/json; charset=utf-8')
+      .header('content-disposition', `attachment; filename="customer-${id}.json"`);
+    return Readable.from(parts, { objectMode: false });
+  }
+}

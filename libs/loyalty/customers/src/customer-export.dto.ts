@@ -1,0 +1,117 @@
+import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import { publicEventId } from '#kernel/public-id.js';
+import { Dto } from '#http/fields.pipe.js';
+import {
+  BooleanProperty,
+  IntegerProperty,
+  JsonProperty,
+  ObjectProperty,
+  ObjectsProperty,
+  OneOfProperty,
+  TextProperty,
+  TimestampProperty,
+} from '#http/response-fields.js';
+import { CustomerJson } from './customer.dto.js';
+import type { CustomerEvent } from './customer.events.js';
+
+@Dto('ExportedActor')
+class ExportedActorJson {
+  @OneOfProperty(['token', 'user', 'customer', 'system']) declare readonly type: string;
+  @IntegerProperty() declare readonly id: number;
+  @TextProperty({ nullable: true }) declare readonly name: string | null;
+}
+
+@Dto('ExportedEvent')
+export class ExportedEventJson {
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly id: string;
+  @OneOfProperty(['customer', 'customer_card']) declare readonly record: string;
+  @IntegerProperty() declare readonly record_id: number;
+  @IntegerProperty({ description: 'The revision of the record, from 0' })
+  declare readonly sequence: number;
+  @TextProperty({ example: 'stamp.earned' }) declare readonly type: string;
+  @TimestampProperty() declare readonly occurred_at: string;
+  @TimestampProperty() declare readonly recorded_at: string;
+  @TextProperty({ example: 'api' }) declare readonly channel: string;
+  @ObjectProperty(() => ExportedActorJson) declare readonly actor: ExportedActorJson;
+  @TextProperty({ example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01' })
+  declare readonly request_id: string;
+  @JsonProperty({ description: 'All that was recorded, notes and reasons included' })
+  declare readonly data: object;
+}
+
+@Dto('ExportedConsent')
+export class ExportedConsentJson {
+  @OneOfProperty(['marketing_consent', 'sms_consent']) declare readonly name: string;
+  @BooleanProperty({ example: true }) declare readonly value: boolean;
+  @TimestampProperty({ description: 'When it was recorded' }) declare readonly since: string;
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly event_id: string;
+}
+
+@Dto('CustomerExport')
+export class CustomerExportJson {
+  @TimestampProperty() declare readonly exported_at: string;
+  @ObjectProperty(() => CustomerJson) declare readonly customer: CustomerJson;
+  @ObjectsProperty(() => ExportedEventJson, {
+    description: 'The history of the customer and of each of their cards, oldest first in each',
+  })
+  declare readonly history: ExportedEventJson[];
+  @ObjectsProperty(() => ExportedConsentJson, {
+    description: 'Every consent with the time of each change, oldest first',
+  })
+  declare readonly consents: ExportedConsentJson[];
+}
+
+/**
+ * `data` is taken over as it was recorded, unlike in every other JSON: a field that an event gains later must not be
+ * missing here.
+ */
+export function exportedEventJson<S extends { accountId: number }, E extends DomainEvent>(
+  { name, names }: Aggregate<S, E>,
+  recordId: number,
+  { id, type, meta, data, revision }: Recorded<E> & { revision: number },
+): ExportedEventJson {
+  const { personal, ...rest } = data as { personal?: object | null };
+  return {
+    id: publicEventId(id),
+    record: name,
+    record_id: recordId,
+    sequence: revision,
+    type: names[type as E['type']],
+    occurred_at: meta.occurredAt,
+    recorded_at: meta.recordedAt,
+    channel: meta.channel,
+    actor: { type: meta.actor.type, id: meta.actor.id, name: meta.actor.name ?? null },
+    request_id: meta.requestId,
+    data: snakeCased({ ...rest, ...personal }) as object,
+  };
+}
+
+/** The consents that an event sets. */
+export function exportedConsents({
+  id,
+  type,
+  meta,
+  data,
+}: Recorded<CustomerEvent>): ExportedConsentJson[] {
+  const set = { marketingConsent: undefined, smsConsent: undefined, ...data };
+  const { marketingConsent, smsConsent } =
+    type === 'CustomerErased' ? { marketingConsent: false, smsConsent: false } : set;
+  const given = { marketing_consent: marketingConsent, sms_consent: smsConsent };
+  return Object.entries(given).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [{ name, value, since: meta.recordedAt, event_id: publicEventId(id) }],
+  );
+}
+
+/** Names of ours; the keys of metadata are the callers'. */
+function snakeCased(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(snakeCased);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      name === 'metadata' ? one : snakeCased(one),
+    ]),
+  );
+}
