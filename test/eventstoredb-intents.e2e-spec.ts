@@ -4,7 +4,9 @@ import pg from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { poolOf } from '#database/data-source.js';
 import type { Commit, StoredEvent } from '#event-store/event-store.js';
-import { intentOf, openIntent, type Intent } from '#event-store/intents.js';
+import { intentOf, openIntent, sealedIntent, type Intent } from '#event-store/intents.js';
+import { customer } from '#customers/customer.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { testConfig, testEnvironment } from './support/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
@@ -323,4 +325,113 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
       await admin.end();
     };
   }
+});
+
+describe('the intent of a change of a person', () => {
+  type Person = { id: number; path: string; stream: string };
+
+  async function newPerson(): Promise<Person> {
+    const { customer } = await enrol(store);
+    const path = `${store.store}/customers/${customer.id}`;
+    return { id: customer.id, path, stream: `customer-${customer.id}` };
+  }
+
+  /** What is left of a request that changed the name and the address, opened its intent and died. */
+  async function renameAndDie({ id, stream }: Person): Promise<void> {
+    const last = await lastOf(stream);
+    const at = new Date().toISOString();
+    const { rows } = await service.database.query<{ state: object }>(
+      'select state from customers where id = $1',
+      [id],
+    );
+    const personal = { firstName: 'Zebulon', email: `zebulon${id}@example.com` };
+    const events = await dead.keys.sealed([
+      {
+        id: randomUUID(),
+        type: 'CustomerUpdated',
+        version: 1,
+        data: { customerId: id, personal },
+        meta: { ...last.meta, occurredAt: at, recordedAt: at },
+      },
+    ]);
+    const state = { ...rows[0]?.state, ...personal, updatedAt: at };
+    const row = { table: 'customers', id, foldVersion: 3, state, shows: id };
+    const intent = intentOf(randomUUID(), {
+      accountId: store.accountId,
+      writes: [{ stream, expected: { revision: last.revision, hash: last.hash }, events, row }],
+      claims: [dead.keys.claim(store.accountId, 'email', personal.email, stream)],
+    });
+    await openIntent(poolOf(dead.source), await sealedIntent(dead.keys, intent));
+  }
+
+  const stored = async () =>
+    (await service.database.query<{ content: string }>('select content::text from es.intents')).rows
+      .map(({ content }) => content)
+      .join();
+  const show = async ({ path }: Person) => (await store.get<CustomerJson>(path)).body;
+
+  it(
+    'holds nothing of them in clear, and whoever finishes it writes their row',
+    async () => {
+      const person = await newPerson();
+      await renameAndDie(person);
+      expect(await stored()).toContain(person.stream);
+      expect(await stored()).not.toMatch(/zebulon/i);
+      await letRecover();
+      await eventually(intents, (left) => left === 0, SLOW);
+      expect(await show(person)).toMatchObject({ first_name: 'Zebulon' });
+    },
+    SLOW,
+  );
+
+  it(
+    'comes to nothing when they are erased before it is finished',
+    async () => {
+      const person = await newPerson();
+      await renameAndDie(person);
+      expect((await store.post(`${person.path}/erase`)).status).toBe(204);
+      await letRecover();
+      await eventually(intents, (left) => left === 0, SLOW);
+      expect(await show(person)).toMatchObject({ first_name: 'Erased', email: null });
+      expect((await lastOf(person.stream)).type).toBe('CustomerErased');
+    },
+    SLOW,
+  );
+
+  it(
+    'is finished by any process when it erases them: their key goes with it',
+    async () => {
+      const person = await newPerson();
+      const last = await lastOf(person.stream);
+      const at = new Date().toISOString();
+      const event = {
+        id: randomUUID(),
+        type: 'CustomerErased' as const,
+        version: 1,
+        data: { customerId: person.id },
+        meta: { ...last.meta, occurredAt: at, recordedAt: at },
+      };
+      const { rows } = await service.database.query<{ state: never }>(
+        'select state from customers where id = $1',
+        [person.id],
+      );
+      const state = customer.evolve(rows[0]?.state, event);
+      const expected = { revision: last.revision, hash: last.hash };
+      const row = { table: 'customers', id: person.id, foldVersion: 3, state };
+      const intent = intentOf(randomUUID(), {
+        accountId: store.accountId,
+        writes: [{ stream: person.stream, expected, events: [event], row }],
+        erasures: [{ customerId: person.id, stream: person.stream }],
+      });
+      await openIntent(poolOf(dead.source), await sealedIntent(dead.keys, intent));
+      const keys = () =>
+        service.database.query('select from personal_keys where customer_id = $1', [person.id]);
+      expect((await keys()).rowCount).toBe(1);
+      await letRecover();
+      await eventually(intents, (left) => left === 0, SLOW);
+      expect((await keys()).rowCount).toBe(0);
+      expect(await show(person)).toMatchObject({ first_name: 'Erased' });
+    },
+    SLOW,
+  );
 });

@@ -18,11 +18,14 @@ export function startProgram(
   file: string,
   environment: NodeJS.ProcessEnv,
   parameters: string[] = [],
+  /** What it reads from standard input. */
+  input?: string,
 ): Program {
   const child: ChildProcess = spawn(process.execPath, [file, ...parameters], {
     env: { PATH: process.env['PATH'], ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
+  child.stdin?.end(input);
   let output = '';
   child.stdout?.on('data', (chunk) => (output += String(chunk)));
   child.stderr?.on('data', (chunk) => (output += String(chunk)));
