@@ -1,23 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { historyQuery, type HistoryFilter } from '#history/history-query.js';
+import { historyQuery, NO_FILTER, type HistoryFilter } from '#history/history-query.js';
 import { ENTRY_COLUMNS } from '#history/history-table.service.js';
 import { testDatabase, type TestDatabase } from './support/database.js';
 
 const ROWS = 100_000;
 /** A store whose last entry is long past: walking back through everybody's would take ever longer. */
 const CLOSED = 1;
-const NO_FILTER: HistoryFilter = {
-  customerId: null,
-  customerCardId: null,
-  cardId: null,
-  locationId: null,
-  name: null,
-  channel: null,
-  actor: null,
-  from: null,
-  to: null,
-};
-
 let database: TestDatabase;
 
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { EventStore, type NewEvent } from '#event-store/event-store.js';
 import { newId } from '#kernel/randomness.js';
+import type { ExplanationJson } from '#history/explanation.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
 import {
@@ -82,6 +83,38 @@ async function fill(): Promise<void> {
   stopping.abort();
   await filling;
   await opened.close();
+}
+
+/** Undoes a redemption of three stamps, the last event of a card, as a reversal writes it. */
+async function undo(id: number): Promise<void> {
+  const stream = `customer_card-${id}`;
+  const written = (await service.running.history()).filter((event) => event.stream === stream);
+  const last = written.at(-1);
+  if (!last) throw new Error('nothing was redeemed');
+  const undoing: NewEvent = {
+    id: newId(),
+    type: 'StampsEarned',
+    version: last.version,
+    data: {
+      customerId: last.data['customerId'] ?? null,
+      stamps: 3,
+      source: 'adjustment',
+      reverses: last.id,
+      locationId: null,
+      staffRef: null,
+      externalRef: null,
+      silent: true,
+      personal: null,
+      templateVersion: null,
+    },
+    meta: last.meta,
+  };
+  const expected = { revision: last.revision, hash: last.hash };
+  const log = service.running.app.get(EventStore, { strict: false });
+  await log.commit({
+    accountId: store.accountId,
+    writes: [{ stream, expected, events: [undoing] }],
+  });
 }
 
 describe('the history', () => {
@@ -284,31 +317,16 @@ describe('the history', () => {
   });
 
   it('HIST-15 names what an entry undoes, and what undid it', async () => {
-    const { path, customer, customerCard } = await enrol(store);
+    const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
     await store.post(`${path}/stamp`, { stamps: 3 });
-    const stream = `customer_card-${customerCard.id}`;
-    const written = (await service.running.history()).filter((event) => event.stream === stream);
-    const last = written.at(-1);
-    if (!last) throw new Error('nobody has stamped');
-    const undoing: NewEvent = {
-      id: newId(),
-      type: 'StampsEarned',
-      version: 1,
-      data: { customerId: customer.id, stamps: -3, reverses: last.id, source: 'adjustment' },
-      meta: last.meta,
-    };
-    const expected = { revision: last.revision, hash: last.hash };
-    const log = service.running.app.get(EventStore, { strict: false });
-    await log.commit({
-      accountId: store.accountId,
-      writes: [{ stream, expected, events: [undoing] }],
-    });
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    await undo(customerCard.id);
     for (const filled of [false, true]) {
       if (filled) await fill();
-      const [undo, stamped] = await events(path);
-      expect(undo).toMatchObject({ reverses: stamped?.id, reversed_by: null, balance: 0 });
-      expect(stamped).toMatchObject({ reverses: null, reversed_by: undo?.id, balance: 3 });
-      expect((await history())[1]).toEqual(stamped);
+      const [undoing, undone] = await events(path);
+      expect(undoing).toMatchObject({ reverses: undone?.id, reversed_by: null, balance: 3 });
+      expect(undone).toMatchObject({ reverses: null, reversed_by: undoing?.id, balance: 0 });
+      expect((await history())[1]).toEqual(undone);
     }
   });
 
@@ -324,5 +342,136 @@ describe('the history', () => {
       ([first]) => first?.note === null,
     );
     expect(after[0]).toEqual({ ...noted, note: null });
+  });
+});
+
+const explain = async (path: string) => (await store.get<ExplanationJson>(`${path}/explain`)).body;
+
+describe('explaining a balance', () => {
+  it('EXPLAIN-01 shows the balance and every step to it, oldest first', async () => {
+    const { balance, steps, ...rest } = await explain(day.path);
+    expect(balance).toBe(2);
+    expect(Object.keys(rest)).toEqual(['rewards']);
+    const entries = (await events(day.path)).toReversed();
+    expect(steps.map(({ event_id, stamps, balance: after }) => [event_id, stamps, after])).toEqual(
+      entries.map(({ id, stamps, balance: after }) => [id, stamps, after]),
+    );
+  });
+
+  it('EXPLAIN-02 tells each step in words: when, what, where, by whom, which receipt, which note', async () => {
+    const { steps } = await explain(day.path);
+    const texts = steps.map(({ text }) => text.replace(/^.*?[AP]M: /, ''));
+    expect(texts).toEqual([
+      'card issued, by till',
+      '1 stamp as a welcome, by till',
+      '4 stamps added, at Old Town, by Kim, receipt R-1 (a cake for Anna)',
+      'reward “Reward at 3” unlocked, by till',
+      'reward “Reward at 3” redeemed for 3 stamps, at Old Town, by Kim',
+    ]);
+    expect(steps[0]?.text).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d{4}, \d{1,2}:\d{2}\s[AP]M: /);
+  });
+
+  it('EXPLAIN-03 speaks English, German, French or Spanish, as the store does, in its time zone', async () => {
+    const other = await service.newStore({ timeZone: 'Asia/Tokyo' });
+    const { path } = await enrol(other);
+    const answers: Record<string, RegExp> = {
+      de: /: Karte ausgestellt/,
+      'fr-CA': /: carte créée/,
+      es: /: tarjeta emitida/,
+      nl: /: card issued/,
+    };
+    for (const [locale, text] of Object.entries(answers)) {
+      await other.patch(other.store, { account: { locale } });
+      const { body } = await other.get<ExplanationJson>(`${path}/explain`);
+      expect(body.steps[0]?.text).toMatch(text);
+    }
+    const { body } = await other.get<ExplanationJson>(`${path}/explain`);
+    const [issued] = (await other.get<Entries>(`${path}/events`)).body;
+    const day = new Intl.DateTimeFormat('en', { timeZone: 'Asia/Tokyo', dateStyle: 'medium' });
+    expect(body.steps[0]?.text).toContain(day.format(new Date(issued?.occurred_at ?? '')));
+  });
+
+  it('EXPLAIN-04 says of each reward whether it is locked, unlocked or redeemed, and since when', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [1, 2, 3, 9] });
+    await store.post(`${path}/stamp`, { stamps: 4 });
+    await store.post(`${path}/redeem`, { reward_id: rewards[1]?.id });
+    for (const filled of [false, true]) {
+      if (filled) await fill();
+      const [redeemed, ...unlocks] = (await events(path)).filter(({ type }) =>
+        type.startsWith('reward'),
+      );
+      const answer = await explain(path);
+      expect(answer.rewards).toEqual([
+        {
+          id: rewards[0]?.id,
+          name: 'Reward at 1',
+          stamps_required: 1,
+          state: 'unlocked',
+          since: unlocks[2]?.occurred_at,
+        },
+        {
+          id: rewards[1]?.id,
+          name: 'Reward at 2',
+          stamps_required: 2,
+          state: 'unlocked',
+          since: unlocks[1]?.occurred_at,
+        },
+        {
+          id: rewards[2]?.id,
+          name: 'Reward at 3',
+          stamps_required: 3,
+          state: 'locked',
+          since: redeemed?.occurred_at,
+        },
+        {
+          id: rewards[3]?.id,
+          name: 'Reward at 9',
+          stamps_required: 9,
+          state: 'locked',
+          since: null,
+        },
+      ]);
+    }
+    await store.post(`${path}/redeem`, { reward_id: rewards[1]?.id });
+    const [redeemed] = await events(path);
+    expect((await explain(path)).rewards[1]).toMatchObject({
+      state: 'redeemed',
+      since: redeemed?.occurred_at,
+    });
+  });
+
+  it('EXPLAIN-05 says what was undone, when and why', async () => {
+    const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
+    await store.post(`${path}/stamp`, { stamps: 3 });
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    await undo(customerCard.id);
+    for (const filled of [false, true]) {
+      if (filled) await fill();
+      const [undone, undoing] = (await explain(path)).steps.slice(-2);
+      expect(undone?.text).toMatch(/redeemed for 3 stamps, by till, undone on [A-Z]/);
+      expect(undoing?.text).toMatch(/: correction: 3 stamps added, by till, undoes the entry of /);
+      expect(undoing?.balance).toBe(3);
+    }
+  });
+
+  it('EXPLAIN-06 shows the last 250 steps of a longer history, and all earlier ones as one with their sum', async () => {
+    const { path } = await enrol(store);
+    for (let i = 0; i < 260; i++) await store.post(`${path}/stamp`, { stamps: 2 });
+    for (const filled of [false, true]) {
+      if (filled) await fill();
+      const { balance, steps } = await explain(path);
+      expect([balance, steps.length]).toEqual([520, 251]);
+      expect(steps[0]).toMatchObject({ text: '11 earlier entries', stamps: 20, balance: 20 });
+      expect(steps.reduce((sum, { stamps }) => sum + (stamps ?? 0), 0)).toBe(balance);
+    }
+  });
+
+  it('EXPLAIN-07 is 404 for a card of another customer or another store', async () => {
+    const other = await service.newStore();
+    const foreign = day.path.replace(store.store, other.store);
+    expectFailure(await other.get(`${foreign}/explain`), 404, 'not_found');
+    const { customer } = await enrol(store);
+    const another = day.path.replace(`customers/${day.customer.id}/`, `customers/${customer.id}/`);
+    expectFailure(await store.get(`${another}/explain`), 404, 'not_found');
   });
 });

@@ -87,6 +87,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/explain': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** How the balance and the rewards of a customer card came about, in words */
+    get: operations['explainCustomerCard'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/cards': {
     parameters: {
       query?: never;
@@ -1443,6 +1460,37 @@ export interface components {
         [key: string]: unknown;
       };
     };
+    ExplainedReward: {
+      id: number;
+      name: string;
+      stamps_required: number;
+      /**
+       * @description redeemed: and not unlocked again since
+       * @enum {string}
+       */
+      state: 'locked' | 'unlocked' | 'redeemed';
+      /**
+       * Format: date-time
+       * @description When it was unlocked, redeemed, or locked again; null if it never was unlocked
+       */
+      since: string | null;
+    };
+    Explanation: {
+      balance: number;
+      /** @description Cheapest first */
+      rewards: components['schemas']['ExplainedReward'][];
+      /** @description Oldest first. The last 250 one by one; all earlier ones are one step, the first, with their sum */
+      steps: components['schemas']['ExplanationStep'][];
+    };
+    ExplanationStep: {
+      event_id: string;
+      /** @description In the store's language: English, German, French or Spanish, else English */
+      text: string;
+      /** @description The signed change */
+      stamps: number | null;
+      /** @description After the step */
+      balance: number;
+    };
     ExportedActor: {
       /** @enum {string} */
       type: 'token' | 'user' | 'customer' | 'system';
@@ -2672,6 +2720,39 @@ export interface operations {
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  explainCustomerCard: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        customer_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Explanation'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

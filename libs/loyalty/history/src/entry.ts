@@ -1,6 +1,7 @@
 import type { Channel } from '#kernel/aggregate.js';
 import type { Position } from '#event-store/position.js';
 import type { StoredEvent } from '#event-store/event-store.js';
+import { recorded } from '#event-store/codec.js';
 import type { EventTypes } from '#event-store/event-types.js';
 
 /** What an event is about, and what it did, without anything that belongs to a person. */
@@ -83,13 +84,17 @@ export function entriesOf(
 }
 
 function entryOf(
-  { id, stream, revision, position, type, data, meta }: StoredEvent,
+  stored: StoredEvent,
   types: EventTypes,
   before: Handed | undefined,
   end: End,
 ): Entry {
+  const { id, stream, revision, position, type, meta } = stored;
   const aggregate = types.aggregateOf(type);
   if (!aggregate) throw new Error(`nobody writes ${type}`);
+  // As if the person were erased: nothing personal may get into an entry.
+  const anonymous = { ...stored, data: { ...stored.data, personal: null } };
+  const data: Record<string, unknown> = { ...recorded(aggregate, anonymous).data };
   const stamps = aggregate.stamps?.({ type, data }) ?? null;
   const own = OWN_IDS[aggregate.name];
   const idOf = (field: OwnId) => numberIn(data[field]);

@@ -1,6 +1,5 @@
-import type { Actor, Channel } from '#kernel/aggregate.js';
+import type { Actor, Channel, EventMeta } from '#kernel/aggregate.js';
 import { publicEventId } from '#kernel/public-id.js';
-import type { StoredEvent } from '#event-store/event-store.js';
 import { Field, IntegerField, OneOfField, TextField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
@@ -108,11 +107,13 @@ export class HistoryEntryJson {
   declare readonly reversed_by: string | null;
 }
 
+/** What is shown of an event: its data decrypted, in the shape that its type has now. */
+export type Shown = { data: object; meta: EventMeta };
+
 /** An entry with what stands in its event only. */
 export type Told = {
   entry: Entry;
-  /** Decrypted. */
-  event: StoredEvent;
+  event: Shown;
   actorName: string | null;
   /** The id of a stored event. */
   reversedBy: string | null;
@@ -145,7 +146,8 @@ export function historyEntryJson({ entry, event, actorName, reversedBy }: Told):
 }
 
 /** What somebody wrote beside what they did: the note of a stamping, the reason of a correction. */
-export function noteOf({ data: { personal } }: StoredEvent): string | null {
+export function noteOf({ data }: Pick<Shown, 'data'>): string | null {
+  const personal: unknown = Reflect.get(data, 'personal');
   return textIn(personal, 'note') ?? textIn(personal, 'reason');
 }
 
@@ -163,7 +165,8 @@ export function filterOf(query: CardEventsQuery & Partial<HistoryQuery>): Histor
   };
 }
 
-function textIn(part: unknown, name: string): string | null {
+/** A text among the fields of an event. */
+export function textIn(part: unknown, name: string): string | null {
   if (typeof part !== 'object' || part === null) return null;
   const value: unknown = Reflect.get(part, name);
   return typeof value === 'string' ? value : null;

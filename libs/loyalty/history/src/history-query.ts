@@ -17,6 +17,18 @@ export type HistoryFilter = {
   to: Date | null;
 };
 
+export const NO_FILTER: HistoryFilter = {
+  customerId: null,
+  customerCardId: null,
+  cardId: null,
+  locationId: null,
+  name: null,
+  channel: null,
+  actor: null,
+  from: null,
+  to: null,
+};
+
 /** The rows of a list: those with numbers from `low` to `high`, both inclusive, the newest first. */
 export type Slice = { accountId: number; low: number; high: number; limit: number };
 

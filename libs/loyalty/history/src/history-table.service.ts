@@ -144,9 +144,9 @@ export class HistoryTable {
 
   /**
    * The entries of events that come right after those that are in the table.
-   * @param end where that ends; without it, their numbers mean nothing
+   * @param end where that ends
    */
-  async next(events: StoredEvent[], end: End = NO_ENTRIES): Promise<Entry[]> {
+  async next(events: StoredEvent[], end: End): Promise<Entry[]> {
     const first = new Map<string, number>();
     for (const { stream, revision } of events) {
       if (!first.has(stream)) first.set(stream, revision);

@@ -6,6 +6,8 @@ import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { ExplanationJson } from './explanation.dto.js';
+import { ExplanationService } from './explanation.service.js';
 import {
   CardEventsQuery,
   ENTRIES_SHOWN,
@@ -35,6 +37,7 @@ const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
 export class HistoryController {
   constructor(
     private readonly history: HistoryService,
+    private readonly explanations: ExplanationService,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
@@ -76,6 +79,25 @@ export class HistoryController {
     const ids = idsOf(path);
     await this.customerCards.find(accountId, ids);
     return this.answer(accountId, query, { ...filterOf(query), customerCardId: ids.id }, pages);
+  }
+
+  @Get('customers/:customer_id/customer_cards/:id/explain')
+  @Endpoint({
+    id: 'explainCustomerCard',
+    tag: TAG,
+    summary: 'How the balance and the rewards of a customer card came about, in words',
+    path: ['account_id', 'customer_id', 'id'],
+    status: 200,
+    answer: ExplanationJson,
+    errors: [404],
+  })
+  async explain(
+    @Context() { accountId }: CommandContext,
+    @Param() path: CardPath,
+  ): Promise<ExplanationJson> {
+    const ids = idsOf(path);
+    await this.customerCards.find(accountId, ids);
+    return this.explanations.explain(accountId, ids.id);
   }
 
   private async answer(

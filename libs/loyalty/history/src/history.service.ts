@@ -2,14 +2,22 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
+import { recorded } from '#event-store/codec.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { isAfter } from '#event-store/position.js';
 import type { CursorKey, Range } from '#http/page.js';
 import { ActorNames } from './actor-names.service.js';
-import type { Entry } from './entry.js';
-import type { Told } from './history-entry.dto.js';
-import { historyQuery, matches, placeOf, positionOf, type HistoryFilter } from './history-query.js';
+import { NO_ENTRIES, type Entry } from './entry.js';
+import type { Shown, Told } from './history-entry.dto.js';
+import {
+  historyQuery,
+  matches,
+  NO_FILTER,
+  placeOf,
+  positionOf,
+  type HistoryFilter,
+} from './history-query.js';
 import { entryIn, ENTRY_COLUMNS, HistoryTable, type EntryRow } from './history-table.service.js';
 
 /** How far the table may be behind the log for a list of a whole store to add what is missing. */
@@ -85,6 +93,21 @@ export class HistoryService {
     return ({ after, limit }) => this.page(listing, after, limit);
   }
 
+  /**
+   * The last entries of a customer card, newest first.
+   * @returns `tail` is all of the card's that the table does not have yet, oldest first
+   */
+  async ofCustomerCard(
+    accountId: number,
+    id: number,
+    limit: number,
+  ): Promise<{ last: Told[]; tail: Entry[] }> {
+    const { tail, end } = await this.tailOfStream(accountId, `customer_card-${id}`);
+    const filter = { ...NO_FILTER, customerCardId: id };
+    const last = await this.page({ accountId, filter, low: 0, high: end, tail }, null, limit);
+    return { last, tail: tail.map(({ entry }) => entry).toReversed() };
+  }
+
   private async page(
     { accountId, filter, low, high, tail }: Listing,
     after: CursorKey | null,
@@ -104,7 +127,7 @@ export class HistoryService {
   }
 
   /** Adds what only the events know. */
-  async told(found: Found[], tail: Required<Found>[] = []): Promise<Told[]> {
+  private async told(found: Found[], tail: Required<Found>[] = []): Promise<Told[]> {
     const wanted = found.flatMap(({ entry, event }) => (event ? [] : [entry]));
     const read = wanted.length > 0 ? await this.store.readEvents(wanted) : [];
     const byId = new Map(read.map((event) => [event.id, event]));
@@ -119,11 +142,20 @@ export class HistoryService {
       this.reversed(found, tail),
     ]);
     return found.flatMap(({ entry }, i) => {
-      const event = events[i];
-      if (!event) return [];
+      const stored = events[i];
+      if (!stored) return [];
+      const event = this.shown(stored);
       const reversedBy = reversed.get(entry.eventId) ?? null;
       return [{ entry, event, actorName: names[i] ?? null, reversedBy }];
     });
+  }
+
+  /** In the shape that its type has now; an event that only a newer version knows stays as it is. */
+  private shown(stored: StoredEvent): Shown {
+    const { type, data, meta } = stored;
+    const aggregate = this.types.aggregateOf(type);
+    if (!aggregate || !this.types.knows(stored)) return { data, meta };
+    return { data: recorded(aggregate, stored).data, meta };
   }
 
   /** What the table does not have yet, of the whole store; nothing while that is much. */
@@ -133,11 +165,11 @@ export class HistoryService {
     const events = await this.store.readUntil(head, position, TAIL + 1);
     if (events.length > TAIL) return { tail: [], end: end.seq };
     const known = this.known(events).filter(({ meta }) => meta.accountId === accountId);
-    return { tail: await this.tailOf(known), end: end.seq };
+    return { tail: await this.tailOf(known, end.seq), end: end.seq };
   }
 
   /** What the table does not have yet of one stream, however much that is. */
-  async tailOfStream(
+  private async tailOfStream(
     accountId: number,
     stream: string,
   ): Promise<{ tail: Listing['tail']; end: number }> {
@@ -149,11 +181,12 @@ export class HistoryService {
     const range = { from: (ends?.revision ?? -1) + 1 };
     for await (const event of this.store.readStream(stream, range)) events.push(event);
     const known = this.known(events).filter(({ meta }) => meta.accountId === accountId);
-    return { tail: await this.tailOf(known), end: ends?.seq ?? -1 };
+    const end = ends?.seq ?? -1;
+    return { tail: await this.tailOf(known, end), end };
   }
 
-  private async tailOf(events: StoredEvent[]): Promise<Listing['tail']> {
-    const entries = await this.table.next(events);
+  private async tailOf(events: StoredEvent[], seq: number): Promise<Listing['tail']> {
+    const entries = await this.table.next(events, { ...NO_ENTRIES, seq });
     return entries
       .flatMap((entry, i) => {
         const event = events[i];
@@ -164,7 +197,7 @@ export class HistoryService {
 
   /** Up to the first event of a newer version: what follows it cannot be told without it. */
   private known(events: StoredEvent[]): StoredEvent[] {
-    const unknown = events.findIndex(({ type }) => this.types.nameOf(type) === undefined);
+    const unknown = events.findIndex((event) => !this.types.knows(event));
     return unknown < 0 ? events : events.slice(0, unknown);
   }
 

@@ -1,0 +1,242 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Pool } from 'pg';
+import { NotFoundError } from '#kernel/errors.js';
+import { publicEventId } from '#kernel/public-id.js';
+import { ask } from '#database/connection.js';
+import { Rows } from '#event-store/rows.js';
+import { accountRows } from '#accounts/account.entity.js';
+import type { Location } from '#locations/location.js';
+import type { CustomerCard, Milestone } from '#stamping/customer-card.js';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { TemplatesService } from '#stamping/templates.service.js';
+import type { Entry } from './entry.js';
+import { Narrator } from './explanation.js';
+import type {
+  ExplainedRewardJson,
+  ExplanationJson,
+  ExplanationStepJson,
+  RewardState,
+} from './explanation.dto.js';
+import { noteOf, textIn, type Told } from './history-entry.dto.js';
+import { HistoryService } from './history.service.js';
+
+/** Told one by one; a card may have tens of thousands. */
+const STEPS = 250;
+/** Kept, of as many languages and time zones. */
+const NARRATORS = 100;
+
+/** The last time that each reward was unlocked and redeemed. */
+const MILESTONES = {
+  name: 'history_milestones',
+  text: `select distinct on (reward_id, name) reward_id, name, seq, occurred_at from history
+         where customer_card_id = $1 and name in ('reward.unlocked', 'reward.redeemed')
+         order by reward_id, name, seq desc`,
+};
+
+/** The redemption of another reward that took the balance below this one. */
+const LOCKED = {
+  name: 'history_locked',
+  text: `select occurred_at from history
+         where customer_card_id = $1 and seq > $2 and name = 'reward.redeemed' and balance < $3
+         order by seq limit 1`,
+};
+
+const WHEN = {
+  name: 'history_when',
+  text: 'select event_id, occurred_at from history where event_id = any ($1)',
+};
+
+const LOCATIONS = {
+  name: 'history_locations',
+  text: 'select id, state from locations where id = any ($1)',
+};
+
+type Moment = { seq: number; at: Date };
+
+type Milestones = Map<number, { unlocked?: Moment; redeemed?: Moment }>;
+
+/** How the balance and the rewards of a customer card came about. */
+@Injectable()
+export class ExplanationService {
+  private readonly narrators = new LRUCache<string, Narrator>({ max: NARRATORS });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly rows: Rows,
+    private readonly history: HistoryService,
+    private readonly templates: TemplatesService,
+  ) {}
+
+  /** @throws NotFoundError */
+  async explain(accountId: number, id: number): Promise<ExplanationJson> {
+    const [card, store] = await Promise.all([
+      this.rows.load(customerCardRows, id, true),
+      this.rows.load(accountRows, accountId),
+    ]);
+    if (!card || !store) throw new NotFoundError('Customer card');
+    const { last, tail } = await this.history.ofCustomerCard(accountId, id, STEPS + 1);
+    const steps = last.toReversed();
+    // One more than is shown says whether there are earlier ones.
+    const earlier = steps.length > STEPS ? steps.shift() : undefined;
+    const narrator = this.narratorOf(store.state);
+    const template = await this.templates.find(accountId, card.state.cardId);
+    return {
+      balance: last[0]?.entry.balance ?? 0,
+      rewards: await this.rewards(card.state, template.rewards, tail),
+      steps: [
+        ...(earlier ? [earlierJson(earlier.entry, narrator)] : []),
+        ...(await this.steps(steps, narrator)),
+      ],
+    };
+  }
+
+  /** Making one costs more than telling all steps with it. */
+  private narratorOf({ locale, timeZone }: { locale: string; timeZone: string }): Narrator {
+    const key = `${locale} ${timeZone}`;
+    const known = this.narrators.get(key);
+    if (known) return known;
+    const narrator = new Narrator({ locale, timeZone });
+    this.narrators.set(key, narrator);
+    return narrator;
+  }
+
+  private async steps(told: Told[], narrator: Narrator): Promise<ExplanationStepJson[]> {
+    const [locations, times] = await Promise.all([
+      this.locations(told.flatMap(({ entry }) => entry.locationId ?? [])),
+      this.times(told),
+    ]);
+    return told.map(({ entry, event, actorName, reversedBy }) => {
+      const { data } = event;
+      const timeOf = (eventId: string | null) =>
+        (eventId === null ? null : times.get(eventId)) ?? null;
+      const text = narrator.tell({
+        name: entry.name,
+        at: new Date(entry.occurredAt),
+        stamps: entry.stamps,
+        source: textIn(data, 'source'),
+        reward: textIn(data, 'rewardName') ?? textIn(data, 'name'),
+        location: entry.locationId === null ? null : (locations.get(entry.locationId) ?? null),
+        who: textIn(data, 'staffRef') ?? actorName,
+        receipt: textIn(data, 'externalRef'),
+        note: noteOf(event),
+        reverses: timeOf(entry.reverses),
+        reversed: timeOf(reversedBy),
+      });
+      return explanationStepJson(entry, text);
+    });
+  }
+
+  /** Cheapest first; inactive ones only if the card ever had them. */
+  private async rewards(
+    card: CustomerCard,
+    rewards: Milestone[],
+    tail: Entry[],
+  ): Promise<ExplainedRewardJson[]> {
+    const milestones = await this.milestones(card.id, tail);
+    const unlocked = new Set(card.unlocked.map(({ rewardId }) => rewardId));
+    const known = rewards.filter(({ id, active }) => active || milestones.has(id));
+    return Promise.all(
+      known.map(async (reward) => {
+        const past = milestones.get(reward.id) ?? {};
+        if (unlocked.has(reward.id)) {
+          return explainedRewardJson(reward, 'unlocked', past.unlocked?.at ?? null);
+        }
+        if (past.redeemed && past.redeemed.seq > (past.unlocked?.seq ?? -1)) {
+          return explainedRewardJson(reward, 'redeemed', past.redeemed.at);
+        }
+        const since = past.unlocked && (await this.lockedAt(card.id, reward, past.unlocked, tail));
+        return explainedRewardJson(reward, 'locked', since ?? null);
+      }),
+    );
+  }
+
+  private async milestones(id: number, tail: Entry[]): Promise<Milestones> {
+    const rows = await ask<{ reward_id: number; name: string; seq: number; occurred_at: Date }>(
+      this.pool,
+      { ...MILESTONES, values: [id] },
+    );
+    const milestones: Milestones = new Map();
+    const note = (rewardId: number | null, name: string, moment: Moment) => {
+      if (rewardId === null) return;
+      const known = milestones.get(rewardId) ?? {};
+      if (name === 'reward.unlocked') known.unlocked = moment;
+      if (name === 'reward.redeemed') known.redeemed = moment;
+      milestones.set(rewardId, known);
+    };
+    for (const { reward_id, name, seq, occurred_at: at } of rows)
+      note(reward_id, name, { seq, at });
+    for (const { rewardId, name, seq, occurredAt } of tail) {
+      note(rewardId, name, { seq, at: new Date(occurredAt) });
+    }
+    return milestones;
+  }
+
+  private async lockedAt(
+    id: number,
+    { stampsRequired }: Milestone,
+    unlocked: Moment,
+    tail: Entry[],
+  ): Promise<Date | null> {
+    const [row] = await ask<{ occurred_at: Date }>(this.pool, {
+      ...LOCKED,
+      values: [id, unlocked.seq, stampsRequired],
+    });
+    if (row) return row.occurred_at;
+    const found = tail.find(
+      ({ seq, name, balance }) =>
+        seq > unlocked.seq && name === 'reward.redeemed' && (balance ?? 0) < stampsRequired,
+    );
+    return found ? new Date(found.occurredAt) : null;
+  }
+
+  private async locations(ids: number[]): Promise<Map<number, string>> {
+    if (ids.length === 0) return new Map();
+    const rows = await ask<{ id: number; state: Location }>(this.pool, {
+      ...LOCATIONS,
+      values: [[...new Set(ids)]],
+    });
+    return new Map(rows.map(({ id, state }) => [id, state.name]));
+  }
+
+  /** When what is named by these steps happened, by event id. */
+  private async times(told: Told[]): Promise<Map<string, Date>> {
+    const times = new Map(told.map(({ entry: e }) => [e.eventId, new Date(e.occurredAt)]));
+    const named = told.flatMap(({ entry, reversedBy }) => [entry.reverses, reversedBy]);
+    const missing = named.filter((id): id is string => id !== null && !times.has(id));
+    if (missing.length === 0) return times;
+    const rows = await ask<{ event_id: string; occurred_at: Date }>(this.pool, {
+      ...WHEN,
+      values: [missing],
+    });
+    for (const { event_id, occurred_at } of rows) times.set(event_id, occurred_at);
+    return times;
+  }
+}
+
+/** All that came up to an entry, that one included. A card's entries are numbered by their revisions. */
+function earlierJson(entry: Entry, narrator: Narrator): ExplanationStepJson {
+  const text = narrator.earlier(entry.revision + 1);
+  return explanationStepJson({ ...entry, stamps: entry.balance }, text);
+}
+
+function explanationStepJson(
+  { eventId, stamps, balance }: Pick<Entry, 'eventId' | 'stamps' | 'balance'>,
+  text: string,
+): ExplanationStepJson {
+  return { event_id: publicEventId(eventId), text, stamps, balance: balance ?? 0 };
+}
+
+function explainedRewardJson(
+  { id, name, stampsRequired }: Milestone,
+  state: RewardState,
+  since: Date | null,
+): ExplainedRewardJson {
+  return {
+    id,
+    name,
+    stamps_required: stampsRequired,
+    state,
+    since: since?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,79 @@
+import { wordsOf } from './words.js';
+
+/** What a step of an explanation is made from. */
+export type Step = {
+  /** The name of the event, as in `stamp.earned`. */
+  name: string;
+  at: Date;
+  stamps: number | null;
+  /** Of a stamping: where the stamps came from. */
+  source: string | null;
+  reward: string | null;
+  location: string | null;
+  /** Whoever served, or is named by the token or user. */
+  who: string | null;
+  receipt: string | null;
+  /** A note or a reason. */
+  note: string | null;
+  reverses: Date | null;
+  reversed: Date | null;
+};
+
+/** Says what happened in the language of a store, for a person at the counter. */
+export class Narrator {
+  private readonly told: ReturnType<typeof wordsOf>;
+  private readonly times: Intl.DateTimeFormat;
+  private readonly numbers: Intl.NumberFormat;
+
+  /**
+   * @param locale BCP 47 tag
+   * @param timeZone IANA name
+   */
+  constructor({ locale, timeZone }: { locale: string; timeZone: string }) {
+    this.told = wordsOf(locale);
+    const shown = { timeZone, dateStyle: 'medium', timeStyle: 'short' } as const;
+    this.times = new Intl.DateTimeFormat(this.told.locale, shown);
+    this.numbers = new Intl.NumberFormat(this.told.locale);
+  }
+
+  tell(step: Step): string {
+    const { words } = this.told;
+    const { location, who, receipt, reverses, reversed, note } = step;
+    const parts = [
+      this.what(step),
+      location && words.at(location),
+      who && words.by(who),
+      receipt && words.receipt(receipt),
+      reverses && words.reverses(this.times.format(reverses)),
+      reversed && words.reversed(this.times.format(reversed)),
+    ].filter((part) => part !== null);
+    const text = `${this.times.format(step.at)}: ${parts.join(', ')}`;
+    return note === null ? text : `${text} (${note})`;
+  }
+
+  /** Steps that are not told one by one. */
+  earlier(count: number): string {
+    return this.told.words.earlier(this.numbers.format(count), count);
+  }
+
+  private what({ name, stamps, source, reward }: Step): string {
+    const { words } = this.told;
+    const count = Math.abs(stamps ?? 0);
+    const text = this.numbers.format(count);
+    switch (name) {
+      case 'customer_card.created':
+        return words.issued;
+      case 'stamp.earned':
+        if (source === 'welcome_bonus') return words.welcome(text, count);
+        return (source === 'adjustment' ? words.given : words.earned)(text, count);
+      case 'stamp.removed':
+        return words.removed(text, count);
+      case 'reward.unlocked':
+        return words.unlocked(reward ?? '');
+      case 'reward.redeemed':
+        return words.redeemed(reward ?? '', text, count);
+      default:
+        return words.other(name);
+    }
+  }
+}

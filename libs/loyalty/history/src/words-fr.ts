@@ -1,0 +1,22 @@
+import type { Words } from './words-en.js';
+
+const s = (count: number) => (count < 2 ? '' : 's');
+const stamps = (text: string, count: number) => `${text} tampon${s(count)}`;
+
+export const fr: Words = {
+  issued: 'carte créée',
+  earned: (text, count) => `${stamps(text, count)} ajouté${s(count)}`,
+  welcome: (text, count) => `${stamps(text, count)} de bienvenue`,
+  given: (text, count) => `correction : ${stamps(text, count)} ajouté${s(count)}`,
+  removed: (text, count) => `correction : ${stamps(text, count)} retiré${s(count)}`,
+  unlocked: (reward) => `récompense « ${reward} » débloquée`,
+  redeemed: (reward, text, count) =>
+    `récompense « ${reward} » utilisée pour ${stamps(text, count)}`,
+  other: (type) => type,
+  earlier: (text, count) => `${text} entrée${s(count)} antérieure${s(count)}`,
+  at: (location) => `chez ${location}`,
+  by: (who) => `par ${who}`,
+  receipt: (number) => `ticket ${number}`,
+  reverses: (when) => `annule l’entrée du ${when}`,
+  reversed: (when) => `annulé le ${when}`,
+};
