@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
 import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
 import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
@@ -20,7 +21,9 @@ const accountId = 1;
 const config = readConfig(process.env);
 const source = await dataSource(config, 'bench').initialize();
 const store = new PostgresEventStore(poolOf(source), config);
-const keys = new PersonalKeys(poolOf(source), config);
+const masterKeys = new MasterKeys(poolOf(source), config);
+await masterKeys.onModuleInit();
+const keys = new PersonalKeys(poolOf(source), masterKeys);
 const template = {
   cardId: 1,
   version: 1,
@@ -104,5 +107,6 @@ await Promise.all(
   }),
 );
 await poolOf(source).query('vacuum analyze');
+masterKeys.onModuleDestroy();
 await store.onApplicationShutdown();
 await source.destroy();

@@ -1,34 +1,58 @@
 import { parentPort } from 'node:worker_threads';
-import type { INestApplicationContext } from '@nestjs/common';
-import pg from 'pg';
-import { EventStore } from '#event-store/event-store.js';
+import type pg from 'pg';
+import { readConfig, type Config } from '#kernel/config.js';
+import { dataSource, poolOf } from '#database/data-source.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { EventStore } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
 import { Verification, type Slice } from '#event-store/verification.js';
 import { rowTables } from '../apps/row-tables.js';
-import { withServices } from './run-script.js';
 
 export type Task = Slice & { repair: boolean };
 
-export function verificationIn(app: INestApplicationContext): Verification {
-  return new Verification(
-    app.get(pg.Pool),
-    app.get(EventStore),
-    app.get(Rows),
-    app.get(PersonalKeys),
-    rowTables,
-  );
-}
-
-/** One slice after the other, as the script asks for them. An error ends the thread and is reported to the script. */
+/**
+ * One slice after the other, as the script asks for them. An error ends the thread and is reported to the script. Only
+ * what is needed is loaded, without the modules of the service, which would take longer than many slices.
+ */
 const port = parentPort;
 if (port) {
-  await withServices(async (app) => {
-    const verification = verificationIn(app);
+  const config = readConfig(process.env);
+  const source = await dataSource(config, 'script').initialize();
+  const pool = poolOf(source);
+  const masterKeys = new MasterKeys(pool, config);
+  const { store, close } = await open(pool, config);
+  try {
+    await masterKeys.onModuleInit();
+    const keys = new PersonalKeys(pool, masterKeys);
+    const rows = new Rows(pool, store, keys);
+    const verification = new Verification(pool, store, rows, keys, rowTables);
     for (let task = await next(port); task !== null; task = await next(port)) {
       port.postMessage(await verification.slice(task, task.repair));
     }
-  });
+  } finally {
+    masterKeys.onModuleDestroy();
+    await close();
+    await source.destroy();
+  }
+}
+
+async function open(
+  pool: pg.Pool,
+  config: Config,
+): Promise<{ store: EventStore; close: () => Promise<void> }> {
+  const store =
+    config.eventStoreUrl === null
+      ? new PostgresEventStore(pool, config)
+      : await openEventStoreDb(pool, config);
+  return { store, close: () => store.onApplicationShutdown() };
+}
+
+async function openEventStoreDb(pool: pg.Pool, config: Config) {
+  const { EventStoreDbEventStore } = await import('#event-store/eventstoredb-event-store.js');
+  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
+  return new EventStoreDbEventStore(pool, config, streams);
 }
 
 function next(from: NonNullable<typeof port>): Promise<Task | null> {

@@ -3,13 +3,17 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
+import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { ConfigError } from '#kernel/config.js';
 import { rowTables } from '../apps/row-tables.js';
-import type { Slice, Verified } from '#event-store/verification.js';
+import { EventStore } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { Rows } from '#event-store/rows.js';
+import { Verification, type Slice, type Verified } from '#event-store/verification.js';
 import { runScript, withServices } from './run-script.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';
-import { verificationIn, type Task } from './verify-worker.js';
+import type { Task } from './verify-worker.js';
 
 const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY]]';
 /** What is found in two ways is told once; more than this is not remembered. */
@@ -44,14 +48,23 @@ runScript(async () => {
       sum[name] += verified[name] ?? 0;
     }
   };
+  const threads = startThreads();
   await withServices(async (app) => {
     if (checkpoints !== undefined) {
       const { found, faults } = await verifyCheckpoints(app, checkpoints, key);
       covered = found;
       add({ faults });
     }
-    await inThreads(slicesIn(app.get(DataSource)), repair, add);
-    add(await verificationIn(app).strays(repair));
+    await inThreads(threads, slicesIn(app.get(DataSource)), repair, add);
+    const [pool, store] = [app.get(pg.Pool), app.get(EventStore)];
+    const verification = new Verification(
+      pool,
+      store,
+      app.get(Rows),
+      app.get(PersonalKeys),
+      rowTables,
+    );
+    add(await verification.strays(repair));
   });
   if (sum.older > 0) {
     console.log(
@@ -98,23 +111,38 @@ async function* slicesIn(source: DataSource): AsyncGenerator<Slice> {
   }
 }
 
-/** Hashing and folding are CPU-bound. */
+type Thread = { worker: Worker; ended: Promise<unknown> };
+
+/** Hashing and folding are CPU-bound. They start at once, because loading the program takes each of them a while. */
+function startThreads(): Thread[] {
+  return Array.from({ length: Math.min(availableParallelism(), MOST_THREADS) }, () => {
+    const worker = new Worker(new URL('verify-worker.js', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
+    const ended = once(worker, 'exit');
+    // Reported by whoever waits for an answer; before that, this process finds the same fault itself.
+    ended.catch(() => undefined);
+    return { worker, ended };
+  });
+}
+
 async function inThreads(
+  threads: Thread[],
   slices: AsyncGenerator<Slice>,
   repair: boolean,
   add: (verified: Verified) => void,
 ): Promise<void> {
-  const threads = Math.min(availableParallelism(), MOST_THREADS);
   await Promise.all(
-    Array.from({ length: threads }, async () => {
-      const worker = new Worker(new URL('verify-worker.js', import.meta.url), {
-        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    threads.map(async ({ worker, ended }) => {
+      const early = ended.then(() => {
+        throw new Error('a thread ended early');
       });
-      const ended = once(worker, 'exit');
+      early.catch(() => undefined);
       try {
         for await (const slice of slices) {
+          const answer = once(worker, 'message');
           worker.postMessage({ ...slice, repair } satisfies Task);
-          const [verified] = (await once(worker, 'message')) as [Verified];
+          const [verified] = (await Promise.race([answer, early])) as [Verified];
           add(verified);
         }
       } finally {

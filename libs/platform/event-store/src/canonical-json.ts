@@ -8,12 +8,12 @@ export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   const members = value as Record<string, unknown>;
   let text = '';
-  for (const name of sortedNames(members)) {
+  for (const { name, begin } of sortedMembers(members)) {
     const member = members[name];
     if (member === undefined) continue;
-    text += `${text === '' ? '' : ','}${scalar(name)}:${canonicalJson(member)}`;
+    text += (text === '' ? '{' : ',') + begin + canonicalJson(member);
   }
-  return `{${text}}`;
+  return text === '' ? '{}' : text + '}';
 }
 
 /** Contains nothing that has to be escaped. */
@@ -36,24 +36,39 @@ function scalar(value: unknown): string {
   }
 }
 
+/** A name of an object, and how its member begins. */
+type Member = { name: string; begin: string };
+
 /** Events have few shapes, and sorting names costs more than checking that they are the same as last time. */
 const KEPT = 64;
 const MOST_NAMES = 32;
 const MOST_LENGTH = 64;
-const shapes = new Map<string, { names: string[]; sorted: string[] }>();
+/** By the number of names, and then by the first. */
+const shapes = Array.from(
+  { length: MOST_NAMES + 1 },
+  () => new Map<string, { names: string[]; sorted: Member[] }>(),
+);
 
-function sortedNames(members: object): string[] {
+function sortedMembers(members: object): Member[] {
   const names = Object.keys(members);
   const [first] = names;
-  if (first === undefined || names.length > MOST_NAMES) return names.sort();
-  const known = shapes.get(first);
-  if (known?.names.length === names.length && known.names.every((name, i) => name === names[i])) {
-    return known.sorted;
-  }
-  const sorted = names.toSorted();
+  const alike = shapes[names.length];
+  if (first === undefined || alike === undefined) return membersOf(names);
+  const known = alike.get(first);
+  if (known && isSame(known.names, names)) return known.sorted;
+  const sorted = membersOf(names);
   if (names.every(({ length }) => length <= MOST_LENGTH)) {
-    if (shapes.size >= KEPT) shapes.clear();
-    shapes.set(first, { names, sorted });
+    if (alike.size >= KEPT) alike.clear();
+    alike.set(first, { names, sorted });
   }
   return sorted;
+}
+
+function isSame(some: string[], others: string[]): boolean {
+  for (let i = 0; i < some.length; i++) if (some[i] !== others[i]) return false;
+  return true;
+}
+
+function membersOf(names: string[]): Member[] {
+  return names.toSorted().map((name) => ({ name, begin: `${scalar(name)}:` }));
 }

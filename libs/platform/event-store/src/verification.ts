@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { inTransaction } from '#database/connection.js';
+import { canonicalJson } from './canonical-json.js';
 import { newerEvent, recorded } from './codec.js';
 import { rowArguments } from './commit-arguments.js';
 import { BEGINNING, type EventStore, type Head, type StoredEvent } from './event-store.js';
@@ -319,7 +319,7 @@ export class Verification {
     const current = row.fold_version === aggregate.foldVersion;
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
       faults.push(`${stream}: the row does not have the hash of its last event`);
-    } else if (current && !isDeepStrictEqual(row.state, JSON.parse(JSON.stringify(state)))) {
+    } else if (current && canonicalJson(row.state) !== canonicalJson(state)) {
       faults.push(`${stream}: the row is not the fold of the stream`);
     } else if (row.account_id !== state?.accountId) {
       faults.push(`${stream}: the row belongs to another store`);
