@@ -18,6 +18,7 @@ import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
 import { erasuresIn, linesOfInput, repeatErasures } from './erasures.js';
+import { addHistoryCommands } from './history-commands.js';
 import { operator } from './operator.js';
 import { runScript, withServices } from './run-script.js';
 
@@ -153,6 +154,7 @@ program
   });
 
 addCheckpointCommands(program);
+addHistoryCommands(program, positive);
 
 program
   .command('erasure:list')

@@ -20,7 +20,7 @@ export async function verifyCheckpoints(
   key: string | undefined,
 ): Promise<{ found: string; faults: string[] }> {
   if (!existsSync(dir)) throw new ConfigError(`--checkpoints: there is no folder ${dir}`);
-  const verifier = key === undefined ? ownKey(app.get(Config)) : givenKey(key);
+  const verifier = key === undefined ? ownKey(app.get(Config)) : verifierFrom(key);
   const verification = new CheckpointVerification(app.get(EventStore), new Tree(app.get(pg.Pool)));
   const { checkpoints, covered, faults } = await verification.verify(
     new CheckpointFiles(dir),
@@ -41,7 +41,8 @@ function ownKey(config: Config): Verifier {
   return signer;
 }
 
-function givenKey(key: string): Verifier {
+/** @param key itself, or a file that holds it @throws ConfigError */
+export function verifierFrom(key: string): Verifier {
   const verifier = verifierOf(existsSync(key) ? readFileSync(key, 'utf8') : key);
   if (!verifier) throw new ConfigError('--key: must be a verifier key, or a file that holds one');
   return verifier;

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { appendFileSync, cpSync, mkdtempSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JsonObject, StoredEvent } from '#event-store/event-store.js';
+import { BEGINNING, type JsonObject, type StoredEvent } from '#event-store/event-store.js';
+import { formatPosition } from '#event-store/position.js';
 import { checkpointKey, startSigning } from './support/checkpoints.js';
 import { testConfig, testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
@@ -78,6 +79,10 @@ async function rewriteAs(events: StoredEvent[]): Promise<void> {
   } else {
     const server = await startEventStoreDb();
     servers.push(server);
+    // Otherwise no process would start: those that have read further would notice.
+    await service.database.query('update es.checkpoints set position = $1', [
+      formatPosition(BEGINNING),
+    ]);
     engine = { EVENT_STORE_URL: server.connectionString };
   }
   const config = testConfig(service.database.url, { ...service.environment, ...engine });
@@ -115,7 +120,7 @@ it(
     const proven = {
       code: 0,
       output: expect.stringContaining(
-        `2 checkpoints of shop.example/inkpad: the first ${original.length} events are there, unchanged and in place`,
+        `checkpoints of shop.example/inkpad: the first ${original.length} events are there, unchanged and in place`,
       ),
     };
     expect(await verify('--checkpoints', key.dir)).toEqual(proven);

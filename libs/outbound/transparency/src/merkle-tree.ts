@@ -107,6 +107,23 @@ export function hashOf(range: Range, read: (node: Node) => Buffer): Buffer {
   return nodes.reduceRight((right, left) => nodeHash(left, right), last);
 }
 
+/**
+ * The root that a leaf and its proof lead to (RFC 9162 section 2.1.3.2).
+ * @returns undefined when the proof is too long or too short
+ */
+export function rootOfProof(
+  leaf: Buffer,
+  { index, size }: { index: number; size: number },
+  proof: Buffer[],
+): Buffer | undefined {
+  const ranges = index >= 0 && index < size ? inclusionRanges(index, size) : undefined;
+  if (ranges?.length !== proof.length) return undefined;
+  return proof.reduce((hash, sibling, i) => {
+    const isLeft = (ranges[i]?.from ?? 0) < index;
+    return isLeft ? nodeHash(sibling, hash) : nodeHash(hash, sibling);
+  }, leaf);
+}
+
 /** The greatest power of two below n. */
 function splitOf(n: number): number {
   let split = 2 ** Math.floor(Math.log2(n));

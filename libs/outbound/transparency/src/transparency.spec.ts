@@ -9,6 +9,7 @@ import {
   hashOf,
   inclusionRanges,
   leafHash,
+  rootOfProof,
   type Node,
   type Range,
 } from './merkle-tree.js';
@@ -120,6 +121,12 @@ describe.each([
       for (const { size, index, proof } of expected.inclusion) {
         const ranges = inclusionRanges(index, size);
         expect(ranges.map((range) => tree.hash(range))).toEqual(proof);
+        const leaf = leafHash(Buffer.from(expected.leaves[index] ?? '', 'base64'));
+        const hashes = proof.map((hash) => Buffer.from(hash, 'base64'));
+        const root = rootOfProof(leaf, { index, size }, hashes);
+        expect(root?.toString('base64')).toBe(expected.roots[size - 1]);
+        expect(rootOfProof(leaf, { index, size }, [...hashes, leaf])).toBeUndefined();
+        expect(rootOfProof(leaf, { index: size, size }, hashes)).toBeUndefined();
       }
       for (const { old, size, proof } of expected.consistency) {
         const ranges = consistencyRanges(old, size);

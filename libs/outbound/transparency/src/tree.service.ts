@@ -119,6 +119,13 @@ export class Tree {
     return this.hashes(inclusionRanges(index, size));
   }
 
+  /** Of several leaves, in the given order. */
+  async inclusionProofs(indexes: number[], size: number): Promise<Buffer[][]> {
+    const ranges = indexes.map((index) => inclusionRanges(index, size));
+    const hashes = await this.hashes(ranges.flat());
+    return ranges.map((path) => hashes.splice(0, path.length));
+  }
+
   /** @param old at least 1 */
   consistencyProof(old: number, size: number): Promise<Buffer[]> {
     return this.hashes(consistencyRanges(old, size));

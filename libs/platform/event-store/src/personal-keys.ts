@@ -70,6 +70,14 @@ export class PersonalKeys {
     this.known.set(customerId, key);
   }
 
+  /** A key that another instance has made. One that is there already stays. */
+  async adopt(customerId: number, key: Buffer): Promise<void> {
+    await ask(this.pool, {
+      text: 'insert into personal_keys (customer_id, wrapped) values ($1, $2) on conflict do nothing',
+      values: [customerId, this.masterKeys.seal(PURPOSE, key, contextOf(customerId))],
+    });
+  }
+
   /** @param wrapped the key as a load has just seen it; null: it was destroyed */
   remember(customerId: number, wrapped: Buffer | null): void {
     if (wrapped === null) this.known.delete(customerId);

@@ -1,0 +1,98 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { EventStore, type StoredEvent } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { Checkpoints } from './checkpoints.service.js';
+import { EXPORT_FORMAT, type ExportLine } from './exported-history.js';
+import { Tree } from './tree.service.js';
+
+const PAGE = 500;
+
+type Place = { seq: number; stream: string; revision: number };
+type Exported = Omit<StoredEvent, 'position'>;
+
+const LAST = {
+  name: 'export_last',
+  text: 'select seq from history where account_id = $1 order by seq desc limit 1',
+};
+const PLACES = {
+  name: 'export_places',
+  text: `select seq, stream, revision from history
+         where account_id = $1 and seq > $2 and seq < $3 order by seq limit ${PAGE}`,
+};
+const CUSTOMERS = {
+  name: 'export_customers',
+  text: `select id from customers where account_id = $1 and id > $2 order by id limit ${PAGE}`,
+};
+
+/** The whole history of one store with a proof for each event, a line at a time. */
+@Injectable()
+export class HistoryExport {
+  constructor(
+    private readonly pool: Pool,
+    private readonly store: EventStore,
+    private readonly keys: PersonalKeys,
+    private readonly tree: Tree,
+    private readonly checkpoints: Checkpoints,
+  ) {}
+
+  /**
+   * @param personal whether the customers' keys are part of it, without which personal data stays sealed for good
+   * @throws NotFoundError, UnavailableError
+   */
+  async *lines(accountId: number, personal: boolean): AsyncIterable<ExportLine<Exported>> {
+    const [last] = await ask<{ seq: number }>(this.pool, { ...LAST, values: [accountId] });
+    if (!last) throw new NotFoundError('Store');
+    const { note, size } = await this.checkpoints.covering(last.seq);
+    yield { format: EXPORT_FORMAT, account_id: accountId, checkpoint: note, personal };
+    let [events, streams] = [0, 0];
+    for (let after = -1; ;) {
+      const places = await ask<Place>(this.pool, { ...PLACES, values: [accountId, after, size] });
+      const end = places.at(-1);
+      if (!end) break;
+      for await (const line of this.page(places, size)) {
+        if (line.event.revision === 0) streams++;
+        events++;
+        yield line;
+      }
+      after = end.seq;
+    }
+    if (personal) yield* this.personalKeys(accountId);
+    yield { end: { events, streams } };
+  }
+
+  private async *page(places: Place[], size: number) {
+    const read = await this.store.readEvents(places);
+    const byPlace = new Map(read.map((event) => [`${event.stream} ${event.revision}`, event]));
+    const proofs = await this.tree.inclusionProofs(
+      places.map(({ seq }) => seq),
+      size,
+    );
+    for (const [i, { seq, stream, revision }] of places.entries()) {
+      const event = byPlace.get(`${stream} ${revision}`);
+      if (!event) throw new Error(`${stream} lacks event ${revision}`);
+      const { position: _, ...exported } = event;
+      const proof = (proofs[i] ?? []).map((hash) => hash.toString('base64'));
+      yield { event: exported, leaf_index: seq, inclusion_proof: proof };
+    }
+  }
+
+  private async *personalKeys(accountId: number) {
+    for (let after = 0; ;) {
+      const rows = await ask<{ id: number }>(this.pool, {
+        ...CUSTOMERS,
+        values: [accountId, after],
+      });
+      const last = rows.at(-1);
+      if (!last) return;
+      const keys = await this.keys.load(rows.map(({ id }) => id));
+      for (const { id } of rows) {
+        const key = keys.get(id)?.toString('base64') ?? null;
+        yield { personal_key: { customer_id: id, key } };
+      }
+      after = last.id;
+    }
+  }
+}

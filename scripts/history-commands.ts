@@ -1,0 +1,102 @@
+import { createReadStream, existsSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { INestApplicationContext } from '@nestjs/common';
+import type { Command } from 'commander';
+import pg from 'pg';
+import { Config, ConfigError } from '#kernel/config.js';
+import { UnavailableError } from '#kernel/errors.js';
+import { EventStore } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { Checkpoints } from '#transparency/checkpoints.service.js';
+import { HistoryExport } from '#transparency/history-export.service.js';
+import { HistoryImport } from '#transparency/history-import.service.js';
+import { Tree } from '#transparency/tree.service.js';
+import { rowTables } from '../apps/row-tables.js';
+import { runScript, withServices } from './run-script.js';
+import { verifierFrom } from './verify-checkpoints.js';
+
+/** Takes the history of a store from one instance to another. */
+export function addHistoryCommands(program: Command, positive: (text: string) => number): void {
+  program
+    .command('history:export')
+    .description('writes the history of a store with proofs, one JSON object per line')
+    .requiredOption('--account <id>', '', positive)
+    .requiredOption('--out <file>', 'must not exist yet')
+    .option(
+      '--personal',
+      'with the keys of its customers: the file then tells everything about them',
+    )
+    .action((options: { account: number; out: string; personal?: boolean }) => {
+      runScript(async () => {
+        const { account, out, personal = false } = options;
+        const written = await withServices((app) => write(app, { account, out, personal }));
+        console.log(JSON.stringify(written));
+      });
+    });
+
+  program
+    .command('history:import')
+    .description('takes over a store that history:export --personal has written elsewhere')
+    .requiredOption('--in <file>')
+    .requiredOption('--key <key>', 'verifier key of the other instance, or a file that holds it')
+    .action((options: { in: string; key: string }) => {
+      runScript(async () => {
+        if (!existsSync(options.in)) throw new ConfigError(`--in: there is no ${options.in}`);
+        const verifier = verifierFrom(options.key);
+        const lines = () =>
+          createInterface({ input: createReadStream(options.in), crlfDelay: Infinity });
+        const done = await withServices((app) => importing(app).run(lines, verifier));
+        const { accountId, events, streams, customers } = done;
+        console.log(JSON.stringify({ account_id: accountId, events, streams, customers }));
+        console.error('Nobody can reach the store yet: member:add gives it its first member.');
+      });
+    });
+}
+
+function importing(app: INestApplicationContext): HistoryImport {
+  return new HistoryImport(
+    app.get(pg.Pool),
+    app.get(EventStore),
+    app.get(PersonalKeys),
+    app.get(EventTypes),
+    rowTables,
+  );
+}
+
+/** Under another name until it is complete, so that no half a file is taken for a whole one. */
+async function write(
+  app: INestApplicationContext,
+  { account, out, personal }: { account: number; out: string; personal: boolean },
+): Promise<object> {
+  if (existsSync(out)) throw new ConfigError(`--out: ${out} exists already`);
+  const pool = app.get(pg.Pool);
+  const exporting = new HistoryExport(
+    pool,
+    app.get(EventStore),
+    app.get(PersonalKeys),
+    new Tree(pool),
+    new Checkpoints(pool, app.get(Config)),
+  );
+  const draft = `${out}.${process.pid}.part`;
+  const file = await open(draft, 'wx', 0o600);
+  let events = 0;
+  try {
+    for await (const line of exporting.lines(account, personal)) {
+      if ('event' in line) events++;
+      await file.write(`${JSON.stringify(line)}\n`);
+    }
+    await file.sync();
+    await file.close();
+    await rename(draft, out);
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    await rm(draft, { force: true });
+    if (!(error instanceof UnavailableError)) throw error;
+    throw new ConfigError(`${error.message}: is a dispatcher running that signs?`, {
+      cause: error,
+    });
+  }
+  return { account_id: account, events, personal, file: out };
+}

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
+import { EventStore, type StoredEvent } from '#event-store/event-store.js';
+import { verifyExport } from '../clients/verifier/verifier.mjs';
+import { checkpointKey, startSigning } from './support/checkpoints.js';
+import { testEnvironment } from './support/database.js';
+import { startProgram, type Program } from './support/program.js';
+import { Client, cli, startService, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+/** A store moves from one instance to another: exported with proofs, verified offline, imported. */
+
+const SLOW = 300_000;
+const folder = mkdtempSync(join(tmpdir(), 'inkpad-export-'));
+const key = checkpointKey();
+
+let from: Service;
+let to: Service;
+let store: Client;
+let dispatcher: Program;
+let card: Awaited<ReturnType<typeof enrol>>;
+/** With the customers' keys, and without. */
+const whole = join(folder, 'whole.ndjson');
+const sealed = join(folder, 'sealed.ndjson');
+
+beforeAll(async () => {
+  from = await startService();
+  to = await startService();
+  // Ids that differ from those of the other instance, where the store comes from.
+  await from.newStore();
+  store = await from.newStore();
+  ({ dispatcher } = await startSigning(from, key));
+  card = await enrol(store, { rewards: [3], email: 'anna@example.com' });
+  for (let i = 0; i < 5; i++) {
+    await store.post(`${card.path}/stamp`, { stamps: 2, external_ref: `R-${i}`, note: 'for Anna' });
+  }
+  await store.post(`${card.path}/redeem`, { reward_id: card.rewards[0]?.id });
+  await enrol(store);
+}, SLOW);
+afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
+  await Promise.all([from.stop(), to.stop()]);
+}, SLOW);
+
+async function run(service: Service, ...args: string[]) {
+  const environment = testEnvironment(service.database.url, service.environment);
+  const program = startProgram('dist/scripts/cli.js', environment, args);
+  return { code: await program.exitCode, output: program.output() };
+}
+
+const importing = (file: string, verifier = key.verifier) =>
+  run(to, 'history:import', '--in', file, '--key', verifier);
+
+const ofStore = (events: StoredEvent[]) =>
+  events.filter(({ meta }) => meta.accountId === store.accountId);
+const content = (events: StoredEvent[]) =>
+  events.map((event) => ({ ...event, position: undefined }));
+
+const linesOf = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n');
+
+async function* given(lines: string[]) {
+  yield* lines;
+}
+
+it(
+  'an export has every event of the store, and the verifier proves each of them',
+  async () => {
+    const account = String(store.accountId);
+    const written = await run(
+      from,
+      'history:export',
+      '--account',
+      account,
+      '--out',
+      whole,
+      '--personal',
+    );
+    expect(written.code).toBe(0);
+    const events = ofStore(await from.history());
+    expect(JSON.parse(written.output)).toMatchObject({ events: events.length, personal: true });
+    expect(statSync(whole).mode & 0o777).toBe(0o600);
+    const proven = await verifyExport(given(linesOf(whole)), key.verifier);
+    expect(proven).toMatchObject({ accountId: store.accountId, events: events.length, keys: 2 });
+    const again = await run(from, 'history:export', '--account', account, '--out', whole);
+    expect(again.output).toContain('exists already');
+  },
+  SLOW,
+);
+
+it(
+  'without --personal its personal data stays sealed, and it can only be verified',
+  async () => {
+    const account = String(store.accountId);
+    await run(from, 'history:export', '--account', account, '--out', sealed);
+    expect((await verifyExport(given(linesOf(sealed)), key.verifier)).keys).toBe(0);
+    expect(readFileSync(sealed, 'utf8')).not.toMatch(/Anna|anna@example/);
+    const refused = await importing(sealed);
+    expect(refused.code).toBe(1);
+    expect(refused.output).toContain('it was exported without --personal');
+  },
+  SLOW,
+);
+
+describe('an import writes nothing', () => {
+  const changed = (name: string, change: (lines: string[]) => string[]) => {
+    const file = join(folder, `${name}.ndjson`);
+    writeFileSync(file, `${change(linesOf(whole)).join('\n')}\n`);
+    return file;
+  };
+
+  it.each([
+    [
+      'of a file that was changed',
+      (l: string[]) => l.map((t) => t.replace('"stamps":2', '"stamps":9')),
+      'was changed',
+    ],
+    [
+      'of a file that lacks events',
+      (l: string[]) => l.toSpliced(3, 1),
+      'does not follow|events are here',
+    ],
+    ['of a file that was cut off', (l: string[]) => l.slice(0, -3), 'ends too early'],
+    ['of something else', () => ['{"format":"other"}'], 'the format is not'],
+  ])(
+    '%s',
+    async (name, change, sentence) => {
+      const { code, output } = await importing(changed(name, change));
+      expect(output).toMatch(new RegExp(sentence));
+      expect(output).toContain('Nothing was imported');
+      expect(code).toBe(1);
+      expect(ofStore(await to.history())).toEqual([]);
+    },
+    SLOW,
+  );
+
+  it(
+    'that another key has signed',
+    async () => {
+      const { output } = await importing(whole, checkpointKey('x').verifier);
+      expect(output).toContain('the checkpoint was not signed by x');
+    },
+    SLOW,
+  );
+});
+
+it(
+  'an import has the same ids, events and heads, and the store goes on there',
+  async () => {
+    const done = await importing(whole);
+    expect(done).toMatchObject({ code: 0 });
+    const events = content(ofStore(await from.history()));
+    expect(content(ofStore(await to.history()))).toEqual(events);
+
+    const bus = to.app.get(CommandBus);
+    await bus.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
+    await bus.execute(new AddMember(cli, store.accountId, 'new@owner.example'));
+    const { token } = await bus.execute(new CreateToken(cli, 'new@owner.example', 'till'));
+    const moved = new Client(to.baseUrl, store.accountId, token);
+    for (const path of [
+      card.path,
+      `${store.store}/customers/${card.customer.id}`,
+      `${store.store}/cards`,
+    ]) {
+      const [there, here] = [await moved.get(path), await store.get(path)];
+      expect([there.status, there.body]).toEqual([200, here.body]);
+    }
+    // Receipts count once, and new records do not take ids that are in use.
+    const before = await moved.get<{ stamps_count: number }>(card.path);
+    await moved.post(`${card.path}/stamp`, { stamps: 2, external_ref: 'R-1' });
+    expect((await moved.get(card.path)).body).toEqual(before.body);
+    expect((await moved.post(`${card.path}/stamp`, { stamps: 1 })).status).toBe(200);
+    const next = await enrol(moved);
+    expect(next.customer.id).toBeGreaterThan(card.customer.id);
+    const verified = startProgram(
+      'dist/scripts/verify.js',
+      testEnvironment(to.database.url, to.environment),
+    );
+    expect([await verified.exitCode, verified.output()]).toEqual([
+      0,
+      expect.stringContaining('every row is the fold of its stream'),
+    ]);
+  },
+  SLOW,
+);
+
+it(
+  'a store that has gone on since is not imported again',
+  async () => {
+    const { code, output } = await importing(whole);
+    expect(output).toContain('is taken here by another record, or has gone on');
+    expect(code).toBe(1);
+  },
+  SLOW,
+);
+
+it(
+  'an import that was interrupted is completed by the next',
+  async () => {
+    const other = await startService();
+    try {
+      const lines = linesOf(whole);
+      // As after a kill: some events are there, and nothing that is derived from them.
+      const events = ofStore(await from.history()).slice(0, 4);
+      const target = other.app.get(EventStore);
+      const heads = new Map<string, { revision: number; hash: string }>();
+      for (const { stream, id, type, version, data, meta } of events) {
+        const expected = heads.get(stream) ?? null;
+        const writes = [{ stream, expected, events: [{ id, type, version, data, meta }] }];
+        const [head] = await target.commit({ accountId: meta.accountId, writes });
+        if (head) heads.set(stream, head);
+      }
+      for (let run = 0; run < 2; run++) {
+        const environment = testEnvironment(other.database.url, other.environment);
+        const args = ['history:import', '--in', whole, '--key', key.verifier];
+        const program = startProgram('dist/scripts/cli.js', environment, args);
+        expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
+        expect(content(ofStore(await other.history())).map(({ hash }) => hash)).toEqual(
+          lines.flatMap((line) => {
+            const { event } = JSON.parse(line) as { event?: { hash: string } };
+            return event ? [event.hash] : [];
+          }),
+        );
+      }
+    } finally {
+      await other.stop();
+    }
+  },
+  SLOW,
+);
