@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
 import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
+import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
 import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
@@ -51,13 +52,15 @@ const action = {
 function write(aggregate, table, id, decide) {
   let state;
   const written = [];
+  // One command: claims belong to the revision at its end.
+  const now = new Date();
+  const requestId = randomUUID();
   while (written.length < (table === 'cards' ? 1 : EVENTS_A_CARD)) {
-    const now = new Date();
     const meta = {
       accountId,
       actor: { type: 'token', id: 1 },
       channel: 'pos',
-      requestId: randomUUID(),
+      requestId,
       occurredAt: now.toISOString(),
       recordedAt: now.toISOString(),
     };

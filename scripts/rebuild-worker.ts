@@ -12,6 +12,15 @@ import { withServices } from './run-script.js';
 export type Filling = { tables: string[]; claims: boolean };
 
 /**
+ * An index may take long. But a statement of a process that was killed must not go on and keep the next rebuild waiting,
+ * and one that is stopped in the middle of the switch must not hold up everybody.
+ */
+const SESSION = `
+  set statement_timeout = 0;
+  set client_connection_check_interval = '2s';
+  set idle_in_transaction_session_timeout = '10s'`;
+
+/**
  * A connection of the tables' owner whose unqualified names mean the shadows. What it writes is lost with the server,
  * but a commit that follows waits for the disk for all of it.
  */
@@ -19,8 +28,7 @@ export async function ownerClient({ databaseMigrationUrl }: Config): Promise<Dat
   const client = databaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
   await client.connect();
   await client.query(`set search_path = ${SHADOW}`);
-  // A statement of a process that was killed must not go on and keep the next rebuild waiting.
-  await client.query(`set client_connection_check_interval = '2s'`);
+  await client.query(SESSION);
   return client;
 }
 

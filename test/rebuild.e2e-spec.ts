@@ -14,6 +14,8 @@ import { subscribe, useWebhooks } from './support/webhooks.js';
 /** `npm run rebuild` as an operator runs it: beside a service that goes on working. */
 
 const SLOW = 300_000;
+/** The counterpart of EventStoreDB shares this process with the tills, and must find the time to answer. */
+const TILLS = process.env['TEST_ENGINE'] === 'eventstoredb' ? 2 : 6;
 
 let service: Service;
 let store: Client;
@@ -103,7 +105,7 @@ it(
     await subscribe(store, receiver, { events: ['*'] });
     await startDispatcher();
     const cards = [];
-    for (let i = 0; i < 6; i++) cards.push((await enrol(store, { rewards: [3] })).path);
+    for (let i = 0; i < TILLS; i++) cards.push((await enrol(store, { rewards: [3] })).path);
     const before = await definitions();
     const [{ oid } = { oid: 0 }] = await query<{ oid: number }>(
       `select 'public.customer_cards'::regclass::oid::bigint as oid`,
@@ -162,10 +164,8 @@ it(
       () => receiver.events.length,
       (count) => count >= published,
     );
-    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(
-      receiver.events.length,
-    );
     expect(receiver.events).toHaveLength(published);
+    expect(receiver.received).toHaveLength(published);
   },
   SLOW,
 );
