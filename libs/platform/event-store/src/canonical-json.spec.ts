@@ -41,12 +41,49 @@ describe('canonical JSON', () => {
     expect(canonicalJson(value)).toBe(canonicalize(value));
   });
 
-  it.each([1n, undefined, Symbol('s'), () => 1, [undefined], { a: 1n }])('refuses %p', (value) =>
-    expect(() => canonicalJson(value)).toThrow('has no JSON'),
+  it('keeps apart objects that begin with the same name, however many names and however long', () => {
+    const long = 'x'.repeat(65);
+    for (const names of [
+      ['a', long],
+      ['a', 'b', long],
+      [long, 'a'],
+      [long, 'b'],
+      ['', 'a'],
+      ['a', ''],
+    ]) {
+      for (const order of [names, names.toReversed(), names]) {
+        const value = Object.fromEntries(order.map((name, i) => [name, i]));
+        expect(canonicalJson(value)).toBe(canonicalize(value));
+      }
+    }
+    // More than are remembered.
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 200; i++) {
+        const value = { [`n${i}`]: i, b: true, a: false, [`m${i}`]: null };
+        expect(canonicalJson(value)).toBe(canonicalize(value));
+      }
+    }
+  });
+
+  it.each([
+    [1n, 'a bigint has no JSON'],
+    [undefined, 'a undefined has no JSON'],
+    [Symbol('s'), 'a symbol has no JSON'],
+    [() => 1, 'a function has no JSON'],
+    [[undefined], 'a undefined has no JSON'],
+    [{ a: 1n }, 'a bigint has no JSON'],
+    [Number.NaN, 'NaN has no JSON'],
+    [Number.POSITIVE_INFINITY, 'Infinity has no JSON'],
+    ['\ud800', 'a lone surrogate has no JSON'],
+    [{ '\udc00': 1 }, 'a lone surrogate has no JSON'],
+  ])('refuses %p', (value, message) =>
+    expect(() => canonicalJson(value)).toThrow(new Error(message)),
   );
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }])(
-    'refuses %p, which JSON has no text for',
-    (value) => expect(() => canonicalJson(value)).toThrow(),
-  );
+  it('leaves the names of what it writes in their order', () => {
+    const value = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`n${99 - i}`, i]));
+    const names = Object.keys(value);
+    canonicalJson(value);
+    expect(Object.keys(value)).toEqual(names);
+  });
 });

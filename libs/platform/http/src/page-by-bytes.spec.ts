@@ -60,4 +60,38 @@ describe('a page', () => {
     expect(await listOf([]).page(10)).toEqual({ count: 0, more: false });
     expect(await listOf(same(16, 0)).page(null)).toEqual({ count: 16, more: false });
   });
+
+  it('is read in steps of 256 KiB, at most 500 elements at a time and never more than it lacks', async () => {
+    const kibs = listOf(same(5_000, KIB));
+    await kibs.page(null);
+    expect(kibs.asked).toEqual([16, ...same(15, 256), 240, 1]);
+    const empty = listOf(same(1_600, 0));
+    expect(await empty.page(null, 20)).toEqual({ count: 1_600, more: false });
+    expect(empty.asked).toEqual([20, 500, 500, 500, 500]);
+    const odd = listOf(same(30, 100 * KIB));
+    await odd.page(null, 2);
+    expect(odd.asked.slice(0, 3)).toEqual([2, 3, 3]);
+    const few = listOf(same(300, KIB));
+    await few.page(20);
+    expect(few.asked).toEqual([16, 5]);
+    const large = listOf(same(3, 300 * KIB));
+    await large.page(null, 1);
+    expect(large.asked).toEqual([1, 1, 1, 1]);
+  });
+
+  it('may be exactly as large as a page, and one element more begins the next one', async () => {
+    expect(await listOf(same(4, PAGE_BYTES / 4)).page(null, 1)).toEqual({ count: 4, more: false });
+    expect(await listOf(same(5, PAGE_BYTES / 4)).page(null, 1)).toEqual({ count: 4, more: true });
+    expect(await listOf([PAGE_BYTES, 0]).page(null)).toEqual({ count: 2, more: false });
+    expect(await listOf([1, PAGE_BYTES]).page(null)).toEqual({ count: 1, more: true });
+  });
+
+  it('waits for a turn before it goes on above half a mebibyte, and not below', async () => {
+    const below = listOf([...same(2, 256 * KIB), 0]);
+    await below.page(null, 2);
+    expect(below.grown()).toBe(0);
+    const above = listOf([256 * KIB, 256 * KIB + 1, 0]);
+    await above.page(null, 2);
+    expect(above.grown()).toBe(2);
+  });
 });
