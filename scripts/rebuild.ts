@@ -4,18 +4,20 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { INestApplicationContext } from '@nestjs/common';
+import { Pool } from 'pg';
 import { Config, ConfigError } from '#kernel/config.js';
 import { EventStore } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rebuild, type Plan, type Rebuilt } from '#event-store/rebuild.js';
+import { Rows } from '#event-store/rows.js';
 import type { Difference } from '#event-store/shadow-comparison.js';
 import { ShadowFiller, type Wanted } from '#event-store/shadow-filler.js';
 import { CLAIMS, dropShadows } from '#event-store/shadow-tables.js';
+import { Verification } from '#event-store/verification.js';
 import { rowTables } from '../apps/row-tables.js';
 import { Progress } from './progress.js';
 import { ownerClient, type Filling } from './rebuild-worker.js';
 import { runScript, withServices } from './run-script.js';
-import { verificationIn } from './verify-worker.js';
 
 const STREAMS_AT_ONCE = 500;
 const EXAMPLES = 10;
@@ -44,10 +46,12 @@ async function rebuild(app: INestApplicationContext, plan: Plan, check: boolean)
   const store = app.get(EventStore);
   const client = await ownerClient(app.get(Config));
   try {
-    const work = new Rebuild(client, store, verificationIn(app), plan, rowTables);
+    const keys = app.get(PersonalKeys);
+    const rows = new Verification(app.get(Pool), store, app.get(Rows), keys, rowTables);
+    const work = new Rebuild(client, store, rows, plan, rowTables);
     await work.begin();
     await fill(work, plan.claims);
-    const filler = new ShadowFiller(client, store, app.get(PersonalKeys), work.filled, plan.claims);
+    const filler = new ShadowFiller(client, store, keys, work.filled, plan.claims);
     console.error('building indexes and following the log');
     await work.finish(filler);
     console.error('comparing');

@@ -22,10 +22,10 @@ if (port) {
   const source = await dataSource(config, 'script').initialize();
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
-  const { store, close } = await open(pool, config);
+  const keys = new PersonalKeys(pool, masterKeys);
+  const { store, close } = await open(pool, keys, config);
   try {
     await masterKeys.onModuleInit();
-    const keys = new PersonalKeys(pool, masterKeys);
     const rows = new Rows(pool, store, keys);
     const verification = new Verification(pool, store, rows, keys, rowTables);
     for (let task = await next(port); task !== null; task = await next(port)) {
@@ -40,19 +40,20 @@ if (port) {
 
 async function open(
   pool: pg.Pool,
+  keys: PersonalKeys,
   config: Config,
 ): Promise<{ store: EventStore; close: () => Promise<void> }> {
   const store =
     config.eventStoreUrl === null
       ? new PostgresEventStore(pool, config)
-      : await openEventStoreDb(pool, config);
+      : await openEventStoreDb(pool, keys, config);
   return { store, close: () => store.onApplicationShutdown() };
 }
 
-async function openEventStoreDb(pool: pg.Pool, config: Config) {
+async function openEventStoreDb(pool: pg.Pool, keys: PersonalKeys, config: Config) {
   const { EventStoreDbEventStore } = await import('#event-store/eventstoredb-event-store.js');
   const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
-  return new EventStoreDbEventStore(pool, config, streams);
+  return new EventStoreDbEventStore(pool, keys, config, streams);
 }
 
 function next(from: NonNullable<typeof port>): Promise<Task | null> {
