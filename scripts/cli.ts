@@ -14,6 +14,7 @@ import {
   RemoveUser,
   RevokeToken,
 } from '#identity/identity.commands.js';
+import { AuditService } from '#history/audit.service.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
@@ -179,6 +180,41 @@ program
     });
   });
 
+type AuditOptions = {
+  account?: number;
+  type?: string;
+  actor?: string;
+  from?: Date;
+  to?: Date;
+  before?: number;
+  limit: number;
+};
+
+program
+  .command('audit:list')
+  .description('what was done to users, tokens and webhook subscriptions, newest first')
+  .option('--account <id>', 'the store; if omitted, what was about none', positive)
+  .option('--type <type>', 'such as token.created')
+  .option('--actor <type:id>', 'such as token:5')
+  .option('--from <time>', 'recorded at or after this time, ISO 8601', time)
+  .option('--to <time>', 'recorded before this time', time)
+  .option('--before <n>', 'only entries before audit_<n>', positive)
+  .option('--limit <n>', 'how many at most', positive, 100)
+  .action(({ account, type, actor, from, to, before, limit }: AuditOptions) => {
+    runScript(async () => {
+      const filter = {
+        type: type ?? null,
+        actor: actor ?? null,
+        from: from ?? null,
+        to: to ?? null,
+      };
+      const entries = await withServices((app) =>
+        app.get(AuditService).list(account ?? null, filter, { before: before ?? null, limit }),
+      );
+      console.log(JSON.stringify({ entries: entries.map(({ json }) => json) }));
+    });
+  });
+
 program.parse();
 
 function run(work: (bus: CommandBus) => Promise<object>): void {
@@ -186,6 +222,12 @@ function run(work: (bus: CommandBus) => Promise<object>): void {
     const answer = await withServices((app) => work(app.get(CommandBus)));
     console.log(JSON.stringify(answer));
   });
+}
+
+function time(text: string): Date {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) throw new InvalidArgumentError('must be an ISO 8601 time');
+  return at;
 }
 
 function positive(text: string): number {

@@ -9,6 +9,7 @@ import { LargeAnswers } from '#http/large-answers.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
+import { AuditModule } from '#history/audit.module.js';
 import { rowTables } from '../apps/row-tables.js';
 
 /** An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
@@ -39,6 +40,7 @@ class ScriptModule {
         IdentityModule,
         AccountsModule,
         CustomersModule,
+        AuditModule,
       ],
     };
   }

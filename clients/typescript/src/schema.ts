@@ -104,6 +104,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/audit': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What was done to users, tokens and webhook subscriptions, newest first */
+    get: operations['listAudit'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/cards': {
     parameters: {
       query?: never;
@@ -828,6 +845,40 @@ export interface components {
       stamps: number;
       /** @description Why, for the history */
       reason: string;
+    };
+    AuditEntry: {
+      id: string;
+      /** @description The type of the public event where there is one, else a name such as card.archived */
+      type: string;
+      /** Format: date-time */
+      occurred_at: string;
+      /** Format: date-time */
+      recorded_at: string;
+      /** @enum {string} */
+      channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+      actor: components['schemas']['HistoryActor'];
+      request_id: string;
+      customer_id: number | null;
+      customer_card_id: number | null;
+      card_id: number | null;
+      /** @description The signed change of the balance */
+      stamps: number | null;
+      /** @description Of the customer card, after it */
+      balance: number | null;
+      reward_id: number | null;
+      location_id: number | null;
+      staff_ref: string | null;
+      external_ref: string | null;
+      /** @description Null once the customer is erased */
+      note: string | null;
+      /** @description The id of the entry that this one undoes */
+      reverses: string | null;
+      /** @description The id of the entry that undid this one */
+      reversed_by: string | null;
+      /** @description The ids of what was changed, and how */
+      subject: {
+        [key: string]: unknown;
+      };
     };
     AuxiliaryField: {
       key: string;
@@ -2753,6 +2804,51 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAudit: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description Only entries of this type; of a type that there is none of, an empty list */
+        type?: string | null;
+        /** @description Who did it, as type and id */
+        actor?: string | null;
+        /** @description Recorded at or after this time */
+        from?: string | null;
+        /** @description Recorded before this time */
+        to?: string | null;
+      };
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AuditEntry'][];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

@@ -19,7 +19,7 @@ export const ENTRIES_SHOWN = 100;
 
 const ACTORS = ['token', 'user', 'customer', 'system'] as const;
 const CHANNELS = ['api', 'pos', 'staff', 'owner', 'poster', 'import', 'cli', 'system'] as const;
-const ACTOR = /^(token|user|customer|system):(0|[1-9]\d{0,15})$/;
+export const ACTOR = /^(token|user|customer|system):(0|[1-9]\d{0,15})$/;
 
 @Dto('CustomerCardEventListQuery')
 export class CardEventsQuery extends PageQuery {
@@ -172,12 +172,12 @@ export function textIn(part: unknown, name: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-function readActor(given: unknown): Checked<string> {
+export function readActor(given: unknown): Checked<string> {
   if (typeof given === 'string' && ACTOR.test(given)) return { value: given };
   return { faults: [`must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`] };
 }
 
-function actorWords() {
+export function actorWords() {
   return {
     optional: true,
     example: 'token:5',

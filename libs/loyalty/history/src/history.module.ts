@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
-import { ActorNames } from './actor-names.service.js';
+import { AuditController } from './audit.controller.js';
+import { AuditModule } from './audit.module.js';
 import { ExplanationService } from './explanation.service.js';
 import { HistoryController } from './history.controller.js';
 import { HistoryService } from './history.service.js';
@@ -8,8 +9,8 @@ import { HistoryTable } from './history-table.service.js';
 
 /** Shows what happened. */
 @Module({
-  imports: [CustomerCardReadsModule],
-  controllers: [HistoryController],
-  providers: [ActorNames, ExplanationService, HistoryService, HistoryTable],
+  imports: [AuditModule, CustomerCardReadsModule],
+  controllers: [HistoryController, AuditController],
+  providers: [ExplanationService, HistoryService, HistoryTable],
 })
 export class HistoryModule {}

@@ -15,6 +15,7 @@ import { TokenChecksums } from './migrations/0014-token-checksums.js';
 import { DaysDroppedOneByOne } from './migrations/0016-days-dropped-one-by-one.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
+import { AuditLists } from './migrations/0024-audit-lists.js';
 import { History } from './migrations/0023-history.js';
 import { TransparencyLog } from './migrations/0030-transparency-log.js';
 import { MergedCustomers } from './migrations/0028-merged-customers.js';
@@ -51,4 +52,5 @@ export const migrations = [
   CardsIssued,
   RowsOfOlderFolds,
   Erasures,
+  AuditLists,
 ];

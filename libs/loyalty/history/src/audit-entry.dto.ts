@@ -1,0 +1,71 @@
+import type { Actor, Channel } from '#kernel/aggregate.js';
+import { Field, TextField, TimeField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
+import { PageQuery } from '#http/page.js';
+import { JsonProperty } from '#http/response-fields.js';
+import { ACTOR, actorWords, HistoryEntryJson, readActor } from './history-entry.dto.js';
+
+@Dto('AuditQuery')
+export class AuditQuery extends PageQuery {
+  @TextField({
+    max: 64,
+    optional: true,
+    example: 'token.created',
+    description: 'Only entries of this type; of a type that there is none of, an empty list',
+  })
+  declare readonly type: string | null;
+  @Field(readActor, { type: 'string', pattern: ACTOR.source }, actorWords())
+  declare readonly actor: string | null;
+  @TimeField({ optional: true, description: 'Recorded at or after this time' })
+  declare readonly from: Date | null;
+  @TimeField({ optional: true, description: 'Recorded before this time' })
+  declare readonly to: Date | null;
+}
+
+export type AuditFilter = Omit<AuditQuery, 'limit' | 'cursor'>;
+
+@Dto('AuditEntry')
+export class AuditEntryJson extends HistoryEntryJson {
+  @JsonProperty({
+    example: { token_id: 5, user_id: 2, name: 'till' },
+    description: 'The ids of what was changed, and how',
+  })
+  declare readonly subject: object;
+}
+
+/** A row of `audit_log`. */
+export type AuditRow = {
+  id: number;
+  type: string;
+  actor: Actor;
+  channel: Channel;
+  request_id: string;
+  subject: object;
+  recorded_at: Date;
+};
+
+export function auditEntryJson(row: AuditRow, actorName: string | null): AuditEntryJson {
+  const at = row.recorded_at.toISOString();
+  return {
+    id: `audit_${row.id}`,
+    type: row.type,
+    occurred_at: at,
+    recorded_at: at,
+    channel: row.channel,
+    actor: { type: row.actor.type, id: row.actor.id, name: actorName },
+    request_id: row.request_id,
+    customer_id: null,
+    customer_card_id: null,
+    card_id: null,
+    stamps: null,
+    balance: null,
+    reward_id: null,
+    location_id: null,
+    staff_ref: null,
+    external_ref: null,
+    note: null,
+    reverses: null,
+    reversed_by: null,
+    subject: row.subject,
+  };
+}

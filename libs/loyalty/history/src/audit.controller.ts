@@ -1,0 +1,40 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { Paged, Pages } from '#http/page.js';
+import { AuditEntryJson, AuditQuery } from './audit-entry.dto.js';
+import { AuditService } from './audit.service.js';
+import { ENTRIES_SHOWN } from './history-entry.dto.js';
+
+@Controller('/api/v1/accounts/:account_id/audit')
+export class AuditController {
+  constructor(private readonly audit: AuditService) {}
+
+  @Get()
+  @Endpoint({
+    id: 'listAudit',
+    tag: 'History',
+    summary: 'What was done to users, tokens and webhook subscriptions, newest first',
+    path: ['account_id'],
+    status: 200,
+    answer: [AuditEntryJson],
+    errors: [404, 422],
+  })
+  async list(
+    @Context() { accountId }: CommandContext,
+    @Query() { limit, cursor, ...filter }: AuditQuery,
+    @Paged() pages: Pages,
+  ): Promise<AuditEntryJson[]> {
+    const shown = await pages.answer(
+      { limit: limit ?? ENTRIES_SHOWN, cursor },
+      (range) =>
+        this.audit.list(accountId, filter, {
+          before: range.after?.[0] ?? null,
+          limit: range.limit,
+        }),
+      ({ id }) => [id],
+    );
+    return shown.map(({ json }) => json);
+  }
+}
