@@ -38,6 +38,13 @@ module.exports = {
       to: { path: '^(apps|scripts|test|bench)/' },
     },
     {
+      name: 'chaos-apart',
+      comment: 'the model says what docs/api.md says, not what the code does',
+      severity: 'error',
+      from: { path: '^test/chaos/' },
+      to: { path: '^(libs|apps)/' },
+    },
+    {
       name: 'no-unlisted-lib',
       comment: 'a new lib needs a rung on the ladder',
       severity: 'error',

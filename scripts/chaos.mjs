@@ -1,0 +1,24 @@
+import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
+
+/** npm run test:chaos -- --operations 100000 --seed 7 --faults 250 --engine postgresql */
+const { values } = parseArgs({
+  options: {
+    operations: { type: 'string' },
+    seed: { type: 'string' },
+    faults: { type: 'string' },
+    engine: { type: 'string' },
+  },
+});
+
+const settings = Object.entries(values).map(([name, value]) => [
+  `CHAOS_${name.toUpperCase()}`,
+  value,
+]);
+const jest = ['node_modules/jest/bin/jest.js', '--selectProjects=full', '--runInBand'];
+const { status } = spawnSync(
+  process.execPath,
+  ['--experimental-vm-modules', '--no-warnings', ...jest, '--testPathPatterns', 'full/chaos[.]'],
+  { stdio: 'inherit', env: { ...process.env, ...Object.fromEntries(settings) } },
+);
+process.exitCode = status ?? 1;

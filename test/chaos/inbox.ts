@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import http from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import type { Random } from './random.js';
+
+/** An envelope as it first arrived. */
+export type Arrived = {
+  id: string;
+  type: string;
+  sequence: number;
+  /** Customer card or customer, as a path of the API spells it. */
+  about: string;
+  /** What the model knows of it. */
+  facts: Record<string, unknown>;
+  digest: string;
+};
+
+type Envelope = { id: string; type: string; sequence: number; data: Record<string, unknown> };
+
+/** A receiver of webhooks. It keeps what is compared in the end, and faults as soon as they show. */
+export class Inbox {
+  /** By event id, in the order of their first arrival. */
+  readonly arrived = new Map<string, Arrived>();
+  readonly faults: string[] = [];
+  /** By what they are about, in the order of their first arrival. */
+  readonly about = new Map<string, Arrived[]>();
+  attempts = 0;
+  secret = '';
+  /** Of the subscription. */
+  path = '';
+
+  private constructor(
+    private readonly name: string,
+    private readonly server: http.Server,
+    private readonly random: Random,
+    /** Whether it never misses anything, so that what it gets must come in order. */
+    readonly inOrder: boolean,
+  ) {}
+
+  static async open(name: string, random: Random, inOrder: boolean): Promise<Inbox> {
+    const server = http.createServer();
+    const inbox = new Inbox(name, server, random, inOrder);
+    server.on('request', (request, response) => void inbox.receive(request, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return inbox;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hooks`;
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  private async receive(
+    request: http.IncomingMessage,
+    response: http.ServerResponse,
+  ): Promise<void> {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      // The sender died in the middle of it.
+      return;
+    }
+    this.attempts++;
+    this.take(Buffer.concat(chunks), request.headers as Record<string, string>);
+    response.writeHead(this.random.chance(0.02) ? 503 : 200).end();
+  }
+
+  private take(bytes: Buffer, headers: Record<string, string>): void {
+    const envelope = JSON.parse(bytes.toString()) as Envelope;
+    const { id, type, sequence, data } = envelope;
+    if (type === 'webhook.test') return;
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    const known = this.arrived.get(id);
+    if (known) {
+      if (known.digest !== digest) this.faults.push(`${this.name}: ${id} came with other bytes`);
+      return;
+    }
+    try {
+      new Webhook(this.secret).verify(bytes, headers);
+    } catch {
+      this.faults.push(`${this.name}: ${id} is not signed`);
+    }
+    if (headers['webhook-id'] !== id)
+      this.faults.push(`${this.name}: ${id} has another webhook-id`);
+    const card = type === 'customer_card.created' ? data['id'] : data['customer_card_id'];
+    const about =
+      card === undefined ? `customers/${String(data['id'])}` : `customer_cards/${String(card)}`;
+    const arrived = { id, type, sequence, about, facts: factsOf(type, data), digest };
+    this.arrived.set(id, arrived);
+    const others = this.about.get(about);
+    const last = others?.at(-1);
+    if (this.inOrder && last && last.sequence >= sequence) {
+      this.faults.push(`${this.name}: ${about} came with ${last.sequence} before ${sequence}`);
+    }
+    if (others) others.push(arrived);
+    else this.about.set(about, [arrived]);
+  }
+}
+
+/** In the words of the model. */
+function factsOf(type: string, data: Record<string, unknown>): Record<string, unknown> {
+  const { stamps, stamps_count: count, source } = data;
+  switch (type) {
+    case 'stamp.earned':
+    case 'stamp.removed':
+      return { type, stamps, count, source };
+    case 'reward.unlocked':
+      return { type, reward: (data['reward'] as { id: number }).id, count };
+    case 'reward.redeemed': {
+      const { reward_id: reward, stamps_spent: spent, stamps_remaining: left } = data;
+      return { type, reward, spent, count: left };
+    }
+    case 'customer_card.created':
+      return { type };
+    default:
+      return { type, firstName: data['first_name'] };
+  }
+}

@@ -1,0 +1,197 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import {
+  startEventStoreDbProcess,
+  type EventStoreDbProcess,
+} from '../support/eventstoredb/as-process.mjs';
+import { Line } from '../support/line.js';
+import { freePort, runNode, startProgram, type Program } from '../support/program.js';
+
+export type Engine = 'postgresql' | 'eventstoredb';
+
+const API = 'dist/apps/api/src/main.js';
+const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
+
+/** One process of the service, with lines of its own to what it depends on. It is started again when it ends. */
+export class Process {
+  private program: Program | undefined;
+  private stopping = false;
+  private watch: Promise<void> = Promise.resolve();
+  starts = 0;
+  output = '';
+
+  constructor(
+    readonly name: string,
+    private readonly file: string,
+    private readonly environment: NodeJS.ProcessEnv,
+    readonly lines: Record<string, Line>,
+  ) {}
+
+  start(): void {
+    this.starts++;
+    const program = startProgram(this.file, this.environment);
+    this.program = program;
+    this.watch = program.exitCode.then(async () => {
+      this.output = (this.output + program.output()).slice(-20_000);
+      if (this.stopping) return;
+      await wait(200);
+      if (!this.stopping) this.start();
+    });
+  }
+
+  /** As the kernel does it to one that takes too much memory. */
+  async kill(): Promise<void> {
+    await this.program?.kill('SIGKILL');
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.program?.signal(signal);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.program?.signal('SIGCONT');
+    await this.program?.kill('SIGTERM');
+    await this.watch;
+  }
+}
+
+/** A whole service: two apis, two dispatchers, PostgreSQL and, where events live there, EventStoreDB. */
+export class Stack {
+  readonly apis: Process[] = [];
+  readonly dispatchers: Process[] = [];
+  /** Between the callers and the apis. */
+  readonly fronts: Line[] = [];
+  token = '';
+  accountId = 0;
+
+  private constructor(
+    readonly engine: Engine,
+    private readonly dataDir: string,
+    public postgres: EmbeddedPostgres,
+    public eventStoreDb: EventStoreDbProcess | undefined,
+    private readonly environment: NodeJS.ProcessEnv,
+  ) {}
+
+  static async start(engine: Engine): Promise<Stack> {
+    const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-'));
+    const postgres = await startPostgres({
+      dataDir,
+      tie: true,
+      settings: { max_connections: 300 },
+    });
+    const events = engine === 'eventstoredb' ? await startEvents(dataDir) : undefined;
+    const environment = testEnvironment(postgres.url, {
+      DATABASE_MIGRATION_URL: postgres.ownerUrl,
+      LOG_LEVEL: 'error',
+      WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+      WEBHOOK_TIME_SCALE: '20',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+      ...(events && { EVENT_STORE_URL: events.connectionString }),
+    });
+    const stack = new Stack(engine, dataDir, postgres, events, environment);
+    stack.run('migrate');
+    const made = JSON.parse(stack.run('setup')) as { api_token: string; account_id: number };
+    stack.token = made.api_token;
+    stack.accountId = made.account_id;
+    for (const nth of [1, 2]) {
+      const port = await freePort();
+      stack.apis.push(await stack.process(`api ${nth}`, API, { PORT: String(port) }));
+      stack.fronts.push(await Line.to(`http://127.0.0.1:${port}`));
+      stack.dispatchers.push(await stack.process(`dispatcher ${nth}`, DISPATCHER, {}));
+    }
+    return stack;
+  }
+
+  get urls(): string[] {
+    return this.fronts.map(({ url }) => url.replace(/\/$/, ''));
+  }
+
+  get processes(): Process[] {
+    return [...this.apis, ...this.dispatchers];
+  }
+
+  /** To the database itself, past all lines. */
+  async ask<R>(text: string): Promise<R[]> {
+    const client = new pg.Client({ connectionString: this.postgres.ownerUrl });
+    await client.connect();
+    try {
+      return (await client.query(text)).rows as R[];
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** A script of npm, past all lines. @throws with its output when it fails */
+  run(script: 'migrate' | 'setup' | 'verify'): string {
+    const { status, output } = runNode([`dist/scripts/${script}.js`], this.environment);
+    if (status !== 0) throw new Error(`${script} ended with ${status}:\n${output}`);
+    return output;
+  }
+
+  async killPostgres(): Promise<void> {
+    process.kill(this.postgres.pid, 'SIGKILL');
+    await this.postgres.exited;
+    await eventually(
+      async () => {
+        try {
+          this.postgres = await startPostgres({ dataDir: this.dataDir, tie: true });
+          return 'running';
+        } catch (error) {
+          return String(error);
+        }
+      },
+      (state) => state === 'running',
+    );
+  }
+
+  async killEventStoreDb(): Promise<void> {
+    const port = this.eventStoreDb?.port;
+    await this.eventStoreDb?.kill('SIGKILL');
+    this.eventStoreDb = await startEvents(this.dataDir, port);
+  }
+
+  /** What the dead have left is taken over in a minute; here that minute is over at once. */
+  async endLeases(): Promise<void> {
+    await this.ask('update es.intents set leased_until = now()');
+    await this.ask('update es.outcomes set held_until = now() where status is null');
+  }
+
+  async stop(): Promise<void> {
+    for (const line of this.lines) line.unmute();
+    await Promise.all(this.processes.map((one) => one.stop()));
+    await Promise.all(this.lines.map((line) => line.close()));
+    await this.eventStoreDb?.kill();
+    await this.postgres.remove();
+  }
+
+  private get lines(): Line[] {
+    return [...this.fronts, ...this.processes.flatMap(({ lines }) => Object.values(lines))];
+  }
+
+  private async process(name: string, file: string, more: NodeJS.ProcessEnv): Promise<Process> {
+    const database = await Line.to(this.postgres.url);
+    const events = this.eventStoreDb && (await Line.to(this.eventStoreDb.connectionString));
+    const environment = {
+      ...this.environment,
+      ...more,
+      DATABASE_URL: database.url,
+      ...(events && { EVENT_STORE_URL: events.url }),
+    };
+    const started = new Process(name, file, environment, { database, ...(events && { events }) });
+    started.start();
+    return started;
+  }
+}
+
+/** Its log is a file: what it has answered is there after a kill. */
+function startEvents(dataDir: string, port = 0): Promise<EventStoreDbProcess> {
+  const log = join(dataDir, 'eventstoredb.log');
+  return startEventStoreDbProcess(['--port', String(port), '--log', log]);
+}
