@@ -10,7 +10,7 @@ import {
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
+import { ask, isDatabaseUnavailable } from '#database/connection.js';
 import { lastHead, prepareWrites, rowArguments, type PlacedRow } from './commit-arguments.js';
 import {
   ConflictError,
@@ -151,6 +151,18 @@ export class EventStoreDbEventStore
   override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
     await this.expectOurs();
     return this.reader.readEvents(refs);
+  }
+
+  /** By the table of the history; what that has not reached yet is near the end of its stream. */
+  override async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
+    const [place] = await ask<EventRef>(this.pool, {
+      name: 'history_place',
+      text: 'select stream, revision from history where event_id = $1',
+      values: [id],
+    });
+    if (place && place.stream !== stream) return undefined;
+    const [event] = place ? await this.readEvents([place]) : [];
+    return event?.id === id ? event : super.findEvent(stream, id);
   }
 
   override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
