@@ -31,6 +31,7 @@ export async function chaos({ engine, seed, operations, faults }: Settings): Pro
   try {
     await play({ stack, random, inboxes, operations, faults });
   } catch (error) {
+    for (const { name, log } of stack.processes) say(`--- ${name}\n${log}`);
     throw new Error(
       `${error instanceof Error ? error.message : String(error)}\n\nthe same operations again: npm run test:chaos -- --engine ${engine} --operations ${operations} --seed ${seed}`,
       { cause: error },

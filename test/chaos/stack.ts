@@ -24,7 +24,7 @@ export class Process {
   private stopping = false;
   private watch: Promise<void> = Promise.resolve();
   starts = 0;
-  output = '';
+  private before = '';
 
   constructor(
     readonly name: string,
@@ -33,12 +33,18 @@ export class Process {
     readonly lines: Record<string, Line>,
   ) {}
 
+  /** The last that it wrote, over all its starts. */
+  get log(): string {
+    return (this.before + (this.program?.output() ?? '')).slice(-8_000);
+  }
+
   start(): void {
     this.starts++;
     const program = startProgram(this.file, this.environment);
     this.program = program;
     this.watch = program.exitCode.then(async () => {
-      this.output = (this.output + program.output()).slice(-20_000);
+      this.before = this.log;
+      this.program = undefined;
       if (this.stopping) return;
       await wait(200);
       if (!this.stopping) this.start();
