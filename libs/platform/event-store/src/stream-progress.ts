@@ -21,7 +21,7 @@ export type StreamProgress = {
   claims: Map<string, HeldClaim>;
   /** Claims that the stream held and has released since the progress began. */
   released: Map<string, HeldClaim>;
-  /** A person of the stream was erased, so the values that they claimed are not known any more. */
+  /** Personal data cannot be read any more, so the values that were claimed since are not known. */
   erased: boolean;
   /** The claims of the command whose events were followed last. */
   command: { of: string; claims: HeldClaim[] };
@@ -63,7 +63,13 @@ export function follow(
   const of = `${meta.requestId} ${meta.recordedAt}`;
   if (progress.command.of !== of) progress.command = { of, claims: [] };
   for (const claim of progress.command.claims) claim.revision = revision;
-  const { taken = [], released = [] } = rows.claimsOf?.(fact, progress.state) ?? {};
+  const { taken = [], released = [], none } = rows.claimsOf?.(fact, progress.state) ?? {};
+  if (none) {
+    for (const [name, claim] of claims) progress.released.set(name, claim);
+    claims.clear();
+    progress.command.claims = [];
+    progress.erased = false;
+  }
   for (const { kind, value } of released) {
     const [name, claim] = heldClaim(keys, stored, kind, value);
     claims.delete(name);
