@@ -3,7 +3,6 @@ import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
 import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
 import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
-import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
 import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';

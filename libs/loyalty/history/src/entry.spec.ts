@@ -88,11 +88,12 @@ describe('the entries of the history', () => {
 
   it('go on from the last entry of a stream', () => {
     const handed = new Map([['customer_card-12', { customerId: 31, cardId: 3, balance: 9 }]]);
-    const stamp = event('customer_card-12', 7, 'StampsEarned', {
+    const earned = event('customer_card-12', 7, 'StampsEarned', {
       customerId: 31,
       stamps: 2,
       reverses: '00000000-0000-4000-8000-000000000001',
     });
+    const stamp = { ...earned, version: 2 };
     expect(entriesOf([stamp], TYPES, NO_ENTRIES, handed)).toMatchObject([
       { seq: 0, cardId: 3, balance: 11, reverses: '00000000-0000-4000-8000-000000000001' },
     ]);

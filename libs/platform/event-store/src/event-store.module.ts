@@ -1,4 +1,4 @@
-import { Global, Module, type DynamicModule } from '@nestjs/common';
+import { Global, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import pg from 'pg';
 import { Registry } from 'prom-client';
 import type { DomainEvent } from '#kernel/aggregate.js';
@@ -23,61 +23,22 @@ import { Rows, type RowTable } from './rows.js';
 import { SeveralStreams } from './several-streams.js';
 import { StartCheck } from './start-check.js';
 
+type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+
 /** The one place that knows which engine runs. */
 @Global()
 @Module({})
 export class EventStoreModule {
   /** @param rowTables of every aggregate: their streams are the ones that are read, their event types the known ones */
-  static forRoot(rowTables: RowTable<{ accountId: number }, DomainEvent>[]): DynamicModule {
-    const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
+  static forRoot(rowTables: AnyTable[]): DynamicModule {
     return {
       module: EventStoreModule,
       providers: [
-        {
-          provide: EventStore,
-          inject: [pg.Pool, PersonalKeys, Config],
-          useFactory: (pool: pg.Pool, keys: PersonalKeys, config: Config): EventStore =>
-            config.eventStoreUrl === null
-              ? new PostgresEventStore(pool, config)
-              : new EventStoreDbEventStore(pool, keys, config, streams),
-        },
-        {
-          provide: RowCatchUp,
-          inject: [pg.Pool, EventStore, Rows],
-          useFactory: (pool: pg.Pool, store: EventStore, rows: Rows) =>
-            new RowCatchUp(pool, store, rows, rowTables),
-        },
-        {
-          provide: RowRefold,
-          inject: [pg.Pool, EventStore, PersonalKeys, Registry],
-          useFactory: (pool: pg.Pool, store: EventStore, keys: PersonalKeys, registry: Registry) =>
-            new RowRefold(pool, store, keys, rowTables, registry),
-        },
-        {
-          provide: StartCheck,
-          inject: [pg.Pool, EventStore],
-          useFactory: (pool: pg.Pool, store: EventStore) => new StartCheck(pool, store, rowTables),
-        },
-        {
-          provide: EventTypes,
-          useValue: new EventTypes(rowTables.map(({ aggregate }) => aggregate)),
-        },
-        {
-          provide: Redecisions,
-          inject: [EventStore, Rows, PersonalKeys],
-          useFactory: (store: EventStore, rows: Rows, keys: PersonalKeys) =>
-            new Redecisions(store, rows, keys, rowTables),
-        },
+        ...providersOver(rowTables),
         StoredResponses,
         PersonalKeys,
         LogTimes,
         LogTimesFollower,
-        {
-          provide: AsOf,
-          inject: [EventStore, LogTimes, PersonalKeys],
-          useFactory: (store: EventStore, times: LogTimes, keys: PersonalKeys) =>
-            new AsOf(store, times, keys, rowTables),
-        },
         PastCounts,
         Rows,
         PipelineMetrics,
@@ -104,4 +65,52 @@ export class EventStoreModule {
       ],
     };
   }
+}
+
+/** What works on the streams or rows of every aggregate. */
+function providersOver(rowTables: AnyTable[]): Provider[] {
+  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
+  return [
+    {
+      provide: EventStore,
+      inject: [pg.Pool, PersonalKeys, Config],
+      useFactory: (pool: pg.Pool, keys: PersonalKeys, config: Config): EventStore =>
+        config.eventStoreUrl === null
+          ? new PostgresEventStore(pool, config)
+          : new EventStoreDbEventStore(pool, keys, config, streams),
+    },
+    {
+      provide: RowCatchUp,
+      inject: [pg.Pool, EventStore, Rows],
+      useFactory: (pool: pg.Pool, store: EventStore, rows: Rows) =>
+        new RowCatchUp(pool, store, rows, rowTables),
+    },
+    {
+      provide: RowRefold,
+      inject: [pg.Pool, EventStore, PersonalKeys, Registry],
+      useFactory: (pool: pg.Pool, store: EventStore, keys: PersonalKeys, registry: Registry) =>
+        new RowRefold(pool, store, keys, rowTables, registry),
+    },
+    {
+      provide: StartCheck,
+      inject: [pg.Pool, EventStore],
+      useFactory: (pool: pg.Pool, store: EventStore) => new StartCheck(pool, store, rowTables),
+    },
+    {
+      provide: EventTypes,
+      useValue: new EventTypes(rowTables.map(({ aggregate }) => aggregate)),
+    },
+    {
+      provide: Redecisions,
+      inject: [EventStore, Rows, PersonalKeys],
+      useFactory: (store: EventStore, rows: Rows, keys: PersonalKeys) =>
+        new Redecisions(store, rows, keys, rowTables),
+    },
+    {
+      provide: AsOf,
+      inject: [EventStore, LogTimes, PersonalKeys],
+      useFactory: (store: EventStore, times: LogTimes, keys: PersonalKeys) =>
+        new AsOf(store, times, keys, rowTables),
+    },
+  ];
 }
