@@ -1,5 +1,9 @@
 import pg from 'pg';
-import { QueryFailedError } from 'typeorm';
+import {
+  QueryFailedError,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+} from 'typeorm';
 import { ConfigError } from '#kernel/config.js';
 import { UnavailableError } from '#kernel/errors.js';
 import type { LimitedStatement } from './database-client.js';
@@ -130,11 +134,15 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 export function isConnectionLoss(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof QueryFailedError) return isConnectionLoss(error.driverError);
+  // TypeORM gives back a connection that breaks between two statements; the next one then finds none.
+  if (RELEASED.some((released) => error instanceof released)) return true;
   const answered = databaseErrorOf(error);
   if (answered) return endsConnection(answered);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   return NETWORK_FAULTS.has(code) || BROKEN_CLIENT.test(error.message);
 }
+
+const RELEASED = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 const NETWORK_FAULTS = new Set([
   'ECONNREFUSED',
