@@ -283,6 +283,9 @@ async function dumpAndRestore(fromUrl: string, toUrl: string): Promise<void> {
     const { rows } = await from.query<{ dumped: string }>(
       `select coalesce(json_agg(t), '[]')::text as dumped from ${name} t`,
     );
+    // Migrations put first rows into some tables; a dump brings them along.
+    const { rowCount } = await to.query(`select from ${name} limit 1`);
+    if (rowCount !== 0) await to.query(`delete from ${name}`);
     await to.query(
       `insert into ${name} (${columns}) overriding system value
        select ${columns} from json_populate_recordset(null::${name}, $1)`,

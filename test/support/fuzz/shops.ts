@@ -195,7 +195,7 @@ export class Shops {
       this.expectNamed(kind, sent, record.shown, true);
       return;
     }
-    const recordPath = `${path.replace(/\/(stamp|redeem|adjust|events\/[^/]+\/reverse|archive|unarchive|test|rotate_secret)\/?$/, '')}`;
+    const recordPath = `${path.replace(/\/(stamp|redeem|adjust|events\/[^/]+\/reverse|archive|unarchive|test|rotate_secret|erase)\/?$/, '')}`;
     if (step.id === 'updateAccount') {
       const shown = await this.read(shop, recordPath);
       this.expect(isDeepStrictEqual(shown, body), 'the store is shown differently from the answer');
@@ -219,6 +219,12 @@ export class Shops {
     if (!record || step.id === 'replayWebhooks') return;
     const before = record.shown;
     record.shown = await this.read(shop, recordPath);
+    if (step.id === 'eraseCustomer') {
+      const { first_name: name, email, erased_at: at } = record.shown;
+      const isErased = name === 'Erased' && email === null && typeof at === 'string';
+      this.expect(isErased, 'the person is still shown');
+      return;
+    }
     if (answer.headers.get('x-dry-run') === 'true') {
       this.expect(isDeepStrictEqual(own(record.shown), own(before)), 'a dry run changed something');
     } else if (step.id !== null && DEEDS.has(step.id)) {
