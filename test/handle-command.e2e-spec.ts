@@ -452,7 +452,7 @@ describe('sealed parts of events', () => {
     await note('a');
     await note('b');
     await database.query('delete from personal_keys where customer_id = $1', [customerId]);
-    await expect(note('c')).rejects.toThrow('customer 80 has no key to seal with');
+    await expect(note('c')).rejects.toThrow('This customer was erased');
     expect((await here.rows.load(ofOne, id))?.state.notes).toEqual(['a', 'b']);
   });
 

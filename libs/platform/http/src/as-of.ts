@@ -8,7 +8,6 @@ export const AsOfField = (): PropertyDecorator =>
     optional: true,
     description:
       'Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet',
-    example: '2026-01-31T12:00:00Z',
   });
 
 @Dto('AsOfQuery')
