@@ -61,6 +61,11 @@ export const operations = {
   updateCustomer: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/customers/{id}' },
   eraseCustomer: { method: 'POST', path: '/api/v1/accounts/{account_id}/customers/{id}/erase' },
   exportCustomer: { method: 'GET', path: '/api/v1/accounts/{account_id}/customers/{id}/export' },
+  mergeCustomers: { method: 'POST', path: '/api/v1/accounts/{account_id}/customers/{id}/merge' },
+  unmergeCustomers: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/customers/{id}/unmerge',
+  },
   listLocations: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations' },
   createLocation: { method: 'POST', path: '/api/v1/accounts/{account_id}/locations' },
   getLocation: { method: 'GET', path: '/api/v1/accounts/{account_id}/locations/{id}' },

@@ -425,6 +425,46 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/customers/{id}/merge': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Merge another customer into this one
+     * @description This customer goes on for both: keeps what it has, takes what it lacks, and gets the cards of the other one; where both have a card of one template, the stamps are added together. The other one is found only by id, with merged_into. Sends customer.updated about both, and for stamps that move to another card stamp.removed, stamp.earned and reward.unlocked. Undone by unmerge.
+     */
+    post: operations['mergeCustomers'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/customers/{id}/unmerge': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Undo the last merge into this customer
+     * @description The other customer has again what the merge took from it; of stamps that were added to another card, as many as are still there. Sends customer.updated about both, and for stamps that go back stamp.removed and stamp.earned.
+     */
+    post: operations['unmergeCustomers'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/locations': {
     parameters: {
       query?: never;
@@ -1158,6 +1198,8 @@ export interface components {
        * @description Null unless the person was erased; personal fields are empty since then
        */
       erased_at: string | null;
+      /** @description The customer that this one was merged into and who goes on for both */
+      merged_into: number | null;
       /** @description With card_id only */
       customer_card?: components['schemas']['CustomerCardDetail'];
     };
@@ -1188,6 +1230,8 @@ export interface components {
        * @description Null unless the person was erased; personal fields are empty since then
        */
       erased_at: string | null;
+      /** @description The customer that this one was merged into and who goes on for both */
+      merged_into: number | null;
     };
     CustomerCard: {
       id: number;
@@ -1333,6 +1377,8 @@ export interface components {
        * @description Null unless the person was erased; personal fields are empty since then
        */
       erased_at: string | null;
+      /** @description The customer that this one was merged into and who goes on for both */
+      merged_into: number | null;
       /** @enum {string} */
       source: 'poster' | 'app' | 'import' | 'api';
     };
@@ -1463,6 +1509,7 @@ export interface components {
         | 'card_expired'
         | 'stamp_limit_reached'
         | 'customer_erased'
+        | 'customer_merged'
         | 'limit_reached'
         | 'idempotency_key_reused'
         | 'idempotency_in_progress'
@@ -1664,6 +1711,9 @@ export interface components {
       name: string;
       address: string;
     };
+    MergeInput: {
+      from_customer_id: number;
+    };
     Pagination: {
       count: number;
       items: number;
@@ -1809,6 +1859,7 @@ export interface components {
         | 'card_expired'
         | 'stamp_limit_reached'
         | 'customer_erased'
+        | 'customer_merged'
         | 'limit_reached'
         | 'idempotency_key_reused'
         | 'idempotency_in_progress'
@@ -2486,7 +2537,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A field is not valid: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
+    /** @description A field is not valid: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -3840,6 +3891,92 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  mergeCustomers: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['MergeInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Customer'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  unmergeCustomers: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['MergeInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Customer'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

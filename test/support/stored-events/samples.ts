@@ -151,6 +151,21 @@ export const SAMPLES: Samples[] = [
       personal: { externalReferences: personal.externalReferences },
     },
     CustomerErased: { customerId: CUSTOMER_ID },
+    CustomerMerged: {
+      customerId: CUSTOMER_ID,
+      fromCustomerId: 32,
+      cards: { moved: [13], added: [{ fromId: 14, intoId: 12 }] },
+      marketingConsent: false,
+      smsConsent: false,
+      personal,
+    },
+    CustomerMergedAway: {
+      customerId: CUSTOMER_ID,
+      intoCustomerId: 32,
+      personal: { email: null, phone: null, externalReferences: [] },
+    },
+    CustomerUnmerged: { customerId: CUSTOMER_ID, restoredCustomerId: 32, personal },
+    CustomerRestored: { customerId: CUSTOMER_ID, fromCustomerId: 32, personal },
   }),
   samples(customerCard, {
     CustomerCardIssued: {
@@ -169,14 +184,6 @@ export const SAMPLES: Samples[] = [
       reverses: '0f0e0d0c-0b0a-4908-8706-050403020101',
       templateVersion: 17,
     },
-    StampsRemoved: {
-      customerId: CUSTOMER_ID,
-      stamps: 6,
-      source: 'adjustment',
-      countedAt: '2026-03-01T09:00:00.000Z',
-      ...details,
-      reverses: '0f0e0d0c-0b0a-4908-8706-050403020101',
-    },
     RewardUnlocked: {
       customerId: CUSTOMER_ID,
       rewardId: 4,
@@ -193,6 +200,19 @@ export const SAMPLES: Samples[] = [
       locked: [4],
       ...details,
       templateVersion: 17,
+    },
+    CustomerCardMoved: { customerId: CUSTOMER_ID, fromCustomerId: 32 },
+    CustomerCardMerged: { customerId: CUSTOMER_ID, fromCustomerId: 32, intoId: 13, stamps: 3 },
+    CustomerCardAbsorbed: { customerId: CUSTOMER_ID, fromId: 13, stamps: 3 },
+    CustomerCardUnmerged: { customerId: CUSTOMER_ID, restoredId: 13, stamps: 2, missing: 1 },
+    CustomerCardRestored: { customerId: CUSTOMER_ID, fromCustomerId: 32, stamps: 2, missing: 1 },
+    StampsRemoved: {
+      customerId: CUSTOMER_ID,
+      stamps: 6,
+      source: 'adjustment',
+      countedAt: '2026-03-01T09:00:00.000Z',
+      ...details,
+      reverses: '0f0e0d0c-0b0a-4908-8706-050403020101',
     },
   }),
   samples(location, {

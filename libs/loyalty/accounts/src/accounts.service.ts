@@ -13,7 +13,8 @@ type AccountRow = { state: Account } & AccountCounts;
 
 const COUNTS = `
   (select count(*) from cards c where c.account_id = a.id) as cards,
-  (select count(*) from customers u where u.account_id = a.id) as customers,
+  (select count(*) from customers u
+    where u.account_id = a.id and u.merged_into is null) as customers,
   (select count(*) from locations l
     where l.account_id = a.id and l.deleted_at is null) as locations,
   (select count(*) from posters p

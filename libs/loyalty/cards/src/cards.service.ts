@@ -16,7 +16,8 @@ type CardRow = { state: Card; rewards: number; customer_cards: number };
 const COUNTS = `
   (select count(*) from rewards w
     where w.card_id = c.id and w.deleted_at is null) as rewards,
-  (select count(*) from customer_cards k where k.card_id = c.id) as customer_cards`;
+  (select count(*) from customer_cards k
+    where k.card_id = c.id and k.merged_into is null) as customer_cards`;
 
 const CARDS = `select c.state, ${COUNTS} from cards c`;
 

@@ -218,7 +218,7 @@ export const customerHandlers = [
 ];
 
 /** The claims for a change of a customer: new values are taken, former ones released. */
-function movedClaims(
+export function movedClaims(
   keys: PersonalKeys,
   { accountId }: CommandContext,
   id: number,
@@ -232,7 +232,7 @@ function movedClaims(
 }
 
 /** A refusal if another customer holds the claims, whose kinds are the names of the fields. */
-function alreadyUsed(error: unknown): unknown {
+export function alreadyUsed(error: unknown): unknown {
   if (!(error instanceof ClaimTakenError)) return error;
   return new RejectedError(
     Object.fromEntries(error.kinds.map((kind) => [kind, ['is already used by another customer']])),

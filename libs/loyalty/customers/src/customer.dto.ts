@@ -96,6 +96,11 @@ export class UpdateCustomerDto {
   @BooleanField({ omittable: true }) declare readonly sms_consent?: boolean;
 }
 
+@Dto('MergeInput', { example: { from_customer_id: 32 } })
+export class MergeDto {
+  @IntegerField({ min: 1 }) declare readonly from_customer_id: number;
+}
+
 const PAGE_SIZE = { default: 20, max: 100 };
 
 @Dto('CustomerListQuery')
@@ -170,6 +175,12 @@ export class CustomerJson {
     description: 'Null unless the person was erased; personal fields are empty since then',
   })
   declare readonly erased_at: string | null;
+  @IntegerProperty({
+    nullable: true,
+    example: null,
+    description: 'The customer that this one was merged into and who goes on for both',
+  })
+  declare readonly merged_into: number | null;
 }
 
 @Dto('CreatedCustomer')
@@ -220,6 +231,7 @@ export function customerJson(customer: Customer, cards: CustomerCardJson[]): Cus
     updated_at: customer.updatedAt,
     // Rows of an older fold lack it.
     erased_at: customer.erasedAt ?? null,
+    merged_into: customer.mergedInto?.customerId ?? null,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { RowTable } from '#event-store/rows.js';
+import { decideAgain } from './merging.js';
 import { customer, movedValues, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
 
@@ -9,4 +10,5 @@ export const customerRows: RowTable<Customer, CustomerEvent> = {
   shows: ({ id, erasedAt }) => (erasedAt === null ? id : null),
   claimsOf: (event, before) =>
     event.type === 'CustomerErased' ? { none: true } : movedValues(before, [event]),
+  again: decideAgain,
 };

@@ -63,5 +63,67 @@ export type CustomerReferencesUpdated = {
 /** Says nothing about the person. Their key is destroyed with it, and so all that other events say of them. */
 export type CustomerErased = { type: 'CustomerErased'; data: { customerId: number } };
 
+/** The cards of a customer who is merged into another. */
+export type MergedCards = {
+  /** They change hands as they are. */
+  moved: number[];
+  /** The other customer had a card of the same template, which gets their stamps. */
+  added: { fromId: number; intoId: number }[];
+};
+
+/** Another customer was merged into this one. `personal` is what this one takes over, sealed with their own key. */
+export type CustomerMerged = {
+  type: 'CustomerMerged';
+  data: {
+    customerId: number;
+    fromCustomerId: number;
+    cards: MergedCards;
+    marketingConsent?: boolean;
+    smsConsent?: boolean;
+    /** Null once the person has been erased. */
+    personal: Partial<PersonalFields> | null;
+  };
+};
+
+/** The other side: `personal` empties the fields that the other one has taken over. */
+export type CustomerMergedAway = {
+  type: 'CustomerMergedAway';
+  data: {
+    customerId: number;
+    intoCustomerId: number;
+    /** Null once the person has been erased. */
+    personal: Partial<PersonalFields> | null;
+  };
+};
+
+/** The last merge into this customer was undone. `personal` is what is left without it. */
+export type CustomerUnmerged = {
+  type: 'CustomerUnmerged';
+  data: {
+    customerId: number;
+    restoredCustomerId: number;
+    /** Null once the person has been erased. */
+    personal: Partial<PersonalFields> | null;
+  };
+};
+
+/** The other side: the customer is one of their own again, and has back what the other one had taken over. */
+export type CustomerRestored = {
+  type: 'CustomerRestored';
+  data: {
+    customerId: number;
+    fromCustomerId: number;
+    /** Null once the person has been erased. */
+    personal: Partial<PersonalFields> | null;
+  };
+};
+
 export type CustomerEvent =
-  CustomerCreated | CustomerUpdated | CustomerReferencesUpdated | CustomerErased;
+  | CustomerCreated
+  | CustomerUpdated
+  | CustomerReferencesUpdated
+  | CustomerErased
+  | CustomerMerged
+  | CustomerMergedAway
+  | CustomerUnmerged
+  | CustomerRestored;

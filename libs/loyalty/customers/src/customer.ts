@@ -3,10 +3,12 @@ import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { dayIn } from '#kernel/day.js';
 import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
+import { customerMerged } from '#stamping/card-holder.js';
 import type {
   CustomerCreated,
   CustomerEvent,
   ExternalReference,
+  MergedCards,
   PersonalFields,
 } from './customer.events.js';
 
@@ -19,7 +21,24 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
     /** Names and e-mail with case folded, for search: the database folds only ASCII. */
     searchText: string;
     phoneDigits: string | null;
+    /** Set while this customer is merged into another, with what that one took over. */
+    mergedInto?: { customerId: number; given: Partial<PersonalFields> };
+    /** Customers merged into this one, the last one last. */
+    merges?: Merge[];
   };
+
+/** What is needed to undo a merge. */
+export type Merge = {
+  customerId: number;
+  cards: MergedCards;
+  /** Fields that were empty before. */
+  fields: TakenField[];
+  metadataKeys: string[];
+  references: { source: string; externalId: string }[];
+};
+
+export type TakenField = (typeof TAKEN_FIELDS)[number];
+export const TAKEN_FIELDS = ['lastName', 'email', 'phone', 'birthday'] as const;
 
 type Consents = { marketingConsent: boolean; smsConsent: boolean };
 
@@ -55,8 +74,12 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerReferencesUpdated: 'customer.references_updated',
     // So that receivers learn of it.
     CustomerErased: 'customer.updated',
+    CustomerMerged: 'customer.updated',
+    CustomerMergedAway: 'customer.updated',
+    CustomerUnmerged: 'customer.updated',
+    CustomerRestored: 'customer.updated',
   },
-  foldVersion: 3,
+  foldVersion: 4,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -82,6 +105,32 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
       }
       case 'CustomerErased':
         return { ...redacted(existing(state)), updatedAt: at, erasedAt: at };
+      case 'CustomerMerged': {
+        const { customerId: _, fromCustomerId, cards, personal, ...consents } = event.data;
+        const before = existing(state);
+        const merge = { customerId: fromCustomerId, cards, ...takenOver(before, personal ?? {}) };
+        const merges = [...(before.merges ?? []), merge];
+        const after = { ...before, ...consents, ...personal, merges, updatedAt: at };
+        return { ...after, ...searchKeys(after) };
+      }
+      case 'CustomerMergedAway': {
+        const { intoCustomerId: customerId, personal } = event.data;
+        const before = existing(state);
+        const given = pick(before, Object.keys(personal ?? {}) as (keyof PersonalFields)[]);
+        const after = { ...before, ...personal, mergedInto: { customerId, given }, updatedAt: at };
+        return { ...after, ...NOT_FOUND };
+      }
+      case 'CustomerUnmerged': {
+        const before = existing(state);
+        const merges = (before.merges ?? []).slice(0, -1);
+        const after = { ...before, ...event.data.personal, merges, updatedAt: at };
+        return { ...after, ...searchKeys(after) };
+      }
+      case 'CustomerRestored': {
+        const { mergedInto: _, ...before } = existing(state);
+        const after = { ...before, ...event.data.personal, updatedAt: at };
+        return { ...after, ...searchKeys(after) };
+      }
       default:
         return unreachable(event);
     }
@@ -96,6 +145,30 @@ export function redacted(state: Customer): Customer {
   const nothing = { marketingConsent: false, smsConsent: false, searchText: '', phoneDigits: null };
   return { ...state, ...ERASED, ...nothing };
 }
+
+/** The fields, keys and references that a merge adds. */
+function takenOver(
+  before: Customer,
+  personal: Partial<PersonalFields>,
+): Pick<Merge, 'fields' | 'metadataKeys' | 'references'> {
+  const had = new Set(before.externalReferences.map(referenceKey));
+  return {
+    fields: TAKEN_FIELDS.filter((name) => name in personal),
+    metadataKeys: Object.keys(personal.metadata ?? {}).filter(
+      (key) => !Object.hasOwn(before.metadata, key),
+    ),
+    references: (personal.externalReferences ?? [])
+      .filter((reference) => !had.has(referenceKey(reference)))
+      .map(({ source, externalId }) => ({ source, externalId })),
+  };
+}
+
+function pick(from: PersonalFields, names: (keyof PersonalFields)[]): Partial<PersonalFields> {
+  return Object.fromEntries(names.map((name) => [name, from[name]]));
+}
+
+/** A merged customer is found by no search. */
+const NOT_FOUND = { searchText: '', phoneDigits: null };
 
 /** @throws RejectedError if there is neither e-mail nor phone, or more data than can be stored */
 export function createCustomer(
@@ -131,6 +204,7 @@ export function updateCustomer(
 ): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
   if (state.erasedAt !== null) throw customerErased();
+  if (state.mergedInto) throw customerMerged(state.id, state.mergedInto.customerId);
   const { marketingConsent, smsConsent, metadata, externalReferences, ...plain } = changes;
   const personal = changed<PersonalFields>(state, {
     ...plain,
@@ -192,9 +266,9 @@ export function upsertReferences(
   now: Date,
 ): ExternalReference[] {
   const at = now.toISOString();
-  const references = new Map(current.map((one) => [`${one.source} ${one.externalId}`, one]));
+  const references = new Map(current.map((one) => [referenceKey(one), one]));
   for (const { source, externalId, metadata } of given) {
-    const key = `${source} ${externalId}`;
+    const key = referenceKey({ source, externalId });
     const known = references.get(key);
     const merged = mergeMetadata(known?.metadata ?? {}, metadata);
     if (known && isDeepStrictEqual(known.metadata, merged)) continue;
@@ -206,9 +280,23 @@ export function upsertReferences(
       updatedAt: at,
     });
   }
-  return [...references.values()].sort((a, b) =>
+  return sortedReferences([...references.values()]);
+}
+
+export function sortedReferences(references: ExternalReference[]): ExternalReference[] {
+  return references.sort((a, b) =>
     a.source === b.source ? compare(a.externalId, b.externalId) : compare(a.source, b.source),
   );
+}
+
+export function referenceKey({
+  source,
+  externalId,
+}: {
+  source: string;
+  externalId: string;
+}): string {
+  return `${source} ${externalId}`;
 }
 
 function changed<T extends object>(current: T, wanted: Partial<T>): Partial<T> {
@@ -242,7 +330,7 @@ function faultsOf(
   return errors;
 }
 
-function referencesFault(references: ExternalReference[]): string | undefined {
+export function referencesFault(references: ExternalReference[]): string | undefined {
   for (const { source, metadata } of references) {
     const fault = metadataFault(metadata);
     // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
@@ -256,7 +344,7 @@ function referencesFault(references: ExternalReference[]): string | undefined {
     : undefined;
 }
 
-function refuse(errors: FieldErrors): void {
+export function refuse(errors: FieldErrors): void {
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
@@ -268,7 +356,7 @@ function compare(a: string, b: string): number {
  * Addresses that differ only in case are the same. This folds less than `foldCase`: weiß@ and weiss@ may be
  * two people.
  */
-function emailKey(email: string): string {
+export function emailKey(email: string): string {
   return email.normalize('NFKC').toLowerCase();
 }
 

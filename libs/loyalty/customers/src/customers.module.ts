@@ -4,11 +4,13 @@ import { customerHandlers } from './customer.commands.js';
 import { CustomerExportController } from './customer-export.controller.js';
 import { CustomerExport } from './customer-export.service.js';
 import { CustomersController } from './customers.controller.js';
+import { MergingController } from './merging.controller.js';
+import { mergingHandlers } from './merging.commands.js';
 import { CustomersService } from './customers.service.js';
 
 @Module({
   imports: [StampingModule],
-  controllers: [CustomersController, CustomerExportController],
-  providers: [CustomersService, CustomerExport, ...customerHandlers],
+  controllers: [CustomersController, CustomerExportController, MergingController],
+  providers: [CustomersService, CustomerExport, ...customerHandlers, ...mergingHandlers],
 })
 export class CustomersModule {}

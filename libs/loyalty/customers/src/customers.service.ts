@@ -115,8 +115,11 @@ function condition(
   const value = (given: unknown) => `$${values.push(given)}`;
   const holding = (wanted: object) =>
     `select r.id from customers r where r.account_id = $1
+       and r.merged_into is null
        and r.state -> 'externalReferences' @> ${value(JSON.stringify([wanted]))}::jsonb`;
+  // A merged customer has nothing left that a search compares; the whole list has to leave them out.
   const conditions = ['c.account_id = $1'];
+  if (!reference && search === null) conditions.push('c.merged_into is null');
   if (reference) conditions.push(`c.id = any (array(${holding(reference)}))`);
   if (search !== null) {
     const term = searchTerm(search);

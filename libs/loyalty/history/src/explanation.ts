@@ -72,6 +72,15 @@ export class Narrator {
         return words.unlocked(reward ?? '');
       case 'reward.redeemed':
         return words.redeemed(reward ?? '', text, count);
+      case 'customer_card.moved':
+        return words.moved;
+      case 'customer_card.merged':
+        return words.merged;
+      case 'customer_card.absorbed':
+        return words.absorbed;
+      case 'customer_card.unmerged':
+      case 'customer_card.restored':
+        return words.unmerged;
       default:
         return words.other(name);
     }

@@ -8,6 +8,13 @@ export type Words = {
   removed: (stamps: string, count: number) => string;
   unlocked: (reward: string) => string;
   redeemed: (reward: string, stamps: string, count: number) => string;
+  /** To another customer. */
+  moved: string;
+  /** Into another card. */
+  merged: string;
+  /** Another card into this one. */
+  absorbed: string;
+  unmerged: string;
   /** Anything that has no words of its own. @param type such as `customer_card.moved` */
   other: (type: string) => string;
   /** Entries that are not shown one by one. */
@@ -31,6 +38,10 @@ export const en: Words = {
   removed: (text, count) => `correction: ${stamps(text, count)} taken off`,
   unlocked: (reward) => `reward “${reward}” unlocked`,
   redeemed: (reward, text, count) => `reward “${reward}” redeemed for ${stamps(text, count)}`,
+  moved: 'card handed over to another customer',
+  merged: 'card merged into another one',
+  absorbed: 'another card merged into this one',
+  unmerged: 'merge of cards undone',
   other: (type) => type,
   earlier: (text, count) => `${text} earlier ${count === 1 ? 'entry' : 'entries'}`,
   at: (location) => `at ${location}`,

@@ -12,6 +12,10 @@ export const fr: Words = {
   unlocked: (reward) => `récompense « ${reward} » débloquée`,
   redeemed: (reward, text, count) =>
     `récompense « ${reward} » utilisée pour ${stamps(text, count)}`,
+  moved: 'carte transférée à un autre client',
+  merged: 'carte fusionnée avec une autre, qui la remplace',
+  absorbed: 'une autre carte fusionnée avec celle-ci',
+  unmerged: 'fusion de cartes annulée',
   other: (type) => type,
   earlier: (text, count) => `${text} entrée${s(count)} antérieure${s(count)}`,
   at: (location) => `chez ${location}`,

@@ -1,14 +1,17 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { nextId, withNewId } from '#database/ids.js';
+import { CapReachedError } from '#event-store/caps.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
 import type { Decision } from '#event-store/command-plan.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf, type Loaded } from '#event-store/rows.js';
+import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import {
   customerCard,
   issue,
@@ -38,9 +41,10 @@ import { TemplatesService } from './templates.service.js';
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const CODE_LENGTH = 8;
 const CODE_TRIES = 5;
+const LOOK_AGAIN_MS = 50;
 const RACE_FOR_MS = 10_000;
-
-export type CardPath = { customerId: number; id: number };
+/** A customer may have any number of cards, but may not be enrolled while they are being merged. */
+const ANY_NUMBER = 2 ** 31;
 
 type CardAction = ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined };
 
@@ -67,7 +71,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
   async execute({ context, customerId, cardId }: EnrolCustomer): Promise<CustomerCardDetailJson> {
     const { accountId } = context;
     try {
-      return await withFreeCode(() =>
+      return await unlessMerging(() =>
         withNewId(this.pool, customerCardRows.table, (id) =>
           this.pipeline.handleCommand({
             rows: customerCardRows,
@@ -75,11 +79,13 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
             isNew: true,
             context,
             given: async () => {
-              await this.customerCards.refuseErasedCustomer(accountId, customerId);
+              await this.customerCards.refuseEnrolmentOf(accountId, customerId);
               return this.templates.find(accountId, cardId);
             },
-            decide: (_state, template, now) =>
-              enrolment(this.keys, { id, accountId, customerId }, template, now),
+            decide: (_state, template, now) => ({
+              ...enrolment(this.keys, { id, accountId, customerId }, template, now),
+              cap: { kind: 'customer_cards', owner: customerId, id, most: ANY_NUMBER },
+            }),
             answer: ({ state, given: template, now }) =>
               customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
           }),
@@ -129,6 +135,21 @@ export async function withFreeCode<R>(enrol: () => Promise<R>): Promise<R> {
   }
 }
 
+/** A merge that is under way decides what follows: whoever finds one looks again. */
+async function unlessMerging<R>(enrol: () => Promise<R>): Promise<R> {
+  for (const deadline = Date.now() + RACE_FOR_MS; ;) {
+    try {
+      return await withFreeCode(enrol);
+    } catch (error) {
+      if (!(error instanceof CapReachedError)) throw error;
+      if (Date.now() > deadline) {
+        throw new UnavailableError('This customer is being merged right now', { cause: error });
+      }
+      await wait(LOOK_AGAIN_MS);
+    }
+  }
+}
+
 /** Answers with the card right after the action, possibly an earlier one with the same receipt number. */
 export class StampCustomerCard extends Command<CustomerCardDetailJson> {
   constructor(
@@ -151,6 +172,14 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   ) {}
 
   execute({ context, path, action }: StampCustomerCard): Promise<CustomerCardDetailJson> {
+    return onSurvivingCard(path, (at) => this.stamp(context, at, action));
+  }
+
+  private stamp(
+    context: CommandContext,
+    path: CardPath,
+    action: StampCustomerCard['action'],
+  ): Promise<CustomerCardDetailJson> {
     const receipt = receiptOf(this.keys, context, 'stamp', path, action);
     return once(receipt, {
       earlier: async (used) => {
@@ -204,6 +233,14 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
   ) {}
 
   execute({ context, path, action }: RedeemReward): Promise<RedemptionJson> {
+    return onSurvivingCard(path, (at) => this.redeem(context, at, action));
+  }
+
+  private redeem(
+    context: CommandContext,
+    path: CardPath,
+    action: RedeemReward['action'],
+  ): Promise<RedemptionJson> {
     const receipt = receiptOf(this.keys, context, 'redeem', path, action);
     return once(receipt, {
       earlier: async (used) => {
@@ -249,6 +286,18 @@ export const customerCardHandlers = [
   StampCustomerCardHandler,
   RedeemRewardHandler,
 ];
+
+/** A till may name a card that has been merged into another one since: what it asks for happens to that one. */
+async function onSurvivingCard<R>(path: CardPath, act: (at: CardPath) => Promise<R>): Promise<R> {
+  for (let at = path; ;) {
+    try {
+      return await act(at);
+    } catch (error) {
+      if (!(error instanceof CardMergedError)) throw error;
+      at = error.into;
+    }
+  }
+}
 
 type Receipt = { number: string; claim: Claim };
 
@@ -305,7 +354,7 @@ export async function loadTemplate(
   { customerId }: CardPath,
   { locationId }: Pick<ActionDetails, 'locationId'>,
 ): Promise<Template> {
-  if (loaded?.state.customerId !== customerId) throw new NotFoundError('Customer card');
+  if (!loaded || !isAt(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
   const [template, isKnown] = await Promise.all([
     templates.at(cardId, loaded.joined),

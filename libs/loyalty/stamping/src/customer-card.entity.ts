@@ -1,4 +1,5 @@
 import type { Claimed, RowTable, UniqueValue } from '#event-store/rows.js';
+import { decideAgain } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type {
   ActionDetails,
@@ -22,9 +23,11 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   claimsOf,
   idsIn: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
+  again: decideAgain,
 };
 
-function claimsOf({ type, data }: CustomerCardEvent): Claimed {
+/** Also for the command that moves a card to another customer. */
+export function claimsOf({ type, data }: CustomerCardEvent, before?: CustomerCard): Claimed {
   switch (type) {
     case 'CustomerCardIssued':
       return {
@@ -39,6 +42,13 @@ function claimsOf({ type, data }: CustomerCardEvent): Claimed {
       return { taken: reversal(data) };
     case 'RewardRedeemed':
       return { taken: receipt('redeem_receipt', data) };
+    case 'CustomerCardMoved':
+      // A card that was merged into another keeps what it holds: nobody can be enrolled on its behalf.
+      if (!before || before.mergedInto) return {};
+      return {
+        taken: [{ kind: 'enrolment', value: `${data.customerId} ${before.cardId}` }],
+        released: [{ kind: 'enrolment', value: `${data.fromCustomerId} ${before.cardId}` }],
+      };
     default:
       return {};
   }

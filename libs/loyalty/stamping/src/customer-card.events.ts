@@ -83,5 +83,50 @@ export type RewardRedeemed = {
     DecidedWith;
 };
 
+/** The card goes on as it is, in another customer's hands: theirs was merged, or unmerged. */
+export type CustomerCardMoved = {
+  type: 'CustomerCardMoved';
+  data: { customerId: number; fromCustomerId: number };
+};
+
+/** The other customer had a card of the same template, which got all stamps of this one and goes on for it. */
+export type CustomerCardMerged = {
+  type: 'CustomerCardMerged';
+  data: { customerId: number; fromCustomerId: number; intoId: number; stamps: number };
+};
+
+/** The other side of CustomerCardMerged. StampsEarned follows if there were any. */
+export type CustomerCardAbsorbed = {
+  type: 'CustomerCardAbsorbed';
+  data: { customerId: number; fromId: number; stamps: number };
+};
+
+/** What a merge has added goes back, as far as it is still there. StampsRemoved follows if it is any. */
+export type CustomerCardUnmerged = {
+  type: 'CustomerCardUnmerged';
+  data: {
+    customerId: number;
+    restoredId: number;
+    stamps: number;
+    /** How many were spent meanwhile. */
+    missing: number;
+  };
+};
+
+/** The other side of CustomerCardUnmerged: the card goes on by itself, in its former customer's hands. */
+export type CustomerCardRestored = {
+  type: 'CustomerCardRestored';
+  data: { customerId: number; fromCustomerId: number; stamps: number; missing: number };
+};
+
 export type CustomerCardEvent =
-  CustomerCardIssued | StampsEarned | StampsRemoved | RewardUnlocked | RewardRedeemed;
+  | CustomerCardIssued
+  | StampsEarned
+  | StampsRemoved
+  | RewardUnlocked
+  | RewardRedeemed
+  | CustomerCardMoved
+  | CustomerCardMerged
+  | CustomerCardAbsorbed
+  | CustomerCardUnmerged
+  | CustomerCardRestored;

@@ -1,5 +1,6 @@
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { CardMergedError, handedOver, isAt, type CardPath, type Holder } from './card-holder.js';
 import { customerCardUpcasts } from './customer-card-upcasts.js';
 import type { ActionDetails, CustomerCardEvent, StampSource } from './customer-card.events.js';
 import {
@@ -15,7 +16,6 @@ import {
 export type CustomerCard = {
   id: number;
   accountId: number;
-  customerId: number;
   cardId: number;
   uuid: string;
   code: string;
@@ -27,7 +27,9 @@ export type CustomerCard = {
   stampings: Stamping[];
   issuedAt: string;
   updatedAt: string;
-};
+  /** The card that got its stamps in a merge and goes on for it. */
+  mergedInto?: CardPath & { stamps: number };
+} & Holder;
 
 /** What stamping needs to know about the card template and its store. */
 export type Template = StampLimits & {
@@ -64,6 +66,11 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     StampsRemoved: 'stamp.removed',
     RewardUnlocked: 'reward.unlocked',
     RewardRedeemed: 'reward.redeemed',
+    CustomerCardMoved: 'customer_card.moved',
+    CustomerCardMerged: 'customer_card.merged',
+    CustomerCardAbsorbed: 'customer_card.absorbed',
+    CustomerCardUnmerged: 'customer_card.unmerged',
+    CustomerCardRestored: 'customer_card.restored',
   },
   foldVersion: 2,
   upcasts: customerCardUpcasts,
@@ -130,6 +137,20 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           updatedAt,
         };
       }
+      case 'CustomerCardMoved':
+        return { ...handedOver(existing(state), event.data), updatedAt };
+      case 'CustomerCardMerged': {
+        const { customerId, intoId: id, stamps } = event.data;
+        const card = handedOver(existing(state), event.data);
+        return { ...card, mergedInto: { customerId, id, stamps }, updatedAt };
+      }
+      case 'CustomerCardRestored': {
+        const { mergedInto: _, ...card } = existing(state);
+        return { ...handedOver(card, event.data), updatedAt };
+      }
+      case 'CustomerCardAbsorbed':
+      case 'CustomerCardUnmerged':
+        return { ...existing(state), updatedAt };
       default:
         return unreachable(event);
     }
@@ -144,6 +165,11 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         return -event.data.stampsSpent;
       case 'CustomerCardIssued':
       case 'RewardUnlocked':
+      case 'CustomerCardMoved':
+      case 'CustomerCardMerged':
+      case 'CustomerCardAbsorbed':
+      case 'CustomerCardUnmerged':
+      case 'CustomerCardRestored':
         return null;
       default:
         return unreachable(event);
@@ -206,8 +232,9 @@ export function stamp(
   checkOccurredAt(card, occurredAt, now);
   refuseExpired(template, now);
   checkLimits(card.stampings, template, command.stamps, occurredAt ?? now);
+  const { customerId } = card;
   return [
-    { type: 'StampsEarned', data: { ...data, reverses: null } },
+    { type: 'StampsEarned', data: { ...data, customerId, reverses: null } },
     ...unlocks(card.customerId, card.stampsCount + command.stamps, card.unlocked, template),
   ];
 }
@@ -254,6 +281,7 @@ export function redeem(
       type: 'RewardRedeemed',
       data: {
         ...data,
+        customerId: card.customerId,
         rewardName: reward.name,
         stampsSpent: reward.stampsRequired,
         locked: lockedAgain(card, template, card.stampsCount - reward.stampsRequired),
@@ -307,9 +335,10 @@ function isExpired({ expiresAt }: Pick<Template, 'expiresAt'>, now: Date): boole
   return expiresAt !== null && new Date(expiresAt) <= now;
 }
 
-/** @throws NotFoundError */
+/** @throws NotFoundError, CardMergedError */
 export function cardOf(state: CustomerCard | undefined, customerId: number): CustomerCard {
-  if (!state || state.customerId !== customerId) throw new NotFoundError('Customer card');
+  if (!state || !isAt(state, customerId)) throw new NotFoundError('Customer card');
+  if (state.mergedInto) throw new CardMergedError(state.mergedInto);
   return state;
 }
 
@@ -318,7 +347,7 @@ export function unlocks(
   customerId: number,
   stampsCount: number,
   already: CustomerCard['unlocked'],
-  template: Template,
+  template: Pick<Template, 'rewards'>,
 ): CustomerCardEvent[] {
   return template.rewards
     .filter(

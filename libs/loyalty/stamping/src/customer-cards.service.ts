@@ -5,6 +5,7 @@ import { customerErased, NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { Range } from '#http/page.js';
+import { customerMerged, isAt, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
 import { customerCardRows } from './customer-card.entity.js';
 import {
@@ -29,7 +30,7 @@ export class CustomerCardsService {
 
   async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
     const rows = await ask<CustomerCardRow>(this.pool, {
-      text: 'select state from customer_cards where customer_id = $1 and id > $2 order by id limit $3',
+      text: 'select state from customer_cards where customer_id = $1 and merged_into is null and id > $2 order by id limit $3',
       values: [customerId, after?.[0] ?? 0, limit],
     });
     return this.json(rows);
@@ -39,7 +40,8 @@ export class CustomerCardsService {
   async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
     const rows = await ask<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
-      text: 'select state from customer_cards where customer_id = any ($1) order by customer_id, id',
+      text: `select state from customer_cards where customer_id = any ($1) and merged_into is null
+             order by customer_id, id`,
       values: [customerIds],
     });
     const cards = new Map<number, CustomerCardJson[]>(customerIds.map((id) => [id, []]));
@@ -50,18 +52,51 @@ export class CustomerCardsService {
     return cards;
   }
 
-  /** @throws NotFoundError */
-  async find(
-    accountId: number,
-    { customerId, id }: { customerId: number; id: number },
-  ): Promise<CustomerCardDetailJson> {
-    const [row] = await ask<CustomerCardRow>(this.pool, {
-      text: 'select state from customer_cards where id = $1 and customer_id = $2 and account_id = $3',
-      values: [id, customerId, accountId],
+  /** Of a card that was merged into another one, the one that goes on. @throws NotFoundError */
+  async find(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
+    for (let { customerId, id } = path; ;) {
+      const [row] = await ask<CustomerCardRow>(this.pool, {
+        text: 'select state from customer_cards where id = $1 and account_id = $2',
+        values: [id, accountId],
+      });
+      if (!row || !isAt(row.state, customerId)) throw new NotFoundError('Customer card');
+      if (row.state.mergedInto) {
+        ({ customerId, id } = row.state.mergedInto);
+        continue;
+      }
+      const template = await this.templates.find(accountId, row.state.cardId);
+      return customerCardDetailJson(row.state, this.renderContext(template, new Date()));
+    }
+  }
+
+  /** By id, with those that were merged into others. */
+  async idsOf(
+    customerIds: number[],
+  ): Promise<{ id: number; customerId: number; cardId: number }[]> {
+    const rows = await ask<{ id: number; customer_id: number; card_id: number }>(this.pool, {
+      name: 'customer_cards_ids_of_customers',
+      text: `select id, customer_id, card_id from customer_cards where customer_id = any ($1) order by id`,
+      values: [customerIds],
     });
-    if (!row) throw new NotFoundError('Customer card');
-    const template = await this.templates.find(accountId, row.state.cardId);
-    return customerCardDetailJson(row.state, this.renderContext(template, new Date()));
+    return rows.map(({ id, customer_id: customerId, card_id: cardId }) => ({
+      id,
+      customerId,
+      cardId,
+    }));
+  }
+
+  /** @throws NotFoundError; RejectedError when the customer was erased, or merged into another */
+  async refuseEnrolmentOf(accountId: number, customerId: number): Promise<void> {
+    const [customer] = await ask<{ merged_into: number | null; erased: boolean }>(this.pool, {
+      name: 'customer_cards_enrolled',
+      text: `select c.merged_into,
+               not exists (select from personal_keys k where k.customer_id = c.id) as erased
+             from customers c where c.id = $1 and c.account_id = $2`,
+      values: [customerId, accountId],
+    });
+    if (!customer) throw new NotFoundError('Customer');
+    if (customer.erased) throw customerErased();
+    if (customer.merged_into !== null) throw customerMerged(customerId, customer.merged_into);
   }
 
   /** As it was. @throws NotFoundError when it did not exist yet */
@@ -104,18 +139,6 @@ export class CustomerCardsService {
       values: [customerId, accountId],
     });
     if (customers.length === 0) throw new NotFoundError('Customer');
-  }
-
-  /** @throws NotFoundError when the store has no such customer; RejectedError when they were erased */
-  async refuseErasedCustomer(accountId: number, customerId: number): Promise<void> {
-    const [customer] = await ask<{ erased: boolean }>(this.pool, {
-      name: 'customer_cards_erased_customer',
-      text: `select not exists (select from personal_keys k where k.customer_id = c.id) as erased
-             from customers c where c.id = $1 and c.account_id = $2`,
-      values: [customerId, accountId],
-    });
-    if (!customer) throw new NotFoundError('Customer');
-    if (customer.erased) throw customerErased();
   }
 
   private async json(rows: CustomerCardRow[]): Promise<CustomerCardJson[]> {

@@ -8,6 +8,7 @@ import { recorded } from '#event-store/codec.js';
 import { EventStore, type Claim } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows, streamOf, type Loaded } from '#event-store/rows.js';
+import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
 import { customerCardRows } from './customer-card.entity.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
@@ -31,21 +32,23 @@ export class ReceiptsService {
    * The action that used the receipt number, and the card as that left it; undefined when it is unused. A commit to
    * EventStoreDB claims the number before it appends: until the action is in the history, or the claim is free again,
    * this waits.
-   * @throws NotFoundError when the path names no customer card
+   * @throws NotFoundError when the path names no customer card, CardMergedError when another one goes on for it
    * @throws RejectedError when it was used on another card
    * @throws UnavailableError when what happens to the claim is still open after ten seconds
    */
   async find<E extends StampsEarned | RewardRedeemed>(
     { accountId }: CommandContext,
-    path: { customerId: number; id: number },
+    path: CardPath,
     receipt: { claim: Claim; number: string; type: E['type'] },
   ): Promise<{ event: Recorded<E>; card: CustomerCard; template: Template } | undefined> {
-    const stream = streamOf(customerCard, path.id);
+    const own = streamOf(customerCard, path.id);
     for (const deadline = Date.now() + SETTLED_WITHIN_MS; ;) {
       const used = await this.claimed(accountId, receipt.claim);
       if (!used) return undefined;
       const current = await this.cardAt(accountId, path);
-      if (used.stream_id !== stream) {
+      const stream = used.stream_id;
+      if (stream !== own && !(await this.isMergedInto(stream, path.id))) {
+        if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
         throw new RejectedError({ external_ref: ['was already used on another customer card'] });
       }
       const then = await this.rows.fold(customerCard, stream, used.revision);
@@ -76,15 +79,21 @@ export class ReceiptsService {
     return used;
   }
 
+  private async isMergedInto(stream: string, id: number): Promise<boolean> {
+    const from = Number(stream.slice(customerCard.name.length + 1));
+    const card = await this.rows.load(customerCardRows, from);
+    return card?.state.mergedInto?.id === id;
+  }
+
   private async cardAt(
     accountId: number,
-    { customerId, id }: { customerId: number; id: number },
+    { customerId, id }: CardPath,
   ): Promise<Loaded<CustomerCard>> {
     const current =
       (await this.rows.load(customerCardRows, id)) ??
       (await this.rows.load(customerCardRows, id, true));
     const { state } = current ?? {};
-    if (!current || state?.accountId !== accountId || state.customerId !== customerId) {
+    if (!current || state?.accountId !== accountId || !isAt(state, customerId)) {
       throw new NotFoundError('Customer card');
     }
     return current;

@@ -10,10 +10,13 @@ import { customerRows } from '#customers/customer.entity.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
-import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { found, type EventRenderer, type Rendered } from './event-renderer.js';
-import { publicCustomerCardEvent, type CustomerName } from './public-events.js';
+import {
+  publicCustomerCardEvent,
+  type CustomerName,
+  type ToldCustomerCardEvent,
+} from './public-events.js';
 import { StreamFolds } from './stream-folds.service.js';
 
 /** An erased customer (contract section 11). */
@@ -56,7 +59,7 @@ export class CustomerCardRenderer implements EventRenderer {
           publicUrl: this.config.publicUrl,
         };
         const told = {
-          ...recorded<CustomerCardEvent>(customerCardRows.aggregate, event),
+          ...recorded<ToldCustomerCardEvent>(customerCardRows.aggregate, event),
           revision: event.revision,
         };
         const publicEvent = publicCustomerCardEvent(told, {

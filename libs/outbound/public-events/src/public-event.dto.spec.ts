@@ -6,12 +6,13 @@ import { readFileSync } from 'node:fs';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { dtosByName } from '#http/fields.pipe.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
-import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { customerJson } from '#customers/customer.dto.js';
 import { publicEvents } from './public-event.dto.js';
 import {
   publicCustomerCardEvent,
+  type ToldCustomerCardEvent,
   publicCustomerEvent,
   testEnvelope,
   type PublicEvent,
@@ -63,7 +64,7 @@ const ACTION_DETAILS = {
   personal: null,
 };
 
-function ofCard(event: CustomerCardEvent): PublicEvent {
+function ofCard(event: ToldCustomerCardEvent): PublicEvent {
   const renderContext = {
     template: TEMPLATE,
     now: new Date(AT),

@@ -3,11 +3,12 @@ import type { EventMeta } from '#kernel/aggregate.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { card } from '#cards/card.js';
 import { customer } from '#customers/customer.js';
-import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+
 import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
 import {
   bodyOf,
   publicCustomerCardEvent,
+  type ToldCustomerCardEvent,
   publicCustomerEvent,
   publicTypeOf,
   refuseUnknown,
@@ -75,7 +76,7 @@ function updated(subject: CustomerSubject) {
   );
 }
 
-function rendered(event: CustomerCardEvent) {
+function rendered(event: ToldCustomerCardEvent) {
   return publicCustomerCardEvent({ ...event, id: ID, revision: 4, meta: META }, SUBJECT);
 }
 

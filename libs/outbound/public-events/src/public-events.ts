@@ -61,6 +61,19 @@ export type CustomerName = {
 /** The published events; a change of external references alone is not published. */
 export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
 
+/** What a merge does to cards is told by the events of their stamps and customers. */
+export type ToldCustomerCardEvent = Exclude<
+  CustomerCardEvent,
+  {
+    type:
+      | 'CustomerCardMoved'
+      | 'CustomerCardMerged'
+      | 'CustomerCardAbsorbed'
+      | 'CustomerCardUnmerged'
+      | 'CustomerCardRestored';
+  }
+>;
+
 /** @throws UnknownEventTypeError, because an event that is skipped would never be sent */
 export function refuseUnknown(
   types: EventTypes,
@@ -88,7 +101,11 @@ export function publicCustomerEvent(
     // Whoever holds a copy is to learn of it; what was there before is not told any more.
     case 'CustomerErased':
       return { ...envelope(event, customerAggregate.names, customer), previous_attributes: {} };
-    case 'CustomerUpdated': {
+    case 'CustomerUpdated':
+    case 'CustomerMerged':
+    case 'CustomerMergedAway':
+    case 'CustomerUnmerged':
+    case 'CustomerRestored': {
       if (!before) throw new Error(`event ${event.id} changes a customer that did not exist`);
       const changed = TOLD_CHANGES.filter(
         (name) => !isDeepStrictEqual(before[name], customer[name]),
@@ -103,7 +120,7 @@ export function publicCustomerEvent(
 }
 
 export function publicCustomerCardEvent(
-  event: Recorded<CustomerCardEvent>,
+  event: Recorded<ToldCustomerCardEvent>,
   subject: CustomerCardSubject,
 ): PublicEvent {
   switch (event.type) {

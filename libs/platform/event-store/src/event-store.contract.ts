@@ -124,7 +124,18 @@ export function eventStoreContract(
       beforeAll(() => {
         // Where such a commit is not one transaction, a later write is decided again: here it stays as it is.
         store.redecider = {
-          again: async (write) => ({ ...write, expected: await headOfStream(write.stream) }),
+          again: async (write, earlier) => {
+            const expected = await headOfStream(write.stream);
+            const { basis } = write;
+            if (basis === undefined) return { ...write, expected };
+            const n =
+              basis === 'counts' ? expected.revision : (earlier.at(-1)?.events[0]?.data['n'] ?? -1);
+            return {
+              ...write,
+              expected,
+              events: write.events.map((one) => ({ ...one, data: { n } })),
+            };
+          },
           catchUp: async () => undefined,
         };
       });
@@ -196,6 +207,35 @@ export function eventStoreContract(
           (await types(store, stream)).filter((one) => one === type).length;
         expect([await count(one, 'Both'), await count(two, 'Both')]).toEqual([15, 15]);
         expect([await count(one, 'Alone'), await count(two, 'Alone')]).toEqual([30, 60]);
+      });
+
+      it('writes what follows from an earlier write as that write turned out', async () => {
+        const [first, counted, told] = [await begin(), await begin(), await begin()];
+        // What the second stream says depends on how long it is, and the third repeats it.
+        const count = async () => {
+          const head = await headOfStream(counted);
+          const data = { n: head.revision };
+          const writes = [
+            write(first, await headOfStream(first), event('First')),
+            { ...write(counted, head, event('Counted', data)), basis: 'counts' },
+            { ...write(told, await headOfStream(told), event('Told', data)), basis: 'repeats' },
+          ];
+          await store.commit({ accountId: 1, writes });
+        };
+        const counting = async () => {
+          for (let i = 0; i < 15; i++) await insist(count);
+        };
+        const lengthening = async () => {
+          for (let i = 0; i < 60; i++) await insist(() => appendTo('Longer', counted));
+        };
+        await Promise.all([counting(), lengthening()]);
+        const counts = (await read(store, counted)).filter(({ type }) => type === 'Counted');
+        expect(counts).toHaveLength(15);
+        expect(counts.map(({ data }) => data['n'])).toEqual(
+          counts.map(({ revision }) => revision - 1),
+        );
+        const repeated = (await read(store, told)).filter(({ type }) => type === 'Told');
+        expect(repeated.map(({ data }) => data)).toEqual(counts.map(({ data }) => data));
       });
 
       it('lets commits in opposite orders follow one another', async () => {

@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { messageOf, UnknownOutcomeError } from '#kernel/errors.js';
-import type { EventStore, StoredEvent, Write } from './event-store.js';
+import { ConflictError, type EventStore, type StoredEvent, type Write } from './event-store.js';
 import type { EventStoreDbAppender } from './eventstoredb-appender.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -22,27 +23,33 @@ export class FollowingWrites {
   /** @returns all writes as they were appended. @throws UnknownOutcomeError */
   async append(first: Write, rest: Write[]): Promise<Write[]> {
     const appended = [first];
-    for (const write of rest) appended.push(await this.appendOne(write, appended));
+    let asPlanned = true;
+    for (const planned of rest) {
+      const write = await this.appendOne(planned, appended, asPlanned);
+      appended.push(write);
+      // What follows from a write that was decided again is decided again too.
+      asPlanned &&= isDeepStrictEqual(contentOf(write), contentOf(planned));
+    }
     return appended;
   }
 
-  private async appendOne(planned: Write, earlier: Write[]): Promise<Write> {
+  private async appendOne(planned: Write, earlier: Write[], asPlanned: boolean): Promise<Write> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;
-    for (let write = planned, cause: unknown; Date.now() < deadline;) {
+    let write = asPlanned || planned.expected === null ? planned : undefined;
+    while (Date.now() < deadline) {
       try {
+        if (!write) {
+          write = await this.again(planned, earlier);
+          // Looked for after the decision: whatever comes later makes the append fail.
+          const done = await this.findAppended(planned);
+          if (done) return done;
+        }
         await this.appender.append(write, true);
         return write;
       } catch (error) {
         if (error instanceof UnknownOutcomeError) throw error;
-        cause = error;
-      }
-      try {
-        const done = await this.findAppended(planned);
-        if (done) return done;
-        const { redecider } = this.store;
-        if (!redecider) throw new Error(`nobody can decide ${planned.stream} again`, { cause });
-        write = await redecider.again(planned, earlier);
-      } catch (error) {
+        write = undefined;
+        if (error instanceof ConflictError) continue;
         this.log.warn(
           `${planned.stream} has to wait for the rest of a commit: ${messageOf(error)}`,
         );
@@ -50,6 +57,12 @@ export class FollowingWrites {
       }
     }
     throw new UnknownOutcomeError('the rest of a commit is not written yet');
+  }
+
+  private again(planned: Write, earlier: Write[]): Promise<Write> {
+    const { redecider } = this.store;
+    if (!redecider) throw new Error(`nobody can decide ${planned.stream} again`);
+    return redecider.again(planned, earlier);
   }
 
   /** Another process may have appended the same write, as planned or decided again: an event of it keeps its id. */
@@ -62,4 +75,12 @@ export class FollowingWrites {
     }
     return found.length > 0 ? { stream, expected, events: found } : undefined;
   }
+}
+
+/** What the events say, whoever has appended them; sealed parts differ by their seal alone. */
+function contentOf({ events }: Write): unknown {
+  return events.map(({ id, type, data }) => {
+    const { personal: _, ...told } = data;
+    return { id, type, told };
+  });
 }

@@ -120,6 +120,10 @@ export const ERRORS = {
     status: 422,
     meaning: 'The customer was erased: nothing about them can be changed any more.',
   },
+  customer_merged: {
+    status: 422,
+    meaning: 'The customer was merged into another one: the message names the one that goes on.',
+  },
   limit_reached: {
     status: 422,
     meaning: 'There are as many of these records as there may be.',

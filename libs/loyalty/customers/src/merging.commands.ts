@@ -1,0 +1,333 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { ConflictError, type Claim, type Json } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { streamOf } from '#event-store/rows.js';
+import {
+  part,
+  participant,
+  SeveralStreams,
+  type OrderedDecision,
+  type PartDecision,
+  type StateOf,
+} from '#event-store/several-streams.js';
+import {
+  absorb,
+  giveBack,
+  handOver,
+  mergeCard,
+  restore,
+  type Decided,
+} from '#stamping/card-merging.js';
+import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
+import { customerCardJson } from '#stamping/customer-card.dto.js';
+import { claimsOf, customerCardRows } from '#stamping/customer-card.entity.js';
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { TemplatesService } from '#stamping/templates.service.js';
+import { alreadyUsed, movedClaims } from './customer.commands.js';
+import { type Customer } from './customer.js';
+import { customerJson, type CustomerJson } from './customer.dto.js';
+import { customerRows } from './customer.entity.js';
+import type { MergedCards } from './customer.events.js';
+import { mergeCustomers, unmergeCustomers } from './merging.js';
+
+type Given = { cardIds: number[]; templates: Map<number, { template: Template }> };
+
+/** The customers named in a request: the one in the path goes on. */
+type Pair = { survivorId: number; otherId: number };
+
+export class MergeCustomers extends Command<CustomerJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly pair: Pair,
+  ) {
+    super();
+  }
+}
+
+export class UnmergeCustomers extends Command<CustomerJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly pair: Pair,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(MergeCustomers)
+export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
+  constructor(
+    private readonly severalStreams: SeveralStreams,
+    private readonly keys: PersonalKeys,
+    private readonly templates: TemplatesService,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  async execute({ context, pair }: MergeCustomers): Promise<CustomerJson> {
+    const { survivorId, otherId } = pair;
+    if (survivorId === otherId) {
+      throw new RejectedError({ from_customer_id: ['is the customer itself'] });
+    }
+    return this.severalStreams.handle<Given, CustomerJson>({
+      context,
+      given: () => givenFor(pair, this.customerCards, this.templates),
+      decide: (stateOf, given) => {
+        const [survivor, other] = both(stateOf, context, pair);
+        const cards = cardsOf(stateOf, given, pair);
+        const merge = mergePlan(cards, pair);
+        const events = mergeCustomers(survivor, other, merge);
+        const claims = customerClaims(
+          this.keys,
+          context,
+          [survivor, events.survivor],
+          [other, events.other],
+        );
+        const moved = mergedParts(cards, merge, survivorId, given);
+        return withCards(this.keys, context, cards, {
+          parts: [
+            part(customerRows, survivorId, events.survivor),
+            part(customerRows, otherId, events.other),
+            ...moved,
+          ],
+          ...claims,
+          cap: {
+            kind: 'customer_cards',
+            owner: otherId,
+            id: 0,
+            most: cards.filter(({ customerId }) => customerId === otherId).length + 1,
+          },
+        });
+      },
+      answer: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
+      // What the two hold moves between them, so somebody else can only have taken it since it was looked at.
+      racing: ['enrolment', 'email', 'phone', 'external_references'],
+    });
+  }
+}
+
+@CommandHandler(UnmergeCustomers)
+export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers> {
+  constructor(
+    private readonly severalStreams: SeveralStreams,
+    private readonly keys: PersonalKeys,
+    private readonly templates: TemplatesService,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  async execute({ context, pair }: UnmergeCustomers): Promise<CustomerJson> {
+    const { survivorId, otherId } = pair;
+    try {
+      return await this.severalStreams.handle<Given, CustomerJson>({
+        context,
+        given: () => givenFor(pair, this.customerCards, this.templates),
+        decide: (stateOf, given) => {
+          const [survivor, other] = both(stateOf, context, pair);
+          const { merge, ...events } = unmergeCustomers(survivor, other);
+          const cards = cardsOf(stateOf, given, pair);
+          return withCards(this.keys, context, cards, {
+            parts: [
+              part(customerRows, survivorId, events.survivor),
+              part(customerRows, otherId, events.other),
+              ...unmergedParts(cards, merge.cards, otherId, given),
+            ],
+            ...customerClaims(
+              this.keys,
+              context,
+              [survivor, events.survivor],
+              [other, events.other],
+            ),
+          });
+        },
+        answer: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
+        racing: ['enrolment'],
+      });
+    } catch (error) {
+      throw alreadyUsed(error);
+    }
+  }
+}
+
+export const mergingHandlers = [MergeCustomersHandler, UnmergeCustomersHandler];
+
+async function givenFor(
+  { survivorId, otherId }: Pair,
+  customerCards: CustomerCardsService,
+  templates: TemplatesService,
+) {
+  const cards = await customerCards.idsOf([survivorId, otherId]);
+  return {
+    cardIds: cards.map(({ id }) => id),
+    templates: await templates.load([...new Set(cards.map(({ cardId }) => cardId))]),
+    participants: [
+      participant(customerRows, survivorId),
+      participant(customerRows, otherId),
+      ...cards.map(({ id }) => participant(customerCardRows, id)),
+    ],
+  };
+}
+
+/** @throws NotFoundError */
+function both(
+  stateOf: StateOf,
+  { accountId }: CommandContext,
+  { survivorId, otherId }: Pair,
+): [Customer, Customer] {
+  const [survivor, other] = [survivorId, otherId].map((id) => stateOf(customerRows, id));
+  if (survivor?.accountId !== accountId || other?.accountId !== accountId) {
+    throw new NotFoundError('Customer');
+  }
+  // The other half of a merge may still be being written: what it leads to cannot be decided yet.
+  const begun = survivor.merges?.some(({ customerId }) => customerId === otherId) ?? false;
+  if (begun !== (other.mergedInto?.customerId === survivorId)) throw new ConflictError();
+  return [survivor, other];
+}
+
+/** The cards of both, as they are now. */
+function cardsOf(
+  stateOf: StateOf,
+  { cardIds }: Given,
+  { survivorId, otherId }: Pair,
+): CustomerCard[] {
+  return cardIds.map((id) => {
+    const card = stateOf(customerCardRows, id);
+    if (!card || ![survivorId, otherId].includes(card.customerId)) throw new ConflictError();
+    return card;
+  });
+}
+
+function mergePlan(cards: CustomerCard[], { survivorId, otherId }: Pair): MergedCards {
+  const plan: MergedCards = { moved: [], added: [] };
+  for (const card of cards.filter(({ customerId }) => customerId === otherId)) {
+    const into = cards.find(
+      ({ customerId, cardId, mergedInto }) =>
+        customerId === survivorId && cardId === card.cardId && !mergedInto,
+    );
+    if (into && !card.mergedInto) plan.added.push({ fromId: card.id, intoId: into.id });
+    else plan.moved.push(card.id);
+  }
+  return plan;
+}
+
+function mergedParts(
+  cards: CustomerCard[],
+  { moved, added }: MergedCards,
+  survivorId: number,
+  given: Given,
+): PartDecision[] {
+  const byId = finder(cards);
+  return [
+    ...moved.map((id) => part(customerCardRows, id, handOver(byId(id), survivorId))),
+    ...added.flatMap(({ fromId, intoId }) => {
+      const [from, into] = [byId(fromId), byId(intoId)];
+      const template = templateOf(given, into);
+      const stamped = { id: fromId, stamps: from.stampsCount };
+      return [
+        part(customerCardRows, fromId, mergeCard(from, into)),
+        part(customerCardRows, intoId, absorb(into, stamped, template), template as Json),
+      ];
+    }),
+  ];
+}
+
+function unmergedParts(
+  cards: CustomerCard[],
+  { moved, added }: MergedCards,
+  otherId: number,
+  given: Given,
+): PartDecision[] {
+  const byId = finder(cards);
+  return [
+    ...moved.map((id) => part(customerCardRows, id, handOver(byId(id), otherId))),
+    ...added.flatMap(({ fromId, intoId }) => {
+      const [from, into] = [byId(fromId), byId(intoId)];
+      const template = templateOf(given, from);
+      const back = giveBack(into, fromId, from.mergedInto?.stamps ?? 0);
+      const [unmerged] = back;
+      if (unmerged?.type !== 'CustomerCardUnmerged') throw new Error('giving back says how much');
+      return [
+        part(customerCardRows, intoId, back),
+        part(
+          customerCardRows,
+          fromId,
+          restore(from, otherId, unmerged.data, template),
+          template as Json,
+        ),
+      ];
+    }),
+  ];
+}
+
+function finder(cards: CustomerCard[]): (id: number) => CustomerCard {
+  return (wanted) => {
+    const card = cards.find(({ id }) => id === wanted);
+    if (!card) throw new ConflictError();
+    return card;
+  };
+}
+
+function templateOf({ templates }: Given, { cardId }: CustomerCard): Decided {
+  const found = templates.get(cardId);
+  if (!found) throw new ConflictError();
+  const { rewards, version } = found.template;
+  return { rewards, version };
+}
+
+type Claims = { claims: Claim[]; releases: Claim[] };
+
+function customerClaims(
+  keys: PersonalKeys,
+  context: CommandContext,
+  ...changes: [Customer, Parameters<typeof movedClaims>[4]][]
+): Claims {
+  const moved = changes.map(([before, events]) =>
+    movedClaims(keys, context, before.id, before, events),
+  );
+  return {
+    claims: moved.flatMap(({ claims }) => claims),
+    releases: moved.flatMap(({ releases }) => releases),
+  };
+}
+
+/** With the enrolments that move with the cards. */
+function withCards(
+  keys: PersonalKeys,
+  { accountId }: CommandContext,
+  cards: CustomerCard[],
+  decision: OrderedDecision & Claims,
+): OrderedDecision {
+  const claims = [...decision.claims];
+  const releases = [...decision.releases];
+  for (const { rows, id, events } of decision.parts) {
+    if (rows.table !== customerCardRows.table) continue;
+    const before = cards.find((card) => card.id === id);
+    const stream = streamOf(customerCard, id);
+    for (const event of events as CustomerCardEvent[]) {
+      const { taken = [], released = [] } = claimsOf(event, before);
+      for (const { kind, value } of taken) claims.push(keys.claim(accountId, kind, value, stream));
+      for (const { kind, value } of released) {
+        releases.push(keys.claim(accountId, kind, value, stream));
+      }
+    }
+  }
+  return { ...decision, claims, releases };
+}
+
+function shown(
+  stateOf: StateOf,
+  { cardIds, templates }: Given,
+  { survivorId }: Pair,
+  customerCards: CustomerCardsService,
+  now: Date,
+): CustomerJson {
+  const survivor = stateOf(customerRows, survivorId);
+  if (!survivor) throw new NotFoundError('Customer');
+  const cards = cardIds.flatMap((id) => {
+    const card = stateOf(customerCardRows, id);
+    const template = card && templates.get(card.cardId)?.template;
+    if (!template || card.customerId !== survivorId || card.mergedInto) return [];
+    return [customerCardJson(card, customerCards.renderContext(template, now))];
+  });
+  return customerJson(survivor, cards);
+}

@@ -1,0 +1,296 @@
+import { describe, expect, it } from '@jest/globals';
+import { RejectedError } from '#kernel/errors.js';
+import { AT, given } from '../../../../test/support/given.js';
+import { customer, movedValues, updateCustomer, type Customer } from './customer.js';
+import type { CustomerEvent, ExternalReference, PersonalFields } from './customer.events.js';
+import { decideAgain, mergeCustomers, unmergeCustomers } from './merging.js';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+const CARDS = { moved: [4], added: [{ fromId: 5, intoId: 6 }] };
+
+type Given = Partial<PersonalFields> & { marketingConsent?: boolean; smsConsent?: boolean };
+
+const created = (
+  customerId: number,
+  { marketingConsent = false, smsConsent = false, ...personal }: Given = {},
+): CustomerEvent => ({
+  type: 'CustomerCreated',
+  data: {
+    customerId,
+    accountId: 1,
+    source: 'api',
+    marketingConsent,
+    smsConsent,
+    sendCardLinks: false,
+    personal: {
+      firstName: `Person ${customerId}`,
+      lastName: null,
+      email: null,
+      phone: null,
+      birthday: null,
+      metadata: {},
+      externalReferences: [],
+      ...personal,
+    },
+  },
+});
+const reference = (externalId: string, metadata = {}): ExternalReference => ({
+  source: 'till',
+  externalId,
+  metadata,
+  createdAt: AT,
+  updatedAt: AT,
+});
+const person = (id: number, fields: Given, ...more: CustomerEvent[]): Customer =>
+  given(customer, created(id, fields), ...more).state();
+
+/** Both after a merge. */
+function merged(one: Given, two: Given): { events: CustomerEvent[][]; both: [Customer, Customer] } {
+  const { survivor, other } = mergeCustomers(person(1, one), person(2, two), CARDS);
+  return {
+    events: [survivor, other],
+    both: [person(1, one, ...survivor), person(2, two, ...other)],
+  };
+}
+
+function refusal(work: () => unknown): RejectedError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof RejectedError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+const MINE: Given = { email: 'one@x.example', lastName: 'Berg' };
+const THEIRS: Given = {
+  email: 'two@x.example',
+  phone: '+4915112345678',
+  lastName: 'Tal',
+  birthday: '1990-05-31',
+};
+
+describe('merge', () => {
+  it('takes what is lacking, and empties what only one may hold', () => {
+    const { events, both } = merged(MINE, THEIRS);
+    expect(events).toEqual([
+      [
+        {
+          type: 'CustomerMerged',
+          data: {
+            customerId: 1,
+            fromCustomerId: 2,
+            cards: CARDS,
+            personal: { phone: '+4915112345678', birthday: '1990-05-31' },
+          },
+        },
+      ],
+      [
+        {
+          type: 'CustomerMergedAway',
+          data: { customerId: 2, intoCustomerId: 1, personal: { phone: null } },
+        },
+      ],
+    ]);
+    expect(both[0]).toMatchObject({ ...MINE, phone: THEIRS.phone, phoneDigits: '4915112345678' });
+    expect(both[1]).toMatchObject({
+      ...THEIRS,
+      phone: null,
+      searchText: '',
+      phoneDigits: null,
+      mergedInto: { customerId: 1, given: { phone: THEIRS.phone } },
+    });
+  });
+
+  it('moves the claims on what it takes, and no others', () => {
+    const { events } = merged(MINE, { ...THEIRS, externalReferences: [reference('A')] });
+    const moved = [
+      { kind: 'phone', value: '+4915112345678' },
+      { kind: 'external_references', value: '["till","A"]' },
+    ];
+    expect(movedValues(person(1, MINE), events[0] ?? [])).toEqual({ taken: moved, released: [] });
+    const before = person(2, { ...THEIRS, externalReferences: [reference('A')] });
+    expect(movedValues(before, events[1] ?? [])).toEqual({ taken: [], released: moved });
+  });
+
+  it('merges metadata and references, the survivor first', () => {
+    const { both } = merged(
+      { metadata: { a: 1, b: 1 }, externalReferences: [reference('B')] },
+      { metadata: { b: 2, c: 2 }, externalReferences: [reference('C'), reference('A')] },
+    );
+    expect(both[0].metadata).toEqual({ a: 1, b: 1, c: 2 });
+    expect(both[0].externalReferences).toEqual([reference('A'), reference('B'), reference('C')]);
+    expect(both[1].externalReferences).toEqual([]);
+  });
+
+  const yes = { marketingConsent: true, smsConsent: true };
+  it.each<[string, Given, Given, { marketing: boolean; sms: boolean }]>([
+    ['never extends one to the survivor', {}, yes, { marketing: false, sms: false }],
+    ['leaves the survivor theirs', yes, {}, { marketing: true, sms: true }],
+    ['extends none to a phone', yes, { phone: '1' }, { marketing: false, sms: false }],
+    ['extends none to an address', yes, { email: 'b@x' }, { marketing: false, sms: true }],
+    ['keeps what both gave', yes, { ...yes, phone: '1' }, { marketing: true, sms: true }],
+  ])('of consents: %s', (_, one, two, { marketing, sms }) => {
+    const [survivor] = merged(one, two).both;
+    expect([survivor.marketingConsent, survivor.smsConsent]).toEqual([marketing, sms]);
+  });
+
+  it('refuses a merged customer on either side, naming who goes on', () => {
+    const [, gone] = merged(MINE, THEIRS).both;
+    const third = person(3, {});
+    for (const pair of [
+      [gone, third],
+      [third, gone],
+    ] as const) {
+      const { code, errors } = refusal(() => mergeCustomers(...pair, CARDS));
+      expect([code, errors]).toEqual([
+        'customer_merged',
+        { base: ['Customer 2 was merged into customer 1'] },
+      ]);
+    }
+    const change = () => updateCustomer(gone, { firstName: 'Eve' }, { timeZone: 'UTC', now: NOW });
+    expect(refusal(change).code).toBe('customer_merged');
+  });
+
+  it('refuses more than one customer may have', () => {
+    const many = (prefix: string) =>
+      Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`${prefix}${i}`, i]));
+    const refused = refusal(() => merged({ metadata: many('a') }, { metadata: many('b') }));
+    expect(Object.keys(refused.errors)).toEqual(['metadata']);
+  });
+
+  it('takes nothing from a person whose key is gone', () => {
+    const { events } = merged(MINE, THEIRS);
+    const erased = (list: CustomerEvent[] = []) =>
+      list.map((event) => ({ ...event, data: { ...event.data, personal: null } }) as CustomerEvent);
+    const state = person(1, MINE, ...erased(events[0]));
+    expect(state.merges).toEqual([
+      { customerId: 2, cards: CARDS, fields: [], metadataKeys: [], references: [] },
+    ]);
+    expect(person(2, THEIRS, ...erased(events[1])).mergedInto).toEqual({
+      customerId: 1,
+      given: {},
+    });
+  });
+});
+
+describe('unmerge', () => {
+  const FULL: Given = {
+    ...THEIRS,
+    metadata: { a: 2, b: 2 },
+    externalReferences: [reference('A'), reference('C')],
+  };
+  const OWN: Given = { ...MINE, metadata: { a: 1 }, externalReferences: [reference('B')] };
+
+  it('leads back to both as they were', () => {
+    const { events, both } = merged(OWN, FULL);
+    const { survivor, other } = unmergeCustomers(...both);
+    const after = [
+      person(1, OWN, ...(events[0] ?? []), ...survivor),
+      person(2, FULL, ...(events[1] ?? []), ...other),
+    ];
+    expect(after).toEqual([{ ...person(1, OWN), merges: [] }, person(2, FULL)]);
+  });
+
+  it('moves the claims back', () => {
+    const { both } = merged(OWN, FULL);
+    const { survivor, other } = unmergeCustomers(...both);
+    const back = [
+      { kind: 'phone', value: '+4915112345678' },
+      { kind: 'external_references', value: '["till","A"]' },
+      { kind: 'external_references', value: '["till","C"]' },
+    ];
+    expect(movedValues(both[0], survivor)).toEqual({ taken: [], released: back });
+    expect(movedValues(both[1], other)).toEqual({ taken: back, released: [] });
+  });
+
+  const changing = (survivor: Customer, changes: Parameters<typeof updateCustomer>[1]) =>
+    updateCustomer(survivor, changes, { timeZone: 'UTC', now: NOW });
+
+  it('leaves what was changed meanwhile, and gives references back as they are now', () => {
+    const { events, both } = merged(OWN, FULL);
+    const changes = changing(both[0], {
+      phone: '+4915187654321',
+      birthday: '1991-01-01',
+      metadata: { b: 3 },
+      externalReferences: [{ source: 'till', externalId: 'A', metadata: { seen: true } }],
+    });
+    const now = person(1, OWN, ...(events[0] ?? []), ...changes);
+    const { survivor, other } = unmergeCustomers(now, both[1]);
+    expect(person(1, OWN, ...(events[0] ?? []), ...changes, ...survivor)).toMatchObject({
+      phone: '+4915187654321',
+      birthday: '1991-01-01',
+      metadata: { a: 1, b: 3 },
+      externalReferences: [reference('B')],
+    });
+    expect(person(2, FULL, ...(events[1] ?? []), ...other)).toMatchObject({
+      phone: THEIRS.phone,
+      birthday: THEIRS.birthday,
+      externalReferences: [{ externalId: 'A', metadata: { seen: true } }, reference('C')],
+    });
+  });
+
+  it('takes two notations of an address for the same', () => {
+    const { both } = merged({ phone: '1' }, { email: 'Two@x.example' });
+    const changed = { ...both[0], email: 'two@X.example' };
+    const { survivor, other } = unmergeCustomers(changed, both[1]);
+    expect([personalOf(survivor), personalOf(other)]).toEqual([
+      { email: null },
+      { email: 'two@X.example' },
+    ]);
+  });
+
+  it('refuses to leave the survivor without any contact', () => {
+    const { both } = merged(OWN, FULL);
+    const { errors } = refusal(() => unmergeCustomers({ ...both[0], email: null }, both[1]));
+    expect(Object.keys(errors)).toEqual(['base']);
+  });
+
+  it('refuses a pair that is not merged, and any merge but the last', () => {
+    const { both } = merged(OWN, FULL);
+    const [survivor, other] = both;
+    for (const pair of [
+      [other, survivor],
+      [survivor, person(3, {})],
+      [person(3, {}), other],
+    ] as const) {
+      expect(Object.keys(refusal(() => unmergeCustomers(...pair)).errors)).toEqual(['base']);
+    }
+    const twice = {
+      ...survivor,
+      merges: [
+        ...(survivor.merges ?? []),
+        { customerId: 3, cards: CARDS, fields: [], metadataKeys: [], references: [] },
+      ],
+    };
+    expect(refusal(() => unmergeCustomers(twice, other)).resolution).toContain('customer 3 first');
+  });
+});
+
+describe('decided again on a customer who was changed after the survivor took over', () => {
+  const { events } = merged(MINE, { ...THEIRS, externalReferences: [reference('A')] });
+  const again = (state: Customer) =>
+    decideAgain({ planned: events[1] ?? [], state, earlier: events[0] ?? [] });
+
+  it('takes what is still the same', () => {
+    const state = person(2, { ...THEIRS, externalReferences: [reference('A')], lastName: 'Neu' });
+    expect(again(state)).toEqual(events[1]);
+  });
+
+  it('leaves values that came since', () => {
+    const state = person(2, {
+      ...THEIRS,
+      phone: '+4915187654321',
+      externalReferences: [reference('A'), reference('D')],
+    });
+    expect(again(state)).toMatchObject([
+      { data: { personal: { externalReferences: [reference('D')] } } },
+    ]);
+    expect(personalOf(again(state))).not.toHaveProperty('phone');
+  });
+});
+
+function personalOf([event]: CustomerEvent[]): unknown {
+  return event && 'personal' in event.data ? event.data.personal : undefined;
+}

@@ -1,0 +1,252 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { customerErased, RejectedError } from '#kernel/errors.js';
+import { metadataFault } from '#kernel/metadata.js';
+import { customerMerged } from '#stamping/card-holder.js';
+import {
+  emailKey,
+  referenceKey,
+  referencesFault,
+  refuse,
+  sortedReferences,
+  TAKEN_FIELDS,
+  type Customer,
+  type Merge,
+} from './customer.js';
+import type {
+  CustomerEvent,
+  CustomerMerged,
+  CustomerMergedAway,
+  MergedCards,
+  PersonalFields,
+} from './customer.events.js';
+
+type Both = { survivor: CustomerEvent[]; other: CustomerEvent[] };
+
+/**
+ * The surviving customer keeps all that they have and takes what they lack. What is not taken stays with the other one,
+ * and so does the claim on it.
+ */
+export function mergeCustomers(survivor: Customer, other: Customer, cards: MergedCards): Both {
+  refuseGone(survivor);
+  refuseGone(other);
+  const personal = takenFrom(other, survivor);
+  const faults = {
+    metadata: personal.metadata && metadataFault(personal.metadata),
+    external_references:
+      personal.externalReferences && referencesFault(personal.externalReferences),
+  };
+  refuse(
+    Object.fromEntries(
+      Object.entries(faults).flatMap(([name, fault]) =>
+        fault ? [[name, [`of both customers together ${fault}`]]] : [],
+      ),
+    ),
+  );
+  const { id: customerId } = survivor;
+  return {
+    survivor: [
+      {
+        type: 'CustomerMerged',
+        data: {
+          customerId,
+          fromCustomerId: other.id,
+          cards,
+          ...consents(survivor, other, personal),
+          personal,
+        },
+      },
+    ],
+    other: [
+      {
+        type: 'CustomerMergedAway',
+        data: { customerId: other.id, intoCustomerId: customerId, personal: emptied(personal) },
+      },
+    ],
+  };
+}
+
+/** @throws RejectedError */
+function refuseGone({ id, erasedAt, mergedInto }: Customer): void {
+  if (erasedAt !== null) throw customerErased();
+  if (mergedInto) throw customerMerged(id, mergedInto.customerId);
+}
+
+function takenFrom(other: Customer, survivor: Customer): Partial<PersonalFields> {
+  const fields = TAKEN_FIELDS.filter((name) => survivor[name] === null && other[name] !== null);
+  const metadata = { ...other.metadata, ...survivor.metadata };
+  return {
+    ...Object.fromEntries(fields.map((name) => [name, other[name]])),
+    ...(!isDeepStrictEqual(metadata, survivor.metadata) && { metadata }),
+    ...(other.externalReferences.length > 0 && {
+      externalReferences: sortedReferences([
+        ...survivor.externalReferences,
+        ...other.externalReferences,
+      ]),
+    }),
+  };
+}
+
+/** A consent is never widened: it does not extend to an address whose owner had not given it. */
+function consents(
+  survivor: Customer,
+  other: Customer,
+  { email, phone }: Partial<PersonalFields>,
+): { marketingConsent?: boolean; smsConsent?: boolean } {
+  const address = email !== undefined || phone !== undefined;
+  return {
+    ...(survivor.marketingConsent &&
+      address &&
+      !other.marketingConsent && { marketingConsent: false }),
+    ...(survivor.smsConsent && phone !== undefined && !other.smsConsent && { smsConsent: false }),
+  };
+}
+
+/** Whatever only one customer may hold moves; the rest is copied. */
+function emptied({
+  email,
+  phone,
+  externalReferences,
+}: Partial<PersonalFields>): Partial<PersonalFields> {
+  return {
+    ...(email !== undefined && { email: null }),
+    ...(phone !== undefined && { phone: null }),
+    ...(externalReferences && { externalReferences: [] }),
+  };
+}
+
+/** Merges are undone in reverse order, so that each finds what it has left. */
+export function unmergeCustomers(survivor: Customer, other: Customer): Both & { merge: Merge } {
+  refuseGone(survivor);
+  const last = survivor.merges?.at(-1);
+  const { mergedInto } = other;
+  if (mergedInto?.customerId !== survivor.id || !last) {
+    throw new RejectedError(
+      { base: [`Customer ${other.id} is not merged into customer ${survivor.id}`] },
+      'validation_failed',
+      'The merged_into of a customer names the one to unmerge it from.',
+    );
+  }
+  if (last.customerId !== other.id) {
+    throw new RejectedError(
+      { base: [`Customer ${last.customerId} was merged into customer ${survivor.id} later`] },
+      'validation_failed',
+      `Merges are undone in reverse order: unmerge customer ${last.customerId} first.`,
+    );
+  }
+  const { given } = mergedInto;
+  const back = returned(last, survivor, { ...other, ...given });
+  const left = { ...survivor, ...back.survivor };
+  if (left.email === null && left.phone === null) {
+    throw new RejectedError(
+      {
+        base: [
+          `Customer ${survivor.id} would be left without an e-mail address and a phone number`,
+        ],
+      },
+      'validation_failed',
+      'Give that customer one of their own first.',
+    );
+  }
+  return {
+    merge: last,
+    survivor: [
+      {
+        type: 'CustomerUnmerged',
+        data: { customerId: survivor.id, restoredCustomerId: other.id, personal: back.survivor },
+      },
+    ],
+    other: [
+      {
+        type: 'CustomerRestored',
+        data: {
+          customerId: other.id,
+          fromCustomerId: survivor.id,
+          personal: Object.fromEntries(
+            Object.keys(given).map((name) => [name, back.other[name as keyof PersonalFields]]),
+          ),
+        },
+      },
+    ],
+  };
+}
+
+/**
+ * What was changed since the merge stays with the survivor, except references: the other customer gets them as they are
+ * now.
+ * @param other as they were before the merge
+ */
+function returned(
+  { fields, metadataKeys, references }: Merge,
+  survivor: Customer,
+  other: Customer,
+): { survivor: Partial<PersonalFields>; other: PersonalFields } {
+  const untouched = fields.filter((name) => keyOf(survivor, name) === keyOf(other, name));
+  const metadata = { ...survivor.metadata };
+  for (const key of metadataKeys) {
+    if (isDeepStrictEqual(metadata[key], other.metadata[key])) delete metadata[key];
+  }
+  const theirs = new Set(references.map(referenceKey));
+  const kept = survivor.externalReferences.filter((one) => !theirs.has(referenceKey(one)));
+  const now = new Map(survivor.externalReferences.map((one) => [referenceKey(one), one]));
+  return {
+    survivor: {
+      ...Object.fromEntries(untouched.map((name) => [name, null])),
+      ...(!isDeepStrictEqual(metadata, survivor.metadata) && { metadata }),
+      ...(kept.length < survivor.externalReferences.length && { externalReferences: kept }),
+    },
+    other: {
+      ...other,
+      ...Object.fromEntries(untouched.map((name) => [name, survivor[name]])),
+      externalReferences: other.externalReferences.map((one) => now.get(referenceKey(one)) ?? one),
+    },
+  };
+}
+
+/** Two notations of one e-mail address are the same value. */
+function keyOf(customer: Customer, name: (typeof TAKEN_FIELDS)[number]): string | null {
+  const value = customer[name];
+  return name === 'email' && value !== null ? emailKey(value) : value;
+}
+
+/**
+ * The other customer was changed after the survivor had taken over their values: what is not the value that was taken
+ * stays with them.
+ */
+export function decideAgain({
+  planned,
+  state,
+  earlier,
+}: {
+  planned: CustomerEvent[];
+  state: Customer;
+  earlier: DomainEvent[];
+}): CustomerEvent[] {
+  const [event] = planned;
+  if (event?.type === 'CustomerRestored') return [event];
+  if (event?.type !== 'CustomerMergedAway')
+    throw new Error(`${event?.type} is never decided again`);
+  const merged = (earlier as CustomerEvent[]).find(({ type }) => type === 'CustomerMerged');
+  return [{ ...event, data: { ...event.data, personal: stillTaken(event, state, merged) } }];
+}
+
+function stillTaken(
+  { data }: CustomerMergedAway,
+  state: Customer,
+  merged: CustomerEvent | undefined,
+): Partial<PersonalFields> | null {
+  const taken = (merged as CustomerMerged | undefined)?.data.personal;
+  if (!data.personal || !taken) return data.personal;
+  const { email, phone, externalReferences, ...rest } = data.personal;
+  const theirs = new Set((taken.externalReferences ?? []).map(referenceKey));
+  const same = (name: 'email' | 'phone') =>
+    keyOf(state, name) === keyOf({ ...state, ...taken }, name);
+  return {
+    ...rest,
+    ...(email === null && same('email') && { email }),
+    ...(phone === null && same('phone') && { phone }),
+    ...(externalReferences && {
+      externalReferences: state.externalReferences.filter((one) => !theirs.has(referenceKey(one))),
+    }),
+  };
+}

@@ -1,0 +1,45 @@
+import { RejectedError } from '#kernel/errors.js';
+
+export type CardPath = { customerId: number; id: number };
+
+/** Whose card it is. That changes when customers are merged and unmerged. */
+export type Holder = {
+  customerId: number;
+  /** Those who held it before: tills may still name them. */
+  formerCustomerIds?: number[];
+};
+
+export function handedOver<C extends Holder>(
+  card: C,
+  { customerId, fromCustomerId }: { customerId: number; fromCustomerId: number },
+): C {
+  const former = new Set([...(card.formerCustomerIds ?? []), fromCustomerId]);
+  former.delete(customerId);
+  return { ...card, customerId, formerCustomerIds: [...former] };
+}
+
+/** Whether the card is found under this customer: it is theirs, or was. */
+export function isAt(card: Holder, customerId: number): boolean {
+  return card.customerId === customerId || card.formerCustomerIds?.includes(customerId) === true;
+}
+
+/** What a command to a merged customer gets. */
+export function customerMerged(id: number, into: number): RejectedError {
+  return new RejectedError(
+    { base: [`Customer ${id} was merged into customer ${into}`] },
+    'customer_merged',
+    `Send the request to customer ${into}, or unmerge the two first.`,
+  );
+}
+
+/** Another card goes on for this one. */
+export class CardMergedError extends RejectedError {
+  constructor(readonly into: CardPath) {
+    const where = `customer card ${into.id} of customer ${into.customerId}`;
+    super(
+      { base: [`This card was merged into ${where}`] },
+      'customer_merged',
+      `Send the request to ${where}.`,
+    );
+  }
+}

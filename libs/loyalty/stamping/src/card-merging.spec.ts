@@ -1,0 +1,224 @@
+import { describe, expect, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
+import { given } from '../../../../test/support/given.js';
+import { CardMergedError, isAt } from './card-holder.js';
+import { absorb, decideAgain, giveBack, handOver, mergeCard, restore } from './card-merging.js';
+import { cardOf, customerCard, type CustomerCard } from './customer-card.js';
+import { claimsOf } from './customer-card.entity.js';
+import type { CustomerCardEvent } from './customer-card.events.js';
+
+const coffee = { id: 1, name: 'Coffee', description: null, stampsRequired: 5, active: true };
+const cake = { id: 2, name: 'Cake', description: 'Any', stampsRequired: 10, active: true };
+const template = { rewards: [coffee, cake], version: 17 };
+
+const SURVIVOR = 7;
+const OTHER = 8;
+const details = {
+  source: 'adjustment',
+  locationId: null,
+  staffRef: null,
+  externalRef: null,
+  silent: true,
+  personal: null,
+  reverses: null,
+} as const;
+
+const issued = (id: number, customerId: number): CustomerCardEvent => ({
+  type: 'CustomerCardIssued',
+  data: { id, accountId: 1, customerId, cardId: 9, uuid: `u${id}`, code: `CODE${id}` },
+});
+const stamped = (customerId: number, stamps: number): CustomerCardEvent => ({
+  type: 'StampsEarned',
+  data: { ...details, customerId, stamps, source: 'api', templateVersion: 17 },
+});
+const adjusted = (customerId: number, stamps: number): CustomerCardEvent => ({
+  type: 'StampsEarned',
+  data: { ...details, customerId, stamps, templateVersion: 17 },
+});
+const removed = (customerId: number, stamps: number): CustomerCardEvent => ({
+  type: 'StampsRemoved',
+  data: { ...details, customerId, stamps },
+});
+const unlocked = (customerId: number): CustomerCardEvent => ({
+  type: 'RewardUnlocked',
+  data: { customerId, rewardId: 1, name: 'Coffee', description: null, stampsRequired: 5 },
+});
+const merged = (stamps: number): CustomerCardEvent => ({
+  type: 'CustomerCardMerged',
+  data: { customerId: SURVIVOR, fromCustomerId: OTHER, intoId: 1, stamps },
+});
+const absorbed = (stamps: number): CustomerCardEvent => ({
+  type: 'CustomerCardAbsorbed',
+  data: { customerId: SURVIVOR, fromId: 2, stamps },
+});
+const unmerged = (stamps: number, missing: number): CustomerCardEvent => ({
+  type: 'CustomerCardUnmerged',
+  data: { customerId: SURVIVOR, restoredId: 2, stamps, missing },
+});
+const restored = (stamps: number, missing: number): CustomerCardEvent => ({
+  type: 'CustomerCardRestored',
+  data: { customerId: OTHER, fromCustomerId: SURVIVOR, stamps, missing },
+});
+
+/** The survivor's card, and the one that is merged into it. */
+const givenKept = (...more: CustomerCardEvent[]) =>
+  given(customerCard, issued(1, SURVIVOR), ...more);
+const givenGone = (...more: CustomerCardEvent[]) => given(customerCard, issued(2, OTHER), ...more);
+const on = (decide: (card: CustomerCard) => CustomerCardEvent[]) => (state?: CustomerCard) => {
+  if (!state) throw new Error('there is a card');
+  return decide(state);
+};
+
+describe('a card that changes hands', () => {
+  it('keeps everything, and is found under both customers', () => {
+    const moved: CustomerCardEvent = {
+      type: 'CustomerCardMoved',
+      data: { customerId: SURVIVOR, fromCustomerId: OTHER },
+    };
+    givenGone(stamped(OTHER, 3))
+      .when(on((card) => handOver(card, SURVIVOR)))
+      .then(moved);
+    const before = givenGone(stamped(OTHER, 3)).state();
+    const after = givenGone(stamped(OTHER, 3), moved).state();
+    expect(after).toEqual({ ...before, customerId: SURVIVOR, formerCustomerIds: [OTHER] });
+    expect([isAt(after, SURVIVOR), isAt(after, OTHER), isAt(after, 99)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(claimsOf(moved, before)).toEqual({
+      taken: [{ kind: 'enrolment', value: '7 9' }],
+      released: [{ kind: 'enrolment', value: '8 9' }],
+    });
+  });
+
+  it('goes back with what it got meanwhile', () => {
+    const back = givenGone(
+      { type: 'CustomerCardMoved', data: { customerId: SURVIVOR, fromCustomerId: OTHER } },
+      stamped(SURVIVOR, 4),
+      { type: 'CustomerCardMoved', data: { customerId: OTHER, fromCustomerId: SURVIVOR } },
+    ).state();
+    expect(back).toMatchObject({
+      customerId: OTHER,
+      formerCustomerIds: [SURVIVOR],
+      stampsCount: 4,
+    });
+  });
+});
+
+describe('two cards of one template', () => {
+  it('give all stamps of the one to the other', () => {
+    givenGone(stamped(OTHER, 3))
+      .when(on((card) => mergeCard(card, givenKept().state())))
+      .then(removed(OTHER, 3), merged(3));
+    givenKept(stamped(SURVIVOR, 4))
+      .when(on((card) => absorb(card, { id: 2, stamps: 3 }, template)))
+      .then(absorbed(3), adjusted(SURVIVOR, 3), unlocked(SURVIVOR));
+  });
+
+  it('move no stamps when there are none, and unlock nothing twice', () => {
+    givenGone()
+      .when(on((card) => mergeCard(card, givenKept().state())))
+      .then(merged(0));
+    givenKept()
+      .when(on((card) => absorb(card, { id: 2, stamps: 0 }, template)))
+      .then(absorbed(0));
+    givenKept(stamped(SURVIVOR, 6), unlocked(SURVIVOR))
+      .when(on((card) => absorb(card, { id: 2, stamps: 1 }, template)))
+      .then(absorbed(1), adjusted(SURVIVOR, 1));
+  });
+
+  it('leave a closed card, which names the other one', () => {
+    const closed = givenGone(stamped(OTHER, 3), removed(OTHER, 3), merged(3)).state();
+    expect(closed).toMatchObject({
+      stampsCount: 0,
+      customerId: SURVIVOR,
+      mergedInto: { customerId: SURVIVOR, id: 1, stamps: 3 },
+    });
+    expect(() => cardOf(closed, 99)).toThrow(NotFoundError);
+    for (const customerId of [SURVIVOR, OTHER]) {
+      expect(() => cardOf(closed, customerId)).toThrow(CardMergedError);
+    }
+  });
+
+  it.each([
+    [7, 3, 0],
+    [3, 3, 0],
+    [2, 2, 1],
+    [0, 0, 3],
+  ])('of a balance of %i give back %i and miss %i', (balance, stamps, missing) => {
+    givenKept(...(balance > 0 ? [stamped(SURVIVOR, balance)] : []))
+      .when(on((card) => giveBack(card, 2, 3)))
+      .then(unmerged(stamps, missing), ...(stamps > 0 ? [removed(SURVIVOR, stamps)] : []));
+  });
+
+  it('let the closed one go on by itself, with what it gets back', () => {
+    const closed = givenGone(stamped(OTHER, 3), removed(OTHER, 3), merged(3));
+    closed
+      .when(on((card) => restore(card, OTHER, { stamps: 2, missing: 1 }, template)))
+      .then(restored(2, 1), adjusted(OTHER, 2));
+    const after = givenGone(
+      stamped(OTHER, 3),
+      removed(OTHER, 3),
+      merged(3),
+      restored(2, 1),
+      adjusted(OTHER, 2),
+    ).state();
+    expect(after).toMatchObject({ customerId: OTHER, stampsCount: 2 });
+    expect(after).not.toHaveProperty('mergedInto');
+    expect(cardOf(after, OTHER)).toBe(after);
+  });
+});
+
+describe('decided again on a card that somebody else was faster on', () => {
+  const again = (
+    planned: CustomerCardEvent[],
+    state: CustomerCard,
+    earlier: CustomerCardEvent[] = [],
+  ) => decideAgain({ planned, state, earlier, basis: template });
+
+  it('a card changes hands all the same', () => {
+    const planned = handOver(givenGone().state(), SURVIVOR);
+    expect(again(planned, givenGone(stamped(OTHER, 1)).state())).toEqual(planned);
+  });
+
+  it('the closed card gives what it holds by now', () => {
+    const planned = [removed(OTHER, 3), merged(3)];
+    expect(again(planned, givenGone(stamped(OTHER, 5)).state())).toEqual([
+      removed(OTHER, 5),
+      merged(5),
+    ]);
+    expect(again([merged(0)], givenGone(stamped(OTHER, 1)).state())).toEqual([
+      removed(OTHER, 1),
+      merged(1),
+    ]);
+    expect(again(planned, givenGone().state())).toEqual([merged(0)]);
+  });
+
+  it('the other one gets what that has given, and unlocks what it now reaches', () => {
+    const planned = [absorbed(3), adjusted(SURVIVOR, 3)];
+    expect(again(planned, givenKept(stamped(SURVIVOR, 1)).state(), [merged(4)])).toEqual([
+      absorbed(4),
+      adjusted(SURVIVOR, 4),
+      unlocked(SURVIVOR),
+    ]);
+  });
+
+  it('an unmerge gives back what is still there', () => {
+    const planned = [unmerged(3, 0), removed(SURVIVOR, 3)];
+    expect(again(planned, givenKept(stamped(SURVIVOR, 1)).state())).toEqual([
+      unmerged(1, 2),
+      removed(SURVIVOR, 1),
+    ]);
+    const closed = givenGone(stamped(OTHER, 3), removed(OTHER, 3), merged(3)).state();
+    expect(again([restored(3, 0), adjusted(OTHER, 3)], closed, [unmerged(1, 2)])).toEqual([
+      restored(1, 2),
+      adjusted(OTHER, 1),
+    ]);
+  });
+
+  it('nothing else can be', () => {
+    expect(() => again([stamped(OTHER, 1)], givenGone().state())).toThrow('decided again');
+    expect(() => again([absorbed(3)], givenKept().state())).toThrow('CustomerCardMerged');
+  });
+});

@@ -1,0 +1,673 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AccountJson } from '#accounts/account.dto.js';
+import type { CardJson } from '#cards/card.dto.js';
+import type {
+  CreatedCustomerJson,
+  CustomerJson,
+  CustomerListJson,
+} from '#customers/customer.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/contract.js';
+import { SentEvents, sentSoFar } from '../support/sent-events.js';
+
+const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+let store: ContractClient;
+let sent: SentEvents;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  sent = await SentEvents.start(service.running);
+});
+afterAll(() => sent.stop());
+
+let people = 0;
+
+async function newCard(at: ContractClient = store, rewards: number[] = []): Promise<CardJson> {
+  const { body: card } = await at.post<CardJson>(`${at.store}/cards`, { card: { name: 'Coffee' } });
+  for (const stamps_required of rewards) {
+    const reward = { card_id: card.id, name: `Reward at ${stamps_required}`, stamps_required };
+    expect((await at.post<RewardJson>(`${at.store}/rewards`, { reward })).status).toBe(201);
+  }
+  return card;
+}
+
+async function newCustomer(fields: object = {}, at: ContractClient = store): Promise<CustomerJson> {
+  const { status, body } = await at.post<CreatedCustomerJson>(`${at.store}/customers`, {
+    customer: { first_name: 'Ada', email: `merged${++people}@mail.example`, ...fields },
+  });
+  expect(status).toBe(201);
+  return body;
+}
+
+async function enrolled(
+  { id }: { id: number },
+  card: CardJson,
+  stamps: number,
+  at: ContractClient = store,
+): Promise<{ path: string; card: CustomerCardDetailJson }> {
+  const cards = `${pathOf(id, at)}/customer_cards`;
+  const { status, body } = await at.post<CustomerCardDetailJson>(cards, { card_id: card.id });
+  expect(status).toBe(201);
+  const path = `${cards}/${body.id}`;
+  if (stamps > 0) await stamp(path, { stamps }, at);
+  return { path, card: body };
+}
+
+const pathOf = (id: number, at: ContractClient = store) => `${at.store}/customers/${id}`;
+const stamp = (path: string, body: object, at: ContractClient = store) =>
+  at.post<CustomerCardDetailJson>(`${path}/stamp`, body);
+const read = async (id: number, at: ContractClient = store) =>
+  (await at.get<CustomerJson>(pathOf(id, at))).body;
+const merge = (id: number, from_customer_id: unknown, at: ContractClient = store) =>
+  at.post<CustomerJson>(`${pathOf(id, at)}/merge`, { from_customer_id });
+const unmerge = (id: number, from_customer_id: unknown, at: ContractClient = store) =>
+  at.post<CustomerJson>(`${pathOf(id, at)}/unmerge`, { from_customer_id });
+const search = async (query: Record<string, string>, at: ContractClient = store) =>
+  (
+    await at.get<CustomerListJson>(`${at.store}/customers?${new URLSearchParams(query)}`)
+  ).body.customers.map(({ id }) => id);
+const balances = ({ customer_cards }: CustomerJson) =>
+  customer_cards.map(({ id, stamps_count }) => [id, stamps_count]);
+
+async function merged(id: number, from: number, at: ContractClient = store): Promise<CustomerJson> {
+  const { status, body } = await merge(id, from, at);
+  expect([status, body]).toEqual([200, expect.anything()]);
+  return body;
+}
+
+async function unmerged(id: number, from: number): Promise<CustomerJson> {
+  const { status, body } = await unmerge(id, from);
+  expect([status, body]).toEqual([200, expect.anything()]);
+  return body;
+}
+
+/** Two customers with a card of the same template each. */
+async function twoWithStamps(one: number, two: number, rewards: number[] = []) {
+  const card = await newCard(store, rewards);
+  const [survivor, other] = [await newCustomer(), await newCustomer()];
+  return {
+    card,
+    survivor,
+    other,
+    kept: await enrolled(survivor, card, one),
+    gone: await enrolled(other, card, two),
+  };
+}
+
+const expectMerged = (answer: { status: number; body: unknown }, into: number) => {
+  expectRefused(answer as never, 'base', 'customer_merged');
+  const { errors, resolution } = answer.body as Failure;
+  expect(`${errors?.['base']?.[0]} ${resolution}`).toContain(`customer ${into}`);
+};
+
+/** A change and its undoing leave a later time. */
+const withoutTime = (customer: CustomerJson) => ({
+  ...customer,
+  updated_at: null,
+  customer_cards: customer.customer_cards.map((card) => ({ ...card, updated_at: null })),
+});
+
+describe('merging customers', () => {
+  it('MERGE-01 answers with the customer who goes on for both, as reads show it', async () => {
+    const { survivor, other } = await twoWithStamps(1, 2);
+    const { status, body } = await merge(survivor.id, other.id);
+    expect(status).toBe(200);
+    expect(body.id).toBe(survivor.id);
+    expect(body).toEqual(await read(survivor.id));
+  });
+
+  it('MERGE-02 needs from_customer_id, an integer', async () => {
+    const { id } = await newCustomer();
+    for (const value of [undefined, null, 'x', 1.5, 0]) {
+      expectRefused(await merge(id, value), 'from_customer_id');
+      expectRefused(await unmerge(id, value), 'from_customer_id');
+    }
+  });
+
+  it('MERGE-03 knows no customer of another store', async () => {
+    const own = await newCustomer();
+    const elsewhere = await service.newStore();
+    const stranger = await newCustomer({}, elsewhere);
+    for (const act of [merge, unmerge]) {
+      expectFailure(await act(own.id, stranger.id), 404, 'not_found');
+      expectFailure(await act(stranger.id, own.id), 404, 'not_found');
+      expectFailure(await act(own.id, 999_999_999), 404, 'not_found');
+    }
+    expect((await read(own.id)).merged_into).toBeNull();
+  });
+
+  it('MERGE-04 refuses to merge a customer into itself', async () => {
+    const { id } = await newCustomer();
+    expectRefused(await merge(id, id), 'from_customer_id');
+  });
+
+  it('MERGE-05 refuses to merge a customer who is merged already', async () => {
+    const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
+    await merged(one.id, two.id);
+    expectMerged(await merge(one.id, two.id), one.id);
+    expectMerged(await merge(three.id, two.id), one.id);
+  });
+
+  it('MERGE-06 shows in every customer what it was merged into, and null in the others', async () => {
+    const [one, two] = [await newCustomer(), await newCustomer()];
+    expect([one.merged_into, (await read(one.id)).merged_into]).toEqual([null, null]);
+    expect((await merged(one.id, two.id)).merged_into).toBeNull();
+    const { status, body } = await store.get<CustomerJson>(pathOf(two.id));
+    expect([status, body.merged_into]).toEqual([200, one.id]);
+    expect([body.first_name, body.customer_cards, body.stamp_count]).toEqual(['Ada', [], 0]);
+    const listed = await store.get<CustomerCardJson[]>(`${pathOf(two.id)}/customer_cards`);
+    expect([listed.status, listed.body]).toEqual([200, []]);
+  });
+
+  it('MERGE-07 leaves the merged customer out of the list and of customers_count', async () => {
+    const own = await service.newStore();
+    const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
+    const count = async () => (await own.get<AccountJson>(own.store)).body.customers_count;
+    expect(await count()).toBe(2);
+    await merged(one.id, two.id, own);
+    expect([await search({}, own), await count()]).toEqual([[one.id], 1]);
+  });
+
+  it('MERGE-08 finds it by no search', async () => {
+    const one = await newCustomer();
+    const name = `Zebulon${++people}`;
+    const email = `zeb${people}@mail.example`;
+    const two = await newCustomer({ first_name: name, email, phone: `+4915700${people}99` });
+    expect(await search({ search: name })).toEqual([two.id]);
+    await merged(one.id, two.id);
+    expect(await search({ search: name })).toEqual([]);
+    expect(await search({ search: email })).toEqual([]);
+  });
+
+  it('MERGE-09 keeps what the surviving customer has, and adds what it lacks', async () => {
+    const phone = `49151${100_000 + ++people}`;
+    const one = await newCustomer({ last_name: 'Berg' });
+    const two = await newCustomer({
+      first_name: 'Adelheid',
+      last_name: 'Tal',
+      phone: `+${phone}`,
+      birthday: '1990-05-31',
+    });
+    const after = await merged(one.id, two.id);
+    expect(after).toMatchObject({
+      first_name: 'Ada',
+      last_name: 'Berg',
+      email: one.email,
+      phone: `+${phone}`,
+      birthday: '1990-05-31',
+    });
+    expect(await search({ search: phone })).toEqual([one.id]);
+    expect(await read(two.id)).toMatchObject({
+      first_name: 'Adelheid',
+      last_name: 'Tal',
+      email: two.email,
+      phone: null,
+    });
+  });
+
+  it('MERGE-10 merges metadata key by key, and the survivor keeps its values', async () => {
+    const one = await newCustomer({ metadata: { milk: 'oat', size: 'L' } });
+    const two = await newCustomer({ metadata: { milk: 'cow', dog: { name: 'Rex' } } });
+    const { metadata } = await merged(one.id, two.id);
+    expect(metadata).toEqual({ milk: 'oat', size: 'L', dog: { name: 'Rex' } });
+  });
+
+  it('MERGE-11 takes all references, and finds the survivor by them', async () => {
+    const [mine, theirs] = [`M${++people}`, `T${people}`];
+    const reference = (external_id: string) => [{ source: 'till', external_id }];
+    const one = await newCustomer({ external_references: reference(mine) });
+    const two = await newCustomer({ external_references: reference(theirs) });
+    const { external_references } = await merged(one.id, two.id);
+    expect(external_references).toEqual([...one.external_references, ...two.external_references]);
+    for (const external_id of [mine, theirs]) {
+      expect(await search({ source: 'till', external_id })).toEqual([one.id]);
+      expect(await search({ search: external_id })).toEqual([one.id]);
+    }
+    expectRefused(
+      await store.post(`${store.store}/customers`, {
+        customer: {
+          first_name: 'Eve',
+          email: 'eve@x.example',
+          external_references: reference(theirs),
+        },
+      }),
+      'external_references',
+    );
+  });
+
+  it('MERGE-12 refuses what would be too much for one customer', async () => {
+    const many = (prefix: string, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${i}`, i]));
+    const external_references = (prefix: string) =>
+      Array.from({ length: 60 }, (_, i) => ({ source: 'till', external_id: `${prefix}${i}` }));
+    const one = await newCustomer({
+      metadata: many('a', 30),
+      external_references: external_references(`A${++people}-`),
+    });
+    const two = await newCustomer({
+      metadata: many('b', 30),
+      external_references: external_references(`B${people}-`),
+    });
+    expectRefused(await merge(one.id, two.id), ['external_references', 'metadata']);
+    expect([await read(one.id), await read(two.id)]).toEqual([one, two]);
+  });
+
+  it('MERGE-13 never widens a consent', async () => {
+    const given = { marketing_consent: true, sms_consent: true };
+    const consents = ({ marketing_consent, sms_consent }: CustomerJson) => [
+      marketing_consent,
+      sms_consent,
+    ];
+    const phone = () => ({ phone: `+491520${++people}888` });
+    const without = await newCustomer();
+    expect(consents(await merged(without.id, (await newCustomer(given)).id))).toEqual([
+      false,
+      false,
+    ]);
+    const keeps = await newCustomer(given);
+    expect(consents(await merged(keeps.id, (await newCustomer()).id))).toEqual([true, true]);
+    // The phone that is taken over belongs to somebody who was never asked.
+    const takes = await newCustomer(given);
+    expect(consents(await merged(takes.id, (await newCustomer(phone())).id))).toEqual([
+      false,
+      false,
+    ]);
+    const both = await newCustomer(given);
+    const asked = await newCustomer({ ...given, ...phone() });
+    expect(consents(await merged(both.id, asked.id))).toEqual([true, true]);
+  });
+
+  it('MERGE-14 keeps every e-mail address and phone number taken', async () => {
+    const one = await newCustomer();
+    const phone = `+4915201${++people}77`;
+    const two = await newCustomer({ phone });
+    await merged(one.id, two.id);
+    const create = (fields: object) =>
+      store.post(`${store.store}/customers`, { customer: { first_name: 'Eve', ...fields } });
+    expectRefused(await create({ email: two.email }), 'email');
+    expectRefused(await create({ phone }), 'phone');
+    expectRefused(await store.patch(pathOf(one.id), { customer: { email: two.email } }), 'email');
+  });
+
+  it('MERGE-15 hands over cards of other templates as they are', async () => {
+    const [coffee, cake] = [await newCard(), await newCard()];
+    const [one, two] = [await newCustomer(), await newCustomer()];
+    const kept = await enrolled(one, coffee, 2);
+    const moved = await enrolled(two, cake, 3);
+    const after = await merged(one.id, two.id);
+    expect(after.stamp_count).toBe(5);
+    expect(balances(after)).toEqual([
+      [kept.card.id, 2],
+      [moved.card.id, 3],
+    ]);
+    const { body } = await store.get<CustomerCardDetailJson>(
+      `${pathOf(one.id)}/customer_cards/${moved.card.id}`,
+    );
+    expect(body).toMatchObject({
+      uuid: moved.card.uuid,
+      code: moved.card.code,
+      issued_at: moved.card.issued_at,
+      customer_id: one.id,
+      stamps_count: 3,
+    });
+    expectRefused(
+      await store.post(`${pathOf(one.id)}/customer_cards`, { card_id: cake.id }),
+      'card_id',
+    );
+  });
+
+  it('MERGE-16 adds the stamps together where both have a card of the same template', async () => {
+    const { survivor, other, kept, card } = await twoWithStamps(4, 3);
+    const after = await merged(survivor.id, other.id);
+    expect(balances(after)).toEqual([[kept.card.id, 7]]);
+    expect((await read(survivor.id)).stamp_count).toBe(7);
+    const { body } = await store.get<CardJson>(`${store.store}/cards/${card.id}`);
+    expect(body).toMatchObject({ customer_cards_count: 1 });
+  });
+
+  it('MERGE-17 unlocks the rewards that the sum reaches', async () => {
+    const { survivor, other, kept } = await twoWithStamps(4, 3, [5, 8]);
+    const receiver = await sent.subscribe(store);
+    await merged(survivor.id, other.id);
+    const { body } = await store.get<CustomerCardDetailJson>(kept.path);
+    expect(body.available_rewards.map(({ stamps_required }) => stamps_required)).toEqual([5]);
+    const told = (await sentSoFar(store, kept.path, receiver)).filter(
+      ({ type }) => type === 'reward.unlocked',
+    );
+    expect(told).toEqual([
+      expect.objectContaining({
+        data: expect.objectContaining({
+          customer_card_id: kept.card.id,
+          stamps_count: 7,
+          reward: expect.objectContaining({ stamps_required: 5 }),
+        }),
+      }),
+    ]);
+  });
+
+  it('MERGE-18 finds the survivor by the codes of all cards', async () => {
+    const { survivor, other, gone } = await twoWithStamps(1, 1);
+    const moved = await enrolled(other, await newCard(), 0);
+    await merged(survivor.id, other.id);
+    for (const { card } of [gone, moved]) {
+      expect(await search({ search: card.code })).toEqual([survivor.id]);
+      expect(await search({ search: card.uuid })).toEqual([survivor.id]);
+    }
+  });
+
+  it('MERGE-19 lets tills go on with the old paths', async () => {
+    const { survivor, other, kept, gone } = await twoWithStamps(4, 3, [5]);
+    const moved = await enrolled(other, await newCard(), 1);
+    await merged(survivor.id, other.id);
+    const added = await stamp(gone.path, { stamps: 2 });
+    expect(added.status).toBe(200);
+    expect(added.body).toMatchObject({
+      id: kept.card.id,
+      customer_id: survivor.id,
+      stamps_count: 9,
+    });
+    expect((await store.get<CustomerCardDetailJson>(gone.path)).body).toEqual(added.body);
+    const whole = await stamp(moved.path, { stamps: 1 });
+    expect(whole.body).toMatchObject({
+      id: moved.card.id,
+      customer_id: survivor.id,
+      stamps_count: 2,
+    });
+    const [reward] = added.body.available_rewards;
+    const redeemed = await store.post(`${gone.path}/redeem`, { reward_id: reward?.id });
+    expect([redeemed.status, (await read(survivor.id)).stamp_count]).toEqual([200, 6]);
+  });
+
+  it('MERGE-20 remembers receipt numbers from before', async () => {
+    const { survivor, other, kept, gone } = await twoWithStamps(1, 0);
+    const external_ref = `receipt-${++people}`;
+    const first = await stamp(gone.path, { stamps: 2, external_ref });
+    await merged(survivor.id, other.id);
+    for (const path of [gone.path, kept.path]) {
+      const again = await stamp(path, { stamps: 2, external_ref });
+      expect([again.status, again.body]).toEqual([200, first.body]);
+      expectRefused(await stamp(path, { stamps: 1, external_ref }), 'external_ref');
+    }
+    const later = `later-${people}`;
+    const added = await stamp(gone.path, { stamps: 1, external_ref: later });
+    expect((await stamp(gone.path, { stamps: 1, external_ref: later })).body).toEqual(added.body);
+    expect((await read(survivor.id)).stamp_count).toBe(4);
+  });
+
+  it('MERGE-21 refuses other commands to the merged customer, and says who goes on', async () => {
+    const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
+    const card = await newCard();
+    await merged(one.id, two.id);
+    const path = pathOf(two.id);
+    expectMerged(await store.patch(path, { customer: { first_name: 'Eve' } }), one.id);
+    expectMerged(await store.post(`${path}/customer_cards`, { card_id: card.id }), one.id);
+    expectMerged(await merge(two.id, three.id), one.id);
+    expectMerged(await unmerge(two.id, three.id), one.id);
+  });
+
+  it('MERGE-22 sends customer.updated about both, and what happens to stamps', async () => {
+    const own = await service.newStore();
+    const card = await newCard(own);
+    const [one, two] = [
+      await newCustomer({}, own),
+      await newCustomer({ last_name: 'Tal', phone: '+4915123456789' }, own),
+    ];
+    const kept = await enrolled(one, card, 4, own);
+    const gone = await enrolled(two, card, 3, own);
+    const receiver = await sent.subscribe(own);
+    await merged(one.id, two.id, own);
+    const all = await sentSoFar(own, kept.path, receiver);
+    expect(all.map(({ type }) => type).sort()).toEqual([
+      'customer.updated',
+      'customer.updated',
+      'stamp.earned',
+      'stamp.removed',
+    ]);
+    const bodies = receiver.events.map(({ body }) => body);
+    const about = (id: number) =>
+      bodies.find(
+        ({ type, data }) => type === 'customer.updated' && (data as CustomerJson).id === id,
+      );
+    expect(about(one.id)).toMatchObject({
+      data: { merged_into: null, last_name: 'Tal', phone: '+4915123456789' },
+      previous_attributes: { last_name: null, phone: null },
+    });
+    expect(about(two.id)).toMatchObject({
+      data: { merged_into: one.id, phone: null },
+      previous_attributes: { phone: '+4915123456789' },
+    });
+    const data = (type: string) => all.find((event) => event.type === type)?.data;
+    expect(data('stamp.removed')).toMatchObject({
+      customer_id: two.id,
+      customer_card_id: gone.card.id,
+      stamps: 3,
+      stamps_count: 0,
+      source: 'adjustment',
+    });
+    expect(data('stamp.earned')).toMatchObject({
+      customer_id: one.id,
+      customer_card_id: kept.card.id,
+      stamps: 3,
+      stamps_count: 7,
+      source: 'adjustment',
+    });
+  });
+
+  it('MERGE-23 tells of a card that changes hands in the customer_cards of both', async () => {
+    const own = await service.newStore();
+    const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
+    const moved = await enrolled(two, await newCard(own), 2, own);
+    const receiver = await sent.subscribe(own);
+    await merged(one.id, two.id, own);
+    const all = await sentSoFar(own, moved.path, receiver);
+    const cards = all.map(({ type, data }) => [
+      type,
+      data['id'],
+      (data['customer_cards'] as CustomerCardJson[]).map(({ id }) => id),
+    ]);
+    expect(cards).toEqual([
+      ['customer.updated', one.id, [moved.card.id]],
+      ['customer.updated', two.id, []],
+    ]);
+  });
+
+  it('MERGE-24 moves stamps without regard to stamping limits, which do not count them', async () => {
+    const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
+      card: { name: 'Limited', max_stamps_per_request: 3, max_stamps_per_day: 3 },
+    });
+    const [one, two] = [await newCustomer(), await newCustomer()];
+    const kept = await enrolled(one, card, 1);
+    await enrolled(two, card, 3);
+    expect(balances(await merged(one.id, two.id))).toEqual([[kept.card.id, 4]]);
+    expect((await stamp(kept.path, { stamps: 2 })).status).toBe(200);
+  });
+});
+
+describe('unmerging customers', () => {
+  it('MERGE-28 puts everything back', async () => {
+    const card = await newCard();
+    const external_id = `U${++people}`;
+    const one = await newCustomer({ metadata: { milk: 'oat' }, marketing_consent: true });
+    const two = await newCustomer({
+      last_name: 'Tal',
+      phone: `+4915203${++people}66`,
+      birthday: '1990-05-31',
+      metadata: { milk: 'cow', dog: 'Rex' },
+      external_references: [{ source: 'till', external_id }],
+      marketing_consent: true,
+    });
+    await enrolled(one, card, 4);
+    await enrolled(two, card, 3);
+    await enrolled(two, await newCard(), 2);
+    const before = [await read(one.id), await read(two.id)];
+    await merged(one.id, two.id);
+    const answer = await unmerged(one.id, two.id);
+    const after = [await read(one.id), await read(two.id)];
+    expect(answer).toEqual(after[0]);
+    expect(after.map(withoutTime)).toEqual(before.map(withoutTime));
+    expect(await search({ search: String(two.phone).slice(1) })).toEqual([two.id]);
+    expect(await search({ source: 'till', external_id })).toEqual([two.id]);
+  });
+
+  it('MERGE-29 gives back only stamps that were not spent meanwhile', async () => {
+    const { survivor, other, kept, gone } = await twoWithStamps(4, 3, [5]);
+    await merged(survivor.id, other.id);
+    const { body } = await store.get<CustomerCardDetailJson>(kept.path);
+    const reward_id = body.available_rewards[0]?.id;
+    expect((await store.post(`${kept.path}/redeem`, { reward_id })).status).toBe(200);
+    await unmerged(survivor.id, other.id);
+    expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 0]]);
+    expect(balances(await read(other.id))).toEqual([[gone.card.id, 2]]);
+  });
+
+  it('MERGE-30 leaves stamps on the card that they were put on', async () => {
+    const { survivor, other, kept, gone } = await twoWithStamps(4, 3);
+    const moved = await enrolled(other, await newCard(), 1);
+    await merged(survivor.id, other.id);
+    await stamp(gone.path, { stamps: 2 });
+    await stamp(moved.path, { stamps: 5 });
+    await unmerged(survivor.id, other.id);
+    expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 6]]);
+    expect(balances(await read(other.id))).toEqual([
+      [gone.card.id, 3],
+      [moved.card.id, 6],
+    ]);
+    expect((await stamp(gone.path, { stamps: 1 })).body).toMatchObject({
+      id: gone.card.id,
+      customer_id: other.id,
+      stamps_count: 4,
+    });
+  });
+
+  it('MERGE-31 leaves what was changed since as it is', async () => {
+    const one = await newCustomer();
+    const two = await newCustomer({ last_name: 'Tal', birthday: '1990-05-31' });
+    await merged(one.id, two.id);
+    await store.patch(pathOf(one.id), { customer: { last_name: 'Berg' } });
+    const after = await unmerged(one.id, two.id);
+    expect([after.last_name, after.birthday]).toEqual(['Berg', null]);
+    expect(await read(two.id)).toMatchObject({ last_name: 'Tal', birthday: '1990-05-31' });
+  });
+
+  it('MERGE-32 does not give back a consent that the merge has taken', async () => {
+    const one = await newCustomer({ marketing_consent: true });
+    const two = await newCustomer({ phone: `+4915204${++people}55` });
+    expect((await merged(one.id, two.id)).marketing_consent).toBe(false);
+    expect((await unmerged(one.id, two.id)).marketing_consent).toBe(false);
+  });
+
+  it('MERGE-33 refuses a pair that is not merged', async () => {
+    const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
+    expectRefused(await unmerge(one.id, two.id), 'base');
+    await merged(one.id, two.id);
+    expectRefused(await unmerge(one.id, three.id), 'base');
+    expectRefused(await unmerge(three.id, two.id), 'base');
+    await unmerged(one.id, two.id);
+    expectRefused(await unmerge(one.id, two.id), 'base');
+  });
+
+  it('MERGE-34 undoes merges in reverse order, and says which one is next', async () => {
+    const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
+    await merged(one.id, two.id);
+    await merged(one.id, three.id);
+    const refused = await unmerge(one.id, two.id);
+    expectRefused(refused, 'base');
+    expect((refused.body as unknown as Failure).errors?.['base']?.[0]).toContain(String(three.id));
+    await unmerged(one.id, three.id);
+    await unmerged(one.id, two.id);
+  });
+
+  it('MERGE-35 undoes a chain from its end', async () => {
+    const card = await newCard();
+    const customers = [await newCustomer(), await newCustomer(), await newCustomer()] as const;
+    const [a, b, c] = customers;
+    const cards = [];
+    for (const [i, customer] of customers.entries())
+      cards.push(await enrolled(customer, card, i + 1));
+    const before = await Promise.all(customers.map(({ id }) => read(id)));
+    await merged(b.id, a.id);
+    await merged(c.id, b.id);
+    expect([(await read(a.id)).merged_into, (await read(b.id)).merged_into]).toEqual([b.id, c.id]);
+    expect(balances(await read(c.id))).toEqual([[cards[2]?.card.id, 6]]);
+    expect(await search({ search: String(cards[0]?.card.code) })).toEqual([c.id]);
+    expect((await stamp(String(cards[0]?.path), { stamps: 1 })).body).toMatchObject({
+      id: cards[2]?.card.id,
+      stamps_count: 7,
+    });
+    expectMerged(await unmerge(b.id, a.id), c.id);
+    await unmerged(c.id, b.id);
+    await unmerged(b.id, a.id);
+    const after = await Promise.all(customers.map(({ id }) => read(id)));
+    expect(after.map(({ stamp_count }) => stamp_count)).toEqual([1, 2, 4]);
+    expect(after.slice(0, 2).map(withoutTime)).toEqual(before.slice(0, 2).map(withoutTime));
+  });
+
+  it('MERGE-36 refuses to take a contact that somebody needs', async () => {
+    const phone = `+4915205${++people}44`;
+    const one = await newCustomer();
+    const two = await newCustomer({ phone });
+    await merged(one.id, two.id);
+    await store.patch(pathOf(one.id), { customer: { email: null } });
+    expectRefused(await unmerge(one.id, two.id), 'base');
+    await store.patch(pathOf(one.id), {
+      customer: { email: `new${people}@mail.example`, phone: null },
+    });
+    const third = await newCustomer({ phone });
+    expectRefused(await unmerge(one.id, two.id), 'phone');
+    await store.patch(pathOf(third.id), { customer: { phone: null } });
+    await unmerged(one.id, two.id);
+    expect((await read(two.id)).phone).toBe(phone);
+  });
+});
+
+describe('merging at the same time', () => {
+  it('MERGE-25 lets one of two merges in opposite directions win', async () => {
+    for (let i = 0; i < 5; i++) {
+      const { survivor, other } = await twoWithStamps(4, 3);
+      const answers = await Promise.all([
+        merge(survivor.id, other.id),
+        merge(other.id, survivor.id),
+      ]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
+      const winner = answers.find(({ status }) => status === 200)?.body.id ?? 0;
+      const loser = answers.find(({ status }) => status === 422);
+      expectMerged({ status: 422, body: loser?.body }, winner);
+      expect((await read(winner)).stamp_count).toBe(7);
+    }
+  });
+
+  it('MERGE-26 counts every stamp once that comes meanwhile', async () => {
+    const { survivor, other, kept, gone } = await twoWithStamps(0, 0);
+    const stampings = [kept, gone].flatMap(({ path }) =>
+      Array.from({ length: 15 }, () => stamp(path, { stamps: 1 })),
+    );
+    const [answer, ...stamped] = await Promise.all([merge(survivor.id, other.id), ...stampings]);
+    expect([answer.status, ...stamped.map(({ status }) => status)]).toEqual(
+      Array.from({ length: 31 }, () => 200),
+    );
+    expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 30]]);
+  });
+
+  it('MERGE-27 repeats its answer under the same Idempotency-Key', async () => {
+    const { survivor, other } = await twoWithStamps(4, 3);
+    const again = () =>
+      store.send<CustomerJson>(
+        'POST',
+        `${pathOf(survivor.id)}/merge`,
+        { from_customer_id: other.id },
+        { 'idempotency-key': `merge ${survivor.id}` },
+      );
+    const [first, second] = [await again(), await again()];
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.body).toEqual(first.body);
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
+    expect((await read(survivor.id)).stamp_count).toBe(7);
+  });
+});

@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
+import { testEnvironment } from './support/database.js';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { eventually } from './support/eventually.js';
+import { freePort, startProgram, type Program } from './support/program.js';
+import { Client, startService, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+/**
+ * A merge of which only the first event is in EventStoreDB: the process that was writing it has died, and tills go on
+ * stamping both cards until another process finishes it.
+ */
+
+const SLOW = 300_000;
+
+let server: EventStoreDb;
+let service: Service;
+let store: Client;
+let program: Program;
+
+beforeAll(async () => {
+  server = await startEventStoreDb();
+  service = await startService({ EVENT_STORE_URL: server.connectionString });
+  store = await service.newStore();
+}, SLOW);
+afterEach(async () => {
+  server.fault.clear();
+  await program.kill('SIGTERM');
+}, SLOW);
+afterAll(async () => {
+  await service.stop();
+  await server.stop();
+}, SLOW);
+
+const intents = async () => (await service.database.query('select id from es.intents')).rowCount;
+const read = async (path: string) => (await store.get<CustomerJson>(path)).body;
+
+/** Another api that answers nothing any more, once it has written the first event of its merge. */
+async function mergeAndDie(path: string, action: string, from: number): Promise<void> {
+  const port = await freePort();
+  program = startProgram(
+    'dist/apps/api/src/main.js',
+    testEnvironment(service.database.url, {
+      ...service.environment,
+      PORT: String(port),
+      LOG_LEVEL: 'fatal',
+    }),
+  );
+  const second = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
+  await eventually(
+    () =>
+      second.get('/api/v1/status').then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    (status) => status === 200,
+  );
+  const before = server.appended;
+  server.fault.delayAnswers(3_000);
+  const lost = second.post(`${path}/${action}`, { from_customer_id: from }).catch(() => undefined);
+  await eventually(
+    () => server.appended,
+    (appended) => appended > before,
+  );
+  await program.kill('SIGKILL');
+  await lost;
+  server.fault.clear();
+  expect(await intents()).toBe(1);
+}
+
+async function recover(): Promise<void> {
+  await service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
+  await eventually(intents, (count) => count === 0);
+}
+
+async function verify(): Promise<void> {
+  const environment = testEnvironment(service.database.url, service.environment);
+  const check = startProgram('dist/scripts/verify.js', environment);
+  expect({ code: await check.exitCode, output: check.output() }).toEqual({
+    code: 0,
+    output: expect.stringContaining('every row is'),
+  });
+}
+
+it(
+  'is finished with the stamps that came meanwhile, and so is its undoing',
+  async () => {
+    const one = await enrol(store, { rewards: [8] });
+    const two = await enrol(store);
+    const [into, from] = [one, two].map(
+      ({ customer }) => `${store.store}/customers/${customer.id}`,
+    );
+    const enrolled = await store.post<CustomerCardDetailJson>(`${from}/customer_cards`, {
+      card_id: one.card.id,
+    });
+    const closing = `${from}/customer_cards/${enrolled.body.id}`;
+    const stamp = async (path: string, stamps: number) =>
+      expect((await store.post(`${path}/stamp`, { stamps })).status).toBe(200);
+    await stamp(one.path, 4);
+    await stamp(closing, 2);
+    await stamp(two.path, 1);
+
+    await mergeAndDie(String(into), 'merge', two.customer.id);
+    await stamp(one.path, 1);
+    await stamp(closing, 1);
+    await stamp(two.path, 1);
+    await store.send('PATCH', String(from), { customer: { last_name: 'Tal' } });
+    await recover();
+    const merged = await read(String(into));
+    expect(merged.customer_cards.map(({ id, stamps_count }) => [id, stamps_count])).toEqual([
+      [one.customerCard.id, 8],
+      [two.customerCard.id, 2],
+    ]);
+    const { body: card } = await store.get<CustomerCardDetailJson>(closing);
+    expect([card.id, card.available_rewards.map(({ id }) => id)]).toEqual([
+      one.customerCard.id,
+      one.rewards.map(({ id }: RewardJson) => id),
+    ]);
+    expect(await read(String(from))).toMatchObject({
+      merged_into: one.customer.id,
+      last_name: 'Tal',
+      stamp_count: 0,
+    });
+    await verify();
+
+    await mergeAndDie(String(into), 'unmerge', two.customer.id);
+    await stamp(one.path, 1);
+    const [reward] = one.rewards;
+    const redeemed = await store.post(`${one.path}/redeem`, { reward_id: reward?.id });
+    expect(redeemed.status).toBe(200);
+    await recover();
+    // 9 stamps, 8 spent: of the 3 that the merge had brought only one is left.
+    const balances = async (path: string) =>
+      (await read(path)).customer_cards.map(({ id, stamps_count }) => [id, stamps_count]);
+    expect(await balances(String(into))).toEqual([[one.customerCard.id, 0]]);
+    expect(await balances(String(from))).toEqual([
+      [two.customerCard.id, 2],
+      [enrolled.body.id, 1],
+    ]);
+    expect((await read(String(from))).merged_into).toBeNull();
+    await verify();
+  },
+  SLOW,
+);
