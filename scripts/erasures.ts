@@ -3,7 +3,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { createInterface } from 'node:readline';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { EraseCustomer } from '#customers/customer.commands.js';
+import { EraseCustomer } from '#customers/erasing.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 
 const AT_ONCE = 1_000;

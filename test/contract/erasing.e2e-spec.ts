@@ -102,6 +102,7 @@ describe('erasing a person', () => {
       created_at: customer.created_at,
       updated_at: now.erased_at,
       erased_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      merged_into: null,
     });
   });
 

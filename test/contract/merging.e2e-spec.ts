@@ -671,3 +671,82 @@ describe('merging at the same time', () => {
     expect((await read(survivor.id)).stamp_count).toBe(7);
   });
 });
+
+describe('merged customers', () => {
+  it('MERGE-37 are shown, and counted, as they were at any moment', async () => {
+    const own = await service.newStore();
+    const card = await newCard(own);
+    const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
+    const kept = await enrolled(one, card, 1, own);
+    const gone = await enrolled(two, card, 2, own);
+    const moved = await enrolled(two, await newCard(own), 3, own);
+    const times: string[] = [];
+    const moment = async () => {
+      times.push(new Date().toISOString());
+      await read(one.id, own);
+    };
+    await moment();
+    await merged(one.id, two.id, own);
+    await moment();
+    expect((await unmerge(one.id, two.id, own)).status).toBe(200);
+    await moment();
+    const shown = (time: string) => {
+      const at = (path: string) => own.get<never>(`${path}?as_of=${time}`);
+      return Promise.all([
+        at(pathOf(one.id, own)).then(({ body }) => balances(body)),
+        at(pathOf(two.id, own)).then(({ body }) => balances(body)),
+        at(own.store).then(({ body }) => (body as AccountJson).customers_count),
+        at(`${own.store}/cards/${card.id}`).then(
+          ({ body }) => (body as CardJson).customer_cards_count,
+        ),
+      ]);
+    };
+    const apart = [
+      [[kept.card.id, 1]],
+      [
+        [gone.card.id, 2],
+        [moved.card.id, 3],
+      ],
+      2,
+      2,
+    ];
+    const together = [
+      [
+        [kept.card.id, 3],
+        [moved.card.id, 3],
+      ],
+      [],
+      1,
+      1,
+    ];
+    expect(await Promise.all(times.map(shown))).toEqual([apart, together, apart]);
+    const { body } = await own.get<CustomerCardDetailJson>(`${gone.path}?as_of=${times[1]}`);
+    expect([body.id, body.stamps_count]).toEqual([kept.card.id, 3]);
+  });
+
+  it('MERGE-38 are erased together, whichever of them the request names', async () => {
+    for (const named of ['survivor', 'other'] as const) {
+      const { survivor, other, kept } = await twoWithStamps(4, 3);
+      const email = `gone${++people}@mail.example`;
+      await store.patch(pathOf(other.id), { customer: { email, metadata: { pet: 'cat' } } });
+      await merged(survivor.id, other.id);
+      const path = pathOf({ survivor, other }[named].id);
+      expect((await store.post(`${path}/erase`, {})).status).toBe(204);
+      for (const { id } of [survivor, other]) {
+        expect(await read(id)).toMatchObject({ first_name: 'Erased', email: null, metadata: {} });
+        expect((await read(id)).erased_at).not.toBeNull();
+      }
+      expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 7]]);
+      expectRefused(await unmerge(survivor.id, other.id), 'base', 'customer_erased');
+      expect((await store.post(`${path}/erase`, {})).status).toBe(204);
+      await newCustomer({ email });
+    }
+  });
+
+  it('MERGE-39 cannot be merged with somebody who was erased', async () => {
+    const [one, two] = [await newCustomer(), await newCustomer()];
+    expect((await store.post(`${pathOf(two.id)}/erase`, {})).status).toBe(204);
+    expectRefused(await merge(one.id, two.id), 'base', 'customer_erased');
+    expectRefused(await merge(two.id, one.id), 'base', 'customer_erased');
+  });
+});

@@ -1,11 +1,8 @@
-import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
 import { nextId, withNewId } from '#database/ids.js';
-import { erase as eraseStatement } from '#event-store/commit-arguments.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
 import { start } from '#event-store/command-plan.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
@@ -19,7 +16,6 @@ import { TemplatesService } from '#stamping/templates.service.js';
 import {
   createCustomer,
   customer,
-  eraseCustomer,
   movedValues,
   updateCustomer,
   type Customer,
@@ -167,55 +163,7 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
   }
 }
 
-/** Destroys what is personal about a customer; the history and every total stay. Doing so again changes nothing. */
-export class EraseCustomer extends Command<void> {
-  constructor(
-    readonly context: CommandContext,
-    readonly id: number,
-  ) {
-    super();
-  }
-}
-
-@CommandHandler(EraseCustomer)
-export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
-  private readonly log = new Logger('customers');
-
-  constructor(
-    private readonly pipeline: CommandPipeline,
-    private readonly keys: PersonalKeys,
-    private readonly pool: Pool,
-  ) {}
-
-  async execute({ context, id }: EraseCustomer): Promise<void> {
-    const erasure = { customerId: id, stream: streamOf(customer, id) };
-    let again = false;
-    await this.pipeline.handleCommand({
-      rows: customerRows,
-      id,
-      context,
-      evenErased: true,
-      given: async () => undefined,
-      decide: (state) => {
-        const events = eraseCustomer(state);
-        again = events.length === 0;
-        return again ? [] : { events, erasures: [erasure] };
-      },
-      answer: () => undefined,
-    });
-    // A database that was restored may have the key again, of somebody whom the history knows to be erased.
-    if (again) await ask(this.pool, eraseStatement(context.accountId, [erasure]));
-    this.keys.forget(id);
-    // For whoever has to repeat it after a restore.
-    this.log.log('customer erased', { account_id: context.accountId, customer_id: id });
-  }
-}
-
-export const customerHandlers = [
-  CreateCustomerHandler,
-  UpdateCustomerHandler,
-  EraseCustomerHandler,
-];
+export const customerHandlers = [CreateCustomerHandler, UpdateCustomerHandler];
 
 /** The claims for a change of a customer: new values are taken, former ones released. */
 export function movedClaims(

@@ -74,10 +74,10 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerReferencesUpdated: 'customer.references_updated',
     // So that receivers learn of it.
     CustomerErased: 'customer.updated',
-    CustomerMerged: 'customer.updated',
-    CustomerMergedAway: 'customer.updated',
-    CustomerUnmerged: 'customer.updated',
-    CustomerRestored: 'customer.updated',
+    CustomerMerged: 'customer.merged',
+    CustomerMergedAway: 'customer.merged_away',
+    CustomerUnmerged: 'customer.unmerged',
+    CustomerRestored: 'customer.restored',
   },
   foldVersion: 4,
   evolve(state, event) {
@@ -143,7 +143,16 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
  */
 export function redacted(state: Customer): Customer {
   const nothing = { marketingConsent: false, smsConsent: false, searchText: '', phoneDigits: null };
-  return { ...state, ...ERASED, ...nothing };
+  const { mergedInto, merges } = state;
+  return {
+    ...state,
+    ...ERASED,
+    ...nothing,
+    ...(mergedInto && { mergedInto: { ...mergedInto, given: {} } }),
+    ...(merges && {
+      merges: merges.map((merge) => ({ ...merge, fields: [], metadataKeys: [], references: [] })),
+    }),
+  };
 }
 
 /** The fields, keys and references that a merge adds. */

@@ -6,7 +6,8 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
-import { CreateCustomer, EraseCustomer, UpdateCustomer } from './customer.commands.js';
+import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
+import { EraseCustomer } from './erasing.commands.js';
 import {
   CreatedCustomerJson,
   customerChanges,

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#stamping/stamping.module.js';
 import { customerHandlers } from './customer.commands.js';
+import { EraseCustomerHandler } from './erasing.commands.js';
 import { CustomerExportController } from './customer-export.controller.js';
 import { CustomerExport } from './customer-export.service.js';
 import { CustomersController } from './customers.controller.js';
@@ -11,6 +12,12 @@ import { CustomersService } from './customers.service.js';
 @Module({
   imports: [StampingModule],
   controllers: [CustomersController, CustomerExportController, MergingController],
-  providers: [CustomersService, CustomerExport, ...customerHandlers, ...mergingHandlers],
+  providers: [
+    CustomersService,
+    CustomerExport,
+    ...customerHandlers,
+    ...mergingHandlers,
+    EraseCustomerHandler,
+  ],
 })
 export class CustomersModule {}

@@ -118,6 +118,7 @@ function emptied({
 /** Merges are undone in reverse order, so that each finds what it has left. */
 export function unmergeCustomers(survivor: Customer, other: Customer): Both & { merge: Merge } {
   refuseGone(survivor);
+  if (other.erasedAt !== null) throw customerErased();
   const last = survivor.merges?.at(-1);
   const { mergedInto } = other;
   if (mergedInto?.customerId !== survivor.id || !last) {
@@ -223,7 +224,7 @@ export function decideAgain({
   earlier: DomainEvent[];
 }): CustomerEvent[] {
   const [event] = planned;
-  if (event?.type === 'CustomerRestored') return [event];
+  if (event?.type === 'CustomerRestored' || event?.type === 'CustomerErased') return [event];
   if (event?.type !== 'CustomerMergedAway')
     throw new Error(`${event?.type} is never decided again`);
   const merged = (earlier as CustomerEvent[]).find(({ type }) => type === 'CustomerMerged');

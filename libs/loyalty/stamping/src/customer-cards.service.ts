@@ -106,12 +106,21 @@ export class CustomerCardsService {
     time: Date,
   ): Promise<CustomerCardDetailJson> {
     const past = await this.asOf.at(time);
-    const card = await this.asOf.state(customerCardRows, id, past);
-    if (card?.customerId !== customerId || card.accountId !== accountId) {
-      throw new NotFoundError('Customer card');
-    }
+    const card = await this.pastCard(accountId, { customerId, id }, past);
     const templates = await this.templatesOf([card], past);
     return customerCardDetailJson(card, this.pastContext(templates, card, past));
+  }
+
+  /** Of a card that had been merged into another one by then, the one that went on. */
+  private async pastCard(accountId: number, path: CardPath, past: Past): Promise<CustomerCard> {
+    for (let { customerId, id } = path; ;) {
+      const card = await this.asOf.state(customerCardRows, id, past);
+      if (card?.accountId !== accountId || !isAt(card, customerId)) {
+        throw new NotFoundError('Customer card');
+      }
+      if (!card.mergedInto) return card;
+      ({ customerId, id } = card.mergedInto);
+    }
   }
 
   /** A customer's cards as they were, by id. */
@@ -122,11 +131,18 @@ export class CustomerCardsService {
   async past(customerId: number, past: Past): Promise<CustomerCardJson[]> {
     const rows = await ask<{ id: number }>(this.pool, {
       name: 'customer_cards_ids',
-      text: 'select id from customer_cards where customer_id = $1 order by id',
+      // Of another customer now are those that were theirs before a merge, or as long as it lasted.
+      text: `select id from customer_cards where customer_id = $1
+             union
+             select customer_card_id from history
+             where customer_id = $1
+               and name in ('customer_card.created', 'customer_card.moved', 'customer_card.restored')
+             order by id`,
       values: [customerId],
     });
     const ids = rows.map(({ id }) => id);
-    const cards = await this.asOf.states(customerCardRows, ids, past);
+    const known = await this.asOf.states(customerCardRows, ids, past);
+    const cards = known.filter((card) => card.customerId === customerId && !card.mergedInto);
     const templates = await this.templatesOf(cards, past);
     return cards.map((card) => customerCardJson(card, this.pastContext(templates, card, past)));
   }

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { recorded } from '#event-store/codec.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -9,6 +11,15 @@ import { customerRows } from '#customers/customer.entity.js';
 import { found, type EventRenderer, type Rendered } from './event-renderer.js';
 import { publicCustomerEvent, type ToldCustomerEvent } from './public-events.js';
 import { StreamFolds } from './stream-folds.service.js';
+
+const MERGING = new Set([
+  'CustomerMerged',
+  'CustomerMergedAway',
+  'CustomerUnmerged',
+  'CustomerRestored',
+]);
+const WRITTEN_WITHIN_MS = 15_000;
+const LOOK_AGAIN_MS = 50;
 
 @Injectable()
 export class CustomerRenderer implements EventRenderer {
@@ -25,6 +36,7 @@ export class CustomerRenderer implements EventRenderer {
     isErased: (customerId: number) => boolean,
   ): Promise<Map<string, Rendered>> {
     const states = await this.folds.statesAround(customerRows, events);
+    await this.settled(events.filter(({ type }) => MERGING.has(type)));
     const updated = events.filter(({ revision }) => revision > 0);
     const cards = await this.customerCards.ofCustomers(
       updated.map(({ id, stream }) => found(states.get(id), stream).after.id),
@@ -49,6 +61,24 @@ export class CustomerRenderer implements EventRenderer {
         return [event.id, { event: publicEvent, customerId: after.id }];
       }),
     );
+  }
+
+  /**
+   * Where a merge is written stream by stream, its first event is there before the cards have changed hands.
+   * @throws UnavailableError
+   */
+  private async settled(events: StoredEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const streams = events.map(({ stream }) => stream);
+    for (const deadline = Date.now() + WRITTEN_WITHIN_MS; ; await wait(LOOK_AGAIN_MS)) {
+      const { rowCount } = await this.pool.query({
+        name: 'webhook_customers_merging',
+        text: 'select 1 from es.intent_streams where stream_id = any ($1)',
+        values: [streams],
+      });
+      if (rowCount === 0) return;
+      if (Date.now() > deadline) throw new UnavailableError('A merge has not been finished yet');
+    }
   }
 
   /** Shown in every event about them, so that a receiver that sees one of before does not take them for present. */

@@ -87,8 +87,17 @@ export function publicTypeOf(types: EventTypes, storedType: string): PublicEvent
   return publicTypeNamed(types.nameOf(storedType));
 }
 
+/** In the history merges have names of their own; to receivers they are changes of customers. */
+const TOLD_AS: Partial<Record<string, PublicEventType>> = {
+  'customer.merged': 'customer.updated',
+  'customer.merged_away': 'customer.updated',
+  'customer.unmerged': 'customer.updated',
+  'customer.restored': 'customer.updated',
+};
+
 function publicTypeNamed(name: string | undefined): PublicEventType | undefined {
-  return PUBLIC_EVENTS.find((published) => published === name);
+  if (name === undefined) return undefined;
+  return TOLD_AS[name] ?? PUBLIC_EVENTS.find((published) => published === name);
 }
 
 export function publicCustomerEvent(

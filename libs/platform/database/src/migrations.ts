@@ -19,6 +19,7 @@ import { AuditLists } from './migrations/0024-audit-lists.js';
 import { History } from './migrations/0023-history.js';
 import { TransparencyLog } from './migrations/0030-transparency-log.js';
 import { MergedCustomers } from './migrations/0028-merged-customers.js';
+import { MergedCardsCounted } from './migrations/0029-merged-cards-counted.js';
 import { RowsOfOlderFolds } from './migrations/0034-rows-of-older-folds.js';
 import { Erasures } from './migrations/0032-erasures.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
@@ -50,6 +51,7 @@ export const migrations = [
   MergedCustomers,
   LogTimes,
   CardsIssued,
+  MergedCardsCounted,
   RowsOfOlderFolds,
   Erasures,
   AuditLists,

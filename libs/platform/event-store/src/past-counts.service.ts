@@ -16,6 +16,23 @@ const PLACE = `
       (select position from es.checkpoints where subscription = 'history') as reached
   )`;
 
+/** By how much an event changes the number of a store's customers; one who is merged into another is not counted. */
+const CUSTOMERS: Partial<Record<string, number>> = {
+  CustomerCreated: 1,
+  CustomerMergedAway: -1,
+  CustomerRestored: 1,
+};
+
+/** The same for the customers who have a card. */
+const ISSUED: Partial<Record<string, number>> = {
+  CustomerCardIssued: 1,
+  CustomerCardMerged: -1,
+  CustomerCardRestored: 1,
+};
+
+const customerCardOf = ({ stream }: StoredEvent): number =>
+  Number(stream.slice(stream.lastIndexOf('-') + 1));
+
 type Counted = { reached: string | null; owner: number | null; count: number };
 
 /**
@@ -34,14 +51,17 @@ export class PastCounts {
     const rows = await ask<Counted>(this.pool, {
       name: 'past_customers',
       text: `${PLACE}
-        select p.reached, $2::bigint as owner, count(h.seq) as count
+        select p.reached, $2::bigint as owner,
+          coalesce(sum(case h.name when 'customer.merged_away' then -1 else 1 end)
+            filter (where h.seq is not null), 0) as count
         from place p
-        left join history h on h.account_id = $2 and h.name = 'customer.created' and h.seq <= p.seq
+        left join history h on h.account_id = $2 and h.seq <= p.seq
+          and h.name in ('customer.created', 'customer.merged_away', 'customer.restored')
         group by p.reached`,
       values: [formatPosition(past.position), accountId],
     });
-    const counts = await this.counted(rows, past, ({ type, meta }) =>
-      type === 'CustomerCreated' ? meta.accountId : undefined,
+    const counts = await this.counted(rows, past, async (events) =>
+      events.map(({ type, meta }) => ({ owner: meta.accountId, by: CUSTOMERS[type] ?? 0 })),
     );
     return counts.get(accountId) ?? 0;
   }
@@ -51,21 +71,39 @@ export class PastCounts {
     const rows = await ask<Counted>(this.pool, {
       name: 'past_cards_issued',
       text: `${PLACE}
-        select p.reached, h.card_id as owner, count(h.seq) as count
+        select p.reached, h.card_id as owner,
+          coalesce(sum(case h.name when 'customer_card.merged' then -1 else 1 end)
+            filter (where h.seq is not null), 0) as count
         from place p
-        left join history h on h.card_id = any ($2) and h.name = 'customer_card.created' and h.seq <= p.seq
+        left join history h on h.card_id = any ($2) and h.seq <= p.seq
+          and h.name in ('customer_card.created', 'customer_card.merged', 'customer_card.restored')
         group by p.reached, h.card_id`,
       values: [formatPosition(past.position), cardIds],
     });
-    return this.counted(rows, past, ({ type, data }) =>
-      type === 'CustomerCardIssued' ? Number(data['cardId']) : undefined,
-    );
+    return this.counted(rows, past, async (events) => {
+      const counting = events.filter(({ type }) => type in ISSUED);
+      const cards = await this.cardsOf(counting.map(customerCardOf));
+      return counting.map((event) => ({
+        owner: cards.get(customerCardOf(event)) ?? 0,
+        by: ISSUED[event.type] ?? 0,
+      }));
+    });
+  }
+
+  private async cardsOf(customerCardIds: number[]): Promise<Map<number, number>> {
+    if (customerCardIds.length === 0) return new Map();
+    const rows = await ask<{ id: number; card_id: number }>(this.pool, {
+      name: 'past_cards_of_customer_cards',
+      text: 'select id, card_id from customer_cards where id = any ($1)',
+      values: [customerCardIds],
+    });
+    return new Map(rows.map(({ id, card_id: cardId }) => [id, cardId]));
   }
 
   private async counted(
     rows: Counted[],
     { position }: Past,
-    ownerOf: (event: StoredEvent) => number | undefined,
+    changesIn: (events: StoredEvent[]) => Promise<{ owner: number; by: number }[]>,
   ): Promise<Map<number, number>> {
     const counts = new Map<number, number>();
     const add = (owner: number, count: number) =>
@@ -73,10 +111,8 @@ export class PastCounts {
     for (const { owner, count } of rows) if (owner !== null) add(owner, count);
     const reached = rows[0]?.reached ?? null;
     const from = reached === null ? BEGINNING : parsePosition(reached);
-    for (const event of await asked(this.tail(from, position))) {
-      const owner = ownerOf(event);
-      if (owner !== undefined) add(owner, 1);
-    }
+    const changes = await changesIn(await asked(this.tail(from, position)));
+    for (const { owner, by } of changes) add(owner, by);
     return counts;
   }
 

@@ -7,6 +7,7 @@ import {
   EventStore,
   type Cap,
   type Claim,
+  type Erasure,
   type Json,
   type Write,
 } from './event-store.js';
@@ -56,6 +57,7 @@ export type OrderedDecision = {
   claims?: Claim[];
   releases?: Claim[];
   cap?: Cap;
+  erasures?: Erasure[];
 };
 
 /** The state of a participant; undefined when there is no such record. */
