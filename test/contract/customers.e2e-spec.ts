@@ -91,6 +91,7 @@ describe('customers', () => {
       created_at: time,
       updated_at: time,
       erased_at: null,
+      merged_into: null,
     });
     expect(await show(made)).toEqual(made);
   });
