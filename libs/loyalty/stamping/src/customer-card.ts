@@ -1,8 +1,14 @@
-import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { existing, unreachable, type Aggregate, type Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { CardMergedError, handedOver, isAt, type CardPath, type Holder } from './card-holder.js';
 import { customerCardUpcasts } from './customer-card-upcasts.js';
-import type { ActionDetails, CustomerCardEvent, StampSource } from './customer-card.events.js';
+import type {
+  ActionDetails,
+  CustomerCardEvent,
+  RewardRedeemed,
+  StampsEarned,
+  StampSource,
+} from './customer-card.events.js';
 import {
   checkLimits,
   isStamping,
@@ -87,18 +93,8 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           issuedAt: event.meta.occurredAt,
           updatedAt,
         };
-      case 'StampsEarned': {
-        const card = existing(state);
-        const { stamps, source } = event.data;
-        return {
-          ...card,
-          stampsCount: card.stampsCount + stamps,
-          stampings: isStamping(source)
-            ? withStamping(card.stampings, Date.parse(event.meta.occurredAt), stamps)
-            : card.stampings,
-          updatedAt,
-        };
-      }
+      case 'StampsEarned':
+        return { ...withStamps(existing(state), event), updatedAt };
       case 'StampsRemoved': {
         const card = existing(state);
         const { stamps, countedAt } = event.data;
@@ -121,22 +117,8 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           updatedAt,
         };
       }
-      case 'RewardRedeemed': {
-        const card = existing(state);
-        const { rewardId, stampsSpent, locked } = event.data;
-        const stampsCount = card.stampsCount - stampsSpent;
-        return {
-          ...card,
-          stampsCount,
-          unlocked: card.unlocked.filter((reward) =>
-            locked ? !locked.includes(reward.rewardId) : reward.stampsRequired <= stampsCount,
-          ),
-          redeemedRewardIds: card.redeemedRewardIds.includes(rewardId)
-            ? card.redeemedRewardIds
-            : [...card.redeemedRewardIds, rewardId],
-          updatedAt,
-        };
-      }
+      case 'RewardRedeemed':
+        return { ...withRedemption(existing(state), event.data), updatedAt };
       case 'CustomerCardMoved':
         return { ...handedOver(existing(state), event.data), updatedAt };
       case 'CustomerCardMerged': {
@@ -176,6 +158,34 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     }
   },
 };
+
+function withStamps(card: CustomerCard, { data, meta }: Recorded<StampsEarned>): CustomerCard {
+  const { stamps, source } = data;
+  return {
+    ...card,
+    stampsCount: card.stampsCount + stamps,
+    stampings: isStamping(source)
+      ? withStamping(card.stampings, Date.parse(meta.occurredAt), stamps)
+      : card.stampings,
+  };
+}
+
+function withRedemption(
+  card: CustomerCard,
+  { rewardId, stampsSpent, locked }: RewardRedeemed['data'],
+): CustomerCard {
+  const stampsCount = card.stampsCount - stampsSpent;
+  return {
+    ...card,
+    stampsCount,
+    unlocked: card.unlocked.filter((reward) =>
+      locked ? !locked.includes(reward.rewardId) : reward.stampsRequired <= stampsCount,
+    ),
+    redeemedRewardIds: card.redeemedRewardIds.includes(rewardId)
+      ? card.redeemedRewardIds
+      : [...card.redeemedRewardIds, rewardId],
+  };
+}
 
 /** A card that is archived or expired accepts no new customers (contract section 4). */
 export function refuseEnrolment(card: Pick<Template, 'archivedAt' | 'expiresAt'>, now: Date): void {

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
-import { customerErased, NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import type { DomainEvent, EventMeta } from '#kernel/aggregate.js';
+import { customerErased, NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
-import { newId } from '#kernel/randomness.js';
 import { IdTakenError } from '#database/ids.js';
 import { context, traced, type Context } from '#kernel/tracing.js';
 import {
@@ -12,14 +11,19 @@ import {
   type Cap,
   type Claim,
   type Erasure,
-  type JsonObject,
   type NewEvent,
   type SealedResponse,
-  type RowWrite,
   type Write,
 } from './event-store.js';
-import { versionOf } from './codec.js';
 import type { CommandPlan, Decision, Start } from './command-plan.js';
+import {
+  boundedBytes,
+  foldOn,
+  metaOf,
+  MOST_BYTES_TOGETHER,
+  newEvent,
+  rowOf,
+} from './decided-events.js';
 import { StoredResponses } from './stored-responses.js';
 import { customerOf, PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
@@ -29,10 +33,6 @@ import { StreamQueues, type Turn } from './stream-queues.js';
 export const RETRY_WITHIN_MS = 10_000;
 /** After losing this often in a row, it may not be a race at all. */
 const SUSPICIOUS_LOSSES = 3;
-/** Others have to parse, fold and render every event; and EventStoreDB takes at most 1 MiB per append. */
-const MOST_BYTES = 256 * 1024;
-/** For commands that are committed together. */
-const MOST_BYTES_TOGETHER = 3 * MOST_BYTES;
 
 /** For a command that other processes have won every race against. */
 export function contended(): UnavailableError {
@@ -218,11 +218,7 @@ export class CommandPipeline {
       const { claims = [], releases = [], starts = [], erasures = [], cap } = decision;
       const alone =
         cap !== undefined || [claims, releases, starts, erasures].some(({ length }) => length > 0);
-      const meta: EventMeta = {
-        ...origin,
-        occurredAt: (command.occurredAt ?? now).toISOString(),
-        recordedAt: now.toISOString(),
-      };
+      const meta = metaOf(origin, now, command.occurredAt);
       const main = foldOn(command.rows, state, decision.events, meta);
       const { state: after } = main;
       if (!after) throw new NotFoundError('Record');
@@ -348,55 +344,7 @@ function add(
   if (response) segment.responses.push(response);
 }
 
-export function foldOn(
-  { aggregate }: Start['rows'],
-  from: { accountId: number } | undefined,
-  events: DomainEvent[],
-  meta: EventMeta,
-  idOf: (event: DomainEvent) => string = newId,
-): { state: { accountId: number } | undefined; recorded: Recorded<DomainEvent>[] } {
-  let state = from;
-  const recorded = events.map((event) => {
-    const fact = { ...event, id: idOf(event), meta };
-    state = aggregate.evolve(state, fact);
-    return fact;
-  });
-  return { state, recorded };
-}
-
 function newSegment(): Segment {
   const lists = { writes: [], claims: [], releases: [], responses: [], members: [] };
   return { ...lists, erasures: [], cap: undefined, bytes: 0 };
-}
-
-export function rowOf(
-  { rows, id }: Pick<Start, 'rows' | 'id'>,
-  state: { accountId: number },
-): RowWrite {
-  const shows = rows.shows?.(state) ?? null;
-  return {
-    table: rows.table,
-    id,
-    foldVersion: rows.aggregate.foldVersion,
-    state,
-    ...(shows !== null && { shows }),
-  };
-}
-
-export function newEvent(
-  { aggregate }: Start['rows'],
-  { id, type, data, meta }: Recorded<DomainEvent>,
-): NewEvent {
-  return { id, type, version: versionOf(aggregate, type), data: data as JsonObject, meta };
-}
-
-/** @throws RejectedError when one command would write more than MOST_BYTES */
-export function boundedBytes(events: NewEvent[]): number {
-  const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
-  if (bytes <= MOST_BYTES) return bytes;
-  throw new RejectedError(
-    { base: ['This would write more than 256 KiB to the history at once'] },
-    'validation_failed',
-    'Do less in one request. Rewards that are unlocked stand in the history with their descriptions: shorten these.',
-  );
 }

@@ -2,8 +2,9 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { newId } from '#kernel/randomness.js';
 import { recorded } from './codec.js';
+import { foldOn, newEvent, rowOf } from './decided-events.js';
 import { EventStore, type NewEvent, type Redecider, type Write } from './event-store.js';
-import { foldOn, newEvent, rowOf } from './handle-command.js';
+
 import { PersonalKeys } from './personal-keys.js';
 import { Rows, streamOf, type RowTable } from './rows.js';
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { CommandContext, DomainEvent, EventMeta } from '#kernel/aggregate.js';
+import type { CommandContext, DomainEvent } from '#kernel/aggregate.js';
 import { CapReachedError } from './caps.js';
 import {
   ClaimTakenError,
@@ -11,15 +11,8 @@ import {
   type Json,
   type Write,
 } from './event-store.js';
-import {
-  boundedBytes,
-  CommandPipeline,
-  contended,
-  foldOn,
-  newEvent,
-  RETRY_WITHIN_MS,
-  rowOf,
-} from './handle-command.js';
+import { boundedBytes, foldOn, metaOf, newEvent, rowOf } from './decided-events.js';
+import { CommandPipeline, contended, RETRY_WITHIN_MS } from './handle-command.js';
 import { customerOf, PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type RowTable } from './rows.js';
@@ -121,8 +114,7 @@ export class SeveralStreams {
       states.get(streamOf(rows.aggregate, id))) as StateOf;
     const now = new Date();
     const { parts, ...beside } = plan.decide(stateOf, given, now);
-    const at = now.toISOString();
-    const meta: EventMeta = { ...origin, occurredAt: at, recordedAt: at };
+    const meta = metaOf(origin, now);
     const writes: Write[] = [];
     for (const { rows, id, events, basis } of parts) {
       const stream = streamOf(rows.aggregate, id);
