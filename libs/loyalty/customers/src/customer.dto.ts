@@ -96,7 +96,7 @@ export class UpdateCustomerDto {
   @BooleanField({ omittable: true }) declare readonly sms_consent?: boolean;
 }
 
-@Dto('MergeInput', { example: { from_customer_id: 32 } })
+@Dto('MergeInput', { example: { from_customer_id: 2 } })
 export class MergeDto {
   @IntegerField({ min: 1 }) declare readonly from_customer_id: number;
 }
