@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { applicationNameOf, dataSource, poolOf } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';
+import { appendGroups } from '#event-store/append-groups.js';
 import {
   BEGINNING,
   type EventStore,
@@ -28,8 +29,6 @@ type Engine = 'postgres' | 'eventstoredb';
 const SCRIPT = 'move-events';
 const COPY = 'move-events copy';
 const BATCH = 500;
-/** EventStoreDB accepts 1 MiB per append, and counts slightly more per event than this does. */
-const APPEND_AT_MOST = { events: 500, bytes: 768 * 1024 };
 const READABLE_WITHIN_MS = 30_000;
 /** Mark which engine the positions in the database belong to. */
 const MARKERS: Record<Engine, string> = {
@@ -130,30 +129,25 @@ async function copy(from: EventStore, target: EventStore): Promise<number> {
     heads.set(stream, { revision, hash });
   }
   let copied = 0;
-  let group: StoredEvent[] = [];
-  let bytes = 0;
-  const flush = async () => {
-    const [first] = group;
-    if (first) await append(target, first.stream, heads, group);
+  for await (const group of appendGroups(missing(eventsOf(from), heads))) {
+    await append(target, group[0].stream, heads, group);
     copied += group.length;
-    group = [];
-    bytes = 0;
-  };
-  for await (const event of eventsOf(from)) {
-    const head = heads.get(event.stream);
-    if (head && event.revision <= head.revision) {
-      if (event.revision === head.revision && event.hash !== head.hash) throw differs(event.stream);
-      continue;
-    }
-    const size =
-      Buffer.byteLength(JSON.stringify([event.data, event.meta])) + 2 * event.type.length;
-    const full = group.length === APPEND_AT_MOST.events || bytes + size > APPEND_AT_MOST.bytes;
-    if (full || group[0]?.stream !== event.stream) await flush();
-    group.push(event);
-    bytes += size;
   }
-  await flush();
   return copied;
+}
+
+/** @throws when an event that both have is not the same */
+async function* missing(
+  events: AsyncIterable<StoredEvent>,
+  heads: Map<string, Head>,
+): AsyncIterable<StoredEvent> {
+  for await (const event of events) {
+    const head = heads.get(event.stream);
+    if (!head || event.revision > head.revision) yield event;
+    else if (event.revision === head.revision && event.hash !== head.hash) {
+      throw differs(event.stream);
+    }
+  }
 }
 
 async function append(

@@ -8,10 +8,11 @@ import { intentOf, openIntent, sealedIntent, type Intent } from '#event-store/in
 import { customer } from '#customers/customer.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { testConfig, testEnvironment } from './support/database.js';
+import { testConfig } from './support/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';
-import { freePort, startProgram, type Program } from './support/program.js';
+import type { Program } from './support/program.js';
+import { startSecondApi } from './support/second-api.js';
 import { Client, startService, type Answer, type Service } from './support/service.js';
 import { historyOf, openStore } from './support/store.js';
 import { enrol } from './support/story.js';
@@ -200,24 +201,7 @@ describe('with a second api', () => {
   let second: Client;
 
   beforeAll(async () => {
-    const port = await freePort();
-    program = startProgram(
-      'dist/apps/api/src/main.js',
-      testEnvironment(service.database.url, {
-        ...service.environment,
-        PORT: String(port),
-        LOG_LEVEL: 'fatal',
-      }),
-    );
-    second = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
-    await eventually(
-      () =>
-        second.get('/api/v1/status').then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      (status) => status === 200,
-    );
+    ({ program, second } = await startSecondApi(service, store));
   }, SLOW);
   afterAll(() => program.kill('SIGTERM'));
 

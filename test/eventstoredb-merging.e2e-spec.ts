@@ -5,7 +5,8 @@ import type { RewardJson } from '#rewards/reward.dto.js';
 import { testEnvironment } from './support/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';
-import { freePort, startProgram, type Program } from './support/program.js';
+import { startProgram, type Program } from './support/program.js';
+import { startSecondApi } from './support/second-api.js';
 import { Client, startService, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 
@@ -40,24 +41,9 @@ const read = async (path: string) => (await store.get<CustomerJson>(path)).body;
 
 /** Another api that answers nothing any more, once it has written the first event of its merge. */
 async function mergeAndDie(path: string, action: string, from: number): Promise<void> {
-  const port = await freePort();
-  program = startProgram(
-    'dist/apps/api/src/main.js',
-    testEnvironment(service.database.url, {
-      ...service.environment,
-      PORT: String(port),
-      LOG_LEVEL: 'fatal',
-    }),
-  );
-  const second = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
-  await eventually(
-    () =>
-      second.get('/api/v1/status').then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    (status) => status === 200,
-  );
+  const started = await startSecondApi(service, store);
+  program = started.program;
+  const { second } = started;
   const before = server.appended;
   server.fault.delayAnswers(3_000);
   const lost = second.post(`${path}/${action}`, { from_customer_id: from }).catch(() => undefined);

@@ -4,7 +4,8 @@ import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
-import { freePort, startProgram, type Program } from './support/program.js';
+import { startProgram, type Program } from './support/program.js';
+import { startSecondApi } from './support/second-api.js';
 import { Client, startService, type Answer, type Service } from './support/service.js';
 
 /** Merging while tills of two api processes stamp both customers, and while one of the two is killed. */
@@ -29,24 +30,7 @@ afterAll(async () => {
 }, SLOW);
 
 async function startSecond(): Promise<void> {
-  const port = await freePort();
-  program = startProgram(
-    'dist/apps/api/src/main.js',
-    testEnvironment(service.database.url, {
-      ...service.environment,
-      PORT: String(port),
-      LOG_LEVEL: 'fatal',
-    }),
-  );
-  second = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
-  await eventually(
-    () =>
-      second.get('/api/v1/status').then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    (status) => status === 200,
-  );
+  ({ program, second } = await startSecondApi(service, store));
 }
 
 async function verify(): Promise<void> {

@@ -61,12 +61,13 @@ async function run(config: Config): Promise<void> {
   const mails = app.get(MailDispatch);
   mails.start();
   const stopping = new AbortController();
-  const catchUp = app.get(RowCatchUp);
-  const catchingUp = catchUp.run(stopping.signal);
-  const filling = app.get(HistorySubscription).run(stopping.signal);
-  const proving = app.get(TransparencyLog).run(stopping.signal);
-  const timing = app.get(LogTimesFollower).run(stopping.signal);
-  const refolding = app.get(RowRefold).run(stopping.signal);
+  const followers = [
+    RowCatchUp,
+    HistorySubscription,
+    TransparencyLog,
+    LogTimesFollower,
+    RowRefold,
+  ].map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
     .get(StartCheck)
     .reportRowsAhead(stopping.signal)
@@ -75,7 +76,7 @@ async function run(config: Config): Promise<void> {
   const signal = await asked;
   stopInTime();
   stopping.abort();
-  await Promise.all([catchingUp, filling, proving, timing, refolding, checking]);
+  await Promise.all([...followers, checking]);
   const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

@@ -1,25 +1,15 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { unlocks, type CustomerCard, type Template } from './customer-card.js';
+import { NO_DETAILS, unlocks, type CustomerCard, type Template } from './customer-card.js';
 import type {
   CustomerCardEvent,
   CustomerCardMerged,
   CustomerCardUnmerged,
 } from './customer-card.events.js';
 
-/** What it is decided with, and so decided again with. */
+/** What the cards of merged customers are decided with, and so decided again with. */
 export type Decided = Pick<Template, 'rewards' | 'version'>;
 
-/** What happens to the cards when two customers are merged, and when that is undone. */
-
-const DETAILS = {
-  source: 'adjustment',
-  locationId: null,
-  staffRef: null,
-  externalRef: null,
-  silent: true,
-  personal: null,
-  reverses: null,
-} as const;
+const DETAILS = { ...NO_DETAILS, source: 'adjustment', silent: true, reverses: null } as const;
 
 /** Whole, as it is: the other customer has no card of this template. */
 export function handOver(card: CustomerCard, customerId: number): CustomerCardEvent[] {

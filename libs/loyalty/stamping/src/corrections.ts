@@ -1,6 +1,6 @@
 import type { Recorded } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { cardOf, unlocks, type CustomerCard, type Template } from './customer-card.js';
+import { NO_DETAILS, cardOf, unlocks, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent, StampsEarned, StampsRemoved } from './customer-card.events.js';
 import { isStamping } from './stamp-limits.js';
 
@@ -123,11 +123,9 @@ function detailsOf(
   { reason, reverses = null }: Omit<Correction, 'stamps'>,
 ) {
   return {
+    ...NO_DETAILS,
     customerId,
     source: 'adjustment',
-    locationId: null,
-    staffRef: null,
-    externalRef: null,
     silent: false,
     personal: { note: reason },
     reverses,

@@ -64,6 +64,14 @@ export type Milestone = {
 
 const MAY_BE_AHEAD_MS = 5 * 60_000;
 
+/** Of stamps that nobody gave at a till. */
+export const NO_DETAILS = {
+  locationId: null,
+  staffRef: null,
+  externalRef: null,
+  personal: null,
+} as const satisfies Omit<ActionDetails, 'silent'>;
+
 export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   name: 'customer_card',
   names: {
@@ -210,11 +218,8 @@ export function issue(
       customerId,
       stamps: template.initialStamps,
       source: 'welcome_bonus',
-      locationId: null,
-      staffRef: null,
-      externalRef: null,
+      ...NO_DETAILS,
       silent: true,
-      personal: null,
       reverses: null,
       templateVersion: template.version,
     },

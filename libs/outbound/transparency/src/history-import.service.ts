@@ -4,6 +4,7 @@ import { ConfigError } from '#kernel/config.js';
 import type { Verifier } from '#kernel/signed-note.js';
 import { raiseSequence } from '#database/ids.js';
 import { inTransaction } from '#database/connection.js';
+import { appendGroups } from '#event-store/append-groups.js';
 import { recorded } from '#event-store/codec.js';
 import { rowArguments } from '#event-store/commit-arguments.js';
 import {
@@ -31,8 +32,6 @@ type Exported = Omit<StoredEvent, 'position'>;
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 type Lines = () => AsyncIterable<string>;
 
-/** EventStoreDB accepts 1 MiB per append, and counts slightly more per event than this does. */
-const APPEND_AT_MOST = { events: 500, bytes: 768 * 1024 };
 const STREAMS_AT_ONCE = 200;
 
 export type Imported = ExportEnd & { accountId: number; customers: number };
@@ -183,32 +182,14 @@ export class HistoryImport {
 
   private async append(lines: Lines, there: Map<string, Head>): Promise<void> {
     const heads = new Map(there);
-    let group: Exported[] = [];
-    let bytes = 0;
-    const flush = async () => {
-      const [first] = group;
-      if (!first) return;
-      const { stream, meta } = first;
+    for await (const group of appendGroups(missing(lines, there))) {
+      const { stream, meta } = group[0];
       const [head] = await this.store.commit({
         accountId: meta.accountId,
         writes: [{ stream, expected: heads.get(stream) ?? null, events: group.map(asNew) }],
       });
       if (head) heads.set(stream, head);
-      [group, bytes] = [[], 0];
-    };
-    for await (const line of lines()) {
-      const entry = parsed(line);
-      if (!('event' in entry)) continue;
-      const { event } = entry;
-      if (event.revision <= (there.get(event.stream)?.revision ?? -1)) continue;
-      const size =
-        Buffer.byteLength(JSON.stringify([event.data, event.meta])) + 2 * event.type.length;
-      const full = group.length === APPEND_AT_MOST.events || bytes + size > APPEND_AT_MOST.bytes;
-      if (full || group[0]?.stream !== event.stream) await flush();
-      group.push(event);
-      bytes += size;
     }
-    await flush();
   }
 
   private async writeRows(heads: Map<string, Head>): Promise<void> {
@@ -275,6 +256,15 @@ type Fold = { state: { accountId: number }; head: Head; claims: Map<string, Held
 
 function nameOf({ kind, value }: { kind: string; value: Buffer }): string {
   return `${kind} ${value.toString('hex')}`;
+}
+
+async function* missing(lines: Lines, there: Map<string, Head>): AsyncIterable<Exported> {
+  for await (const line of lines()) {
+    const entry = parsed(line);
+    if (!('event' in entry)) continue;
+    const { event } = entry;
+    if (event.revision > (there.get(event.stream)?.revision ?? -1)) yield event;
+  }
 }
 
 function asNew({ id, type, version, data, meta }: Exported) {
