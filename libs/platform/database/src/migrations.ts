@@ -25,6 +25,7 @@ import { Erasures } from './migrations/0032-erasures.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 import { CardsIssued } from './migrations/0026-cards-issued.js';
 import { LogTimes } from './migrations/0025-log-times.js';
+import { Passes } from './migrations/0035-passes.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -55,4 +56,5 @@ export const migrations = [
   RowsOfOlderFolds,
   Erasures,
   AuditLists,
+  Passes,
 ];

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '#event-store/canonical-json.js';
+import type { Card } from '#cards/card.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+
+/** Apple accepts ten in a pass, and Google ten in an object. */
+const MOST_LOCATIONS = 10;
+
+export type PassReward = {
+  id: number;
+  name: string;
+  description: string | null;
+  stampsRequired: number;
+  /** The balance is enough for it. */
+  available: boolean;
+};
+
+/** What is seen of a card template besides its rewards. */
+export type PassLooks = Omit<
+  Card,
+  | 'id'
+  | 'accountId'
+  | 'initialStamps'
+  | 'maxStampsPerRequest'
+  | 'maxStampsPerDay'
+  | 'minSecondsBetweenStamps'
+  | 'archivedAt'
+  | 'createdAt'
+  | 'updatedAt'
+>;
+
+export type PassLocation = { name: string; latitude: number; longitude: number };
+
+/**
+ * Everything that any form of a pass shows, so that a pass whose content is the same need not be sent again. Nothing
+ * in it depends on the time: the phone and the page know themselves when a card has expired.
+ */
+export type PassContent = {
+  customerCardId: number;
+  accountId: number;
+  cardId: number;
+  uuid: string;
+  /** The barcode's value. */
+  code: string;
+  /** void: archived or erased; the pass is greyed, and nothing personal is left in it. */
+  state: 'valid' | 'void';
+  storeName: string;
+  /** BCP 47. */
+  locale: string;
+  timeZone: string;
+  card: PassLooks;
+  /** Null when the card does not show the member, or has none any more. */
+  memberName: string | null;
+  stampsCount: number;
+  /** Active ones, cheapest first. */
+  rewards: PassReward[];
+  /** To the next active reward that is not reached, else to a full card; null when the card does not show it. */
+  stampsToReward: number | null;
+  /** ISO 8601; null: never. */
+  expiresAt: string | null;
+  /** Nearest first; precise enough for a lock screen. */
+  locations: PassLocation[];
+};
+
+/** What a pass is made from, as read from the rows. */
+export type PassParts = {
+  customerCard: CustomerCard;
+  card: Card;
+  rewards: Omit<PassReward, 'available'>[];
+  store: { name: string; locale: string; timeZone: string };
+  /** Null: the customer was erased. */
+  member: { firstName: string; lastName: string | null } | null;
+  /** In the order of preference. */
+  locations: PassLocation[];
+};
+
+export function passContent(parts: PassParts): PassContent {
+  const { customerCard, card, store, member, locations } = parts;
+  const { stampsCount } = customerCard;
+  const rewards = parts.rewards.map((reward) => ({
+    ...reward,
+    available: reward.stampsRequired <= stampsCount,
+  }));
+  const target = rewards.find(({ available }) => !available)?.stampsRequired ?? card.stampsRequired;
+  const named = member && [member.firstName, member.lastName].filter(Boolean).join(' ');
+  return {
+    customerCardId: customerCard.id,
+    accountId: customerCard.accountId,
+    cardId: card.id,
+    uuid: customerCard.uuid,
+    code: customerCard.code,
+    state: member === null || card.archivedAt !== null ? 'void' : 'valid',
+    storeName: store.name,
+    locale: store.locale,
+    timeZone: store.timeZone,
+    card: looksOf(card),
+    memberName: card.showMemberField && named ? named : null,
+    stampsCount,
+    rewards,
+    stampsToReward: card.showStampsToRewardField ? Math.max(0, target - stampsCount) : null,
+    expiresAt: card.expiresAt,
+    locations: locations.slice(0, MOST_LOCATIONS),
+  };
+}
+
+/** Equal for contents that show the same. */
+export function contentHash(content: PassContent): string {
+  return createHash('sha256').update(canonicalJson(content)).digest('base64url');
+}
+
+function looksOf(card: Card): PassLooks {
+  const {
+    id: _id,
+    accountId: _accountId,
+    initialStamps: _initialStamps,
+    maxStampsPerRequest: _maxStampsPerRequest,
+    maxStampsPerDay: _maxStampsPerDay,
+    minSecondsBetweenStamps: _minSecondsBetweenStamps,
+    archivedAt: _archivedAt,
+    createdAt: _createdAt,
+    updatedAt: _updatedAt,
+    ...looks
+  } = card;
+  return looks;
+}

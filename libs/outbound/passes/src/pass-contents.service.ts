@@ -1,0 +1,132 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import { Rows } from '#event-store/rows.js';
+import type { Card } from '#cards/card.js';
+import type { Reward } from '#rewards/reward.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import type { Location } from '#locations/location.js';
+import { passContent, type PassContent, type PassLocation } from './pass-content.js';
+
+type PartsRow = {
+  customer_card: CustomerCard;
+  card: Card;
+  rewards: Reward[];
+  store_name: string;
+  locale: string;
+  time_zone: string;
+  first_name: string | null;
+  last_name: string | null;
+  erased: boolean;
+  last_location_id: number | null;
+};
+
+const PARTS = {
+  name: 'pass_parts',
+  text: `
+    select r.state as customer_card, c.state as card, a.display_name as store_name, a.locale, a.time_zone,
+      coalesce((select jsonb_agg(w.state order by w.id) from rewards w where w.card_id = c.id), '[]') as rewards,
+      n.first_name, n.last_name,
+      not exists (select from personal_keys k where k.customer_id = r.customer_id) as erased,
+      (select h.location_id from history h
+       where h.customer_card_id = r.id and h.location_id is not null
+       order by h.seq desc limit 1) as last_location_id
+    from customer_cards r
+    join cards c on c.id = r.card_id
+    join accounts a on a.id = r.account_id
+    left join customer_names n on n.id = r.customer_id
+    where r.id = any ($1)`,
+};
+
+const LOCATIONS = {
+  name: 'pass_locations',
+  text: 'select account_id, state from locations where account_id = any ($1) and deleted_at is null order by id',
+};
+
+/** Loads what passes show, as of now. */
+@Injectable()
+export class PassContents {
+  constructor(
+    private readonly pool: Pool,
+    private readonly rows: Rows,
+  ) {}
+
+  /** By customer card. Those that do not exist are left out. */
+  async load(customerCardIds: number[]): Promise<Map<number, PassContent>> {
+    const parts = await ask<PartsRow>(this.pool, { ...PARTS, values: [customerCardIds] });
+    const locations = await this.locations([
+      ...new Set(parts.map(({ customer_card: { accountId } }) => accountId)),
+    ]);
+    return new Map(
+      parts.map((row) => {
+        const { customer_card: customerCard, card, first_name: firstName } = row;
+        const content = passContent({
+          customerCard,
+          card,
+          rewards: shownRewards(row.rewards),
+          store: { name: row.store_name, locale: row.locale, timeZone: row.time_zone },
+          member: row.erased || firstName === null ? null : { firstName, lastName: row.last_name },
+          locations: nearestFirst(
+            locations.get(customerCard.accountId) ?? [],
+            row.last_location_id,
+          ),
+        });
+        return [customerCard.id, content];
+      }),
+    );
+  }
+
+  /** Of one customer card; undefined when there is none. */
+  async find(customerCardId: number): Promise<PassContent | undefined> {
+    await this.rows.ensure(customerCardRows, [customerCardId]);
+    return (await this.load([customerCardId])).get(customerCardId);
+  }
+
+  private async locations(accountIds: number[]): Promise<Map<number, Location[]>> {
+    const rows = await ask<{ account_id: number; state: Location }>(this.pool, {
+      ...LOCATIONS,
+      values: [accountIds],
+    });
+    const byAccount = new Map<number, Location[]>();
+    for (const { account_id: accountId, state } of rows) {
+      const known = byAccount.get(accountId);
+      if (known) known.push(state);
+      else byAccount.set(accountId, [state]);
+    }
+    return byAccount;
+  }
+}
+
+function shownRewards(rewards: Reward[]) {
+  return rewards
+    .filter(({ deletedAt, active }) => deletedAt === null && active)
+    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id)
+    .map(({ id, name, description, stampsRequired }) => ({
+      id,
+      name,
+      description,
+      stampsRequired,
+    }));
+}
+
+/** The shop where the card was last stamped comes first, and the others by their distance from it. */
+function nearestFirst(locations: Location[], lastId: number | null): PassLocation[] {
+  const precise = locations.flatMap(({ id, name, latitude, longitude, geocodeStatus }) =>
+    latitude === null || longitude === null || geocodeStatus !== 'ok'
+      ? []
+      : [{ id, name, latitude, longitude }],
+  );
+  const last = precise.find(({ id }) => id === lastId);
+  const ordered = last
+    ? precise.sort((a, b) => distance(last, a) - distance(last, b) || a.id - b.id)
+    : precise;
+  return ordered.map(({ name, latitude, longitude }) => ({ name, latitude, longitude }));
+}
+
+/** Good for ordering only. */
+function distance(from: Omit<PassLocation, 'name'>, to: Omit<PassLocation, 'name'>): number {
+  const narrowing = Math.cos((from.latitude * Math.PI) / 180);
+  const turn = Math.abs(from.longitude - to.longitude);
+  return Math.hypot(from.latitude - to.latitude, Math.min(turn, 360 - turn) * narrowing);
+}

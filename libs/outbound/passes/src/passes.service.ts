@@ -1,0 +1,144 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+
+/** What the customer is told of a change. The words follow from the pass and the locale. */
+export type PassNotice =
+  | { kind: 'stamped'; stamps: number }
+  | { kind: 'unlocked'; rewardName: string }
+  | { kind: 'redeemed'; rewardName: string };
+
+export type Pass = {
+  customerCardId: number;
+  accountId: number;
+  cardId: number;
+  /** Rises with every change of what the pass shows, in the order of the log. */
+  tag: number;
+  changedAt: Date;
+  /** The tags of the last change of the balance, and of the last one that the customer is to be told of. */
+  balanceTag: number;
+  noticeTag: number;
+  notice: PassNotice | null;
+};
+
+type PassRow = {
+  customer_card_id: number;
+  account_id: number;
+  card_id: number;
+  tag: string;
+  changed_at: Date;
+  balance_tag: string;
+  notice_tag: string;
+  notice: PassNotice | null;
+};
+
+export type Platform = 'apple' | 'google' | 'web';
+
+const COLUMNS =
+  'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag, notice';
+
+/** The passes that somebody has opened, and where they are installed. */
+@Injectable()
+export class Passes {
+  constructor(private readonly pool: Pool) {}
+
+  /** The customer card with this uuid; undefined when there is none. */
+  async holderOf(uuid: string): Promise<CustomerCard | undefined> {
+    const [row] = await ask<{ state: CustomerCard }>(this.pool, {
+      name: 'passes_holder',
+      text: 'select state from customer_cards where uuid = $1',
+      values: [uuid],
+    });
+    return row?.state;
+  }
+
+  /**
+   * From now on, changes of this pass are noticed. To be called before its content is read: whatever changes between
+   * the two is then sent afterwards, instead of going unnoticed.
+   */
+  async open({
+    id,
+    accountId,
+    cardId,
+  }: Pick<CustomerCard, 'id' | 'accountId' | 'cardId'>): Promise<Pass> {
+    const [row] = await ask<PassRow>(this.pool, {
+      name: 'passes_open',
+      text: `with opened as (
+               insert into passes (customer_card_id, account_id, card_id) values ($1, $2, $3)
+               on conflict do nothing returning ${COLUMNS}
+             )
+             select * from opened
+             union all
+             select ${COLUMNS} from passes where customer_card_id = $1
+             limit 1`,
+      values: [id, accountId, cardId],
+    });
+    // Another request may have inserted it after this statement began.
+    const pass = row ? passOf(row) : await this.find(id);
+    if (!pass) throw new Error(`pass ${id} was not stored`);
+    return pass;
+  }
+
+  async find(customerCardId: number): Promise<Pass | undefined> {
+    const [row] = await ask<PassRow>(this.pool, {
+      name: 'passes_find',
+      text: `select ${COLUMNS} from passes where customer_card_id = $1`,
+      values: [customerCardId],
+    });
+    return row && passOf(row);
+  }
+
+  /** The customer has put the card on a device. */
+  async installed(customerCardId: number, accountId: number, platform: Platform): Promise<void> {
+    await ask(this.pool, {
+      name: 'pass_installed',
+      text: `insert into pass_installations as i (customer_card_id, platform, account_id, installed_at)
+             values ($1, $2, $3, now())
+             on conflict (customer_card_id, platform) do update
+             set installed_at = case when i.removed_at is null then coalesce(i.installed_at, now()) else now() end,
+                 removed_at = null`,
+      values: [customerCardId, platform, accountId],
+    });
+  }
+
+  /** The card is on no device of this platform any more. */
+  async removed(customerCardId: number, platform: Platform): Promise<void> {
+    await ask(this.pool, {
+      name: 'pass_removed',
+      text: `update pass_installations set removed_at = now()
+             where customer_card_id = $1 and platform = $2 and installed_at is not null and removed_at is null`,
+      values: [customerCardId, platform],
+    });
+  }
+
+  /** An update has reached the platform, or the phone has fetched the pass. @param error null: it went well */
+  async synced(
+    customerCardId: number,
+    accountId: number,
+    platform: Platform,
+    error: string | null = null,
+  ): Promise<void> {
+    await ask(this.pool, {
+      name: 'pass_synced',
+      text: `insert into pass_installations as i (customer_card_id, platform, account_id, last_synced_at, last_error)
+             values ($1, $2, $3, case when $4::text is null then now() end, $4)
+             on conflict (customer_card_id, platform) do update
+             set last_synced_at = coalesce(excluded.last_synced_at, i.last_synced_at), last_error = $4`,
+      values: [customerCardId, platform, accountId, error],
+    });
+  }
+}
+
+function passOf(row: PassRow): Pass {
+  return {
+    customerCardId: row.customer_card_id,
+    accountId: row.account_id,
+    cardId: row.card_id,
+    tag: Number(row.tag),
+    changedAt: row.changed_at,
+    balanceTag: Number(row.balance_tag),
+    noticeTag: Number(row.notice_tag),
+    notice: row.notice,
+  };
+}
