@@ -100,7 +100,7 @@ describe('no route of the API', () => {
       const targets = spellings(path);
       const statuses = await Promise.all(targets.map((target) => statusOf(method, target, null)));
       for (const [i, status] of statuses.entries()) {
-        expect([method, targets[i], [400, 401, 404].includes(status)]).toEqual([
+        expect([method, targets[i], [400, 401, 404].includes(status) || status]).toEqual([
           method,
           targets[i],
           true,
@@ -118,7 +118,7 @@ describe('no route of the API', () => {
       const targets = spellings(path);
       const statuses = await Promise.all(targets.map((target) => statusOf(method, target, token)));
       for (const [i, status] of statuses.entries()) {
-        expect([method, targets[i], [400, 404, 405].includes(status)]).toEqual([
+        expect([method, targets[i], [400, 404, 405].includes(status) || status]).toEqual([
           method,
           targets[i],
           true,

@@ -7,6 +7,7 @@ import { Readiness } from '#operations/readiness.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
 import { MessagesModule } from '#messages/messages.module.js';
 import { TransparencyLogModule } from '#transparency/transparency-log.module.js';
+import { PassDispatchModule } from '#passes/pass-dispatch.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
 import { rowTables } from '../../row-tables.js';
 
@@ -22,6 +23,7 @@ export class DispatcherModule {
         MessagesModule,
         TransparencyLogModule,
         DispatchModule,
+        PassDispatchModule.forRoot([], []),
       ],
       providers: [Readiness, RoleWarning],
     };

@@ -16,6 +16,8 @@ import { RowRefold } from '#event-store/row-refold.service.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
 import { MailDispatch } from '#messages/mail-dispatch.service.js';
+import { PassChanges } from '#passes/pass-changes.subscription.js';
+import { PassDispatch } from '#passes/pass-dispatch.service.js';
 import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
@@ -60,6 +62,8 @@ async function run(config: Config): Promise<void> {
   webhooks.start();
   const mails = app.get(MailDispatch);
   mails.start();
+  const passes = app.get(PassDispatch);
+  passes.start();
   const stopping = new AbortController();
   const followers = [
     RowCatchUp,
@@ -67,6 +71,7 @@ async function run(config: Config): Promise<void> {
     TransparencyLog,
     LogTimesFollower,
     RowRefold,
+    PassChanges,
   ].map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
     .get(StartCheck)
@@ -77,7 +82,11 @@ async function run(config: Config): Promise<void> {
   stopInTime();
   stopping.abort();
   await Promise.all([...followers, checking]);
-  const [left] = await Promise.all([webhooks.stop(FINISH_WITHIN_MS), mails.stop(FINISH_WITHIN_MS)]);
+  const [left] = await Promise.all([
+    webhooks.stop(FINISH_WITHIN_MS),
+    mails.stop(FINISH_WITHIN_MS),
+    passes.stop(FINISH_WITHIN_MS),
+  ]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);
   // Unfinished attempts may still hold sockets open.

@@ -1244,6 +1244,7 @@ export interface components {
       stamps_count: number;
       stamps_remaining: number;
       progress_percentage: number;
+      /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
       /** Format: uri */
       apple_wallet_url: string;
@@ -1269,6 +1270,7 @@ export interface components {
       stamps_count: number;
       stamps_remaining: number;
       progress_percentage: number;
+      /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
       /** Format: uri */
       apple_wallet_url: string;
@@ -1313,6 +1315,7 @@ export interface components {
       stamps_count: number;
       stamps_remaining: number;
       progress_percentage: number;
+      /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
       /** Format: uri */
       apple_wallet_url: string;

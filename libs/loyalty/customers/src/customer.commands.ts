@@ -112,7 +112,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       answer: ({ state, given: { template }, now, started }) => {
         const card = started(customerCardRows);
         if (!card || !template) return customerJson(state, []);
-        const renderContext = this.customerCards.renderContext(template, now);
+        const renderContext = this.customerCards.renderContext(template, now, false);
         return {
           ...customerJson(state, [customerCardJson(card, renderContext)]),
           customer_card: customerCardDetailJson(card, renderContext),

@@ -33,7 +33,11 @@ import { customerRows } from './customer.entity.js';
 import type { MergedCards } from './customer.events.js';
 import { mergeCustomers, unmergeCustomers } from './merging.js';
 
-type Given = { cardIds: number[]; templates: Map<number, { template: Template }> };
+type Given = {
+  cardIds: number[];
+  templates: Map<number, { template: Template }>;
+  installed: Set<number>;
+};
 
 /** The customers named in a request: the one in the path goes on. */
 type Pair = { survivorId: number; otherId: number };
@@ -157,8 +161,10 @@ async function givenFor(
   templates: TemplatesService,
 ) {
   const cards = await customerCards.idsOf([survivorId, otherId]);
+  const cardIds = cards.map(({ id }) => id);
   return {
-    cardIds: cards.map(({ id }) => id),
+    cardIds,
+    installed: await customerCards.installedAmong(cardIds, new Date()),
     templates: await templates.load([...new Set(cards.map(({ cardId }) => cardId))]),
     participants: [
       participant(customerRows, survivorId),
@@ -316,7 +322,7 @@ function withCards(
 
 function shown(
   stateOf: StateOf,
-  { cardIds, templates }: Given,
+  { cardIds, templates, installed }: Given,
   { survivorId }: Pair,
   customerCards: CustomerCardsService,
   now: Date,
@@ -327,7 +333,7 @@ function shown(
     const card = stateOf(customerCardRows, id);
     const template = card && templates.get(card.cardId)?.template;
     if (!template || card.customerId !== survivorId || card.mergedInto) return [];
-    return [customerCardJson(card, customerCards.renderContext(template, now))];
+    return [customerCardJson(card, customerCards.renderContext(template, now, installed.has(id)))];
   });
   return customerJson(survivor, cards);
 }

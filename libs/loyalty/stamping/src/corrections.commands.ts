@@ -41,10 +41,13 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
       id: path.id,
       context,
       given: (loaded) => loadTemplate(this.templates, loaded, path, NO_LOCATION),
-      decide: (card, template) =>
+      decide: (card, { template }) =>
         adjust(card, template, { ...correction, customerId: path.customerId }),
-      answer: ({ state, given: template, now }) =>
-        customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
+      answer: ({ state, given: { template, passInstalled }, now }) =>
+        customerCardDetailJson(
+          state,
+          this.customerCards.renderContext(template, now, passInstalled),
+        ),
     });
   }
 }
@@ -89,8 +92,11 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
           }),
           claims: [claim],
         }),
-        answer: ({ state, given: { template }, now }) =>
-          customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
+        answer: ({ state, given: { template, passInstalled }, now }) =>
+          customerCardDetailJson(
+            state,
+            this.customerCards.renderContext(template, now, passInstalled),
+          ),
       });
     } catch (error) {
       if (error instanceof ClaimTakenError) throw alreadyReversed();
@@ -102,13 +108,18 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
     { context: { accountId }, path, eventId }: ReverseCardEvent,
     loaded: Loaded<CustomerCard> | undefined,
   ) {
-    const template = await loadTemplate(this.templates, loaded, path, NO_LOCATION);
+    const { template, passInstalled } = await loadTemplate(
+      this.templates,
+      loaded,
+      path,
+      NO_LOCATION,
+    );
     const event = await this.corrections.eventOf(path.id, eventId);
     const stream = streamOf(customerCard, path.id);
     const claim = this.keys.claim(accountId, REVERSAL, event.id, stream);
     const revision = loaded?.head.revision ?? -1;
     const isReversed = await this.corrections.isTaken(accountId, claim, revision);
-    return { template, event, claim, isReversed };
+    return { template, passInstalled, event, claim, isReversed };
   }
 }
 

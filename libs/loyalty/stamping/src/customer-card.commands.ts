@@ -27,7 +27,7 @@ import {
   type CustomerCardDetailJson,
   type RedemptionJson,
 } from './customer-card.dto.js';
-import { customerCardRows } from './customer-card.entity.js';
+import { customerCardRows, joinedOf } from './customer-card.entity.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
@@ -87,7 +87,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
               cap: { kind: 'customer_cards', owner: customerId, id, most: ANY_NUMBER },
             }),
             answer: ({ state, given: template, now }) =>
-              customerCardDetailJson(state, this.customerCards.renderContext(template, now)),
+              customerCardDetailJson(state, this.customerCards.renderContext(template, now, false)),
           }),
         ),
       );
@@ -188,7 +188,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           type: 'StampsEarned',
         });
         if (first && first.event.data.stamps !== action.stamps) throw usedOtherwise();
-        return first && this.shown(first.card, first.template, new Date());
+        return first && this.shown(first.card, first, new Date());
       },
       now: () =>
         this.pipeline.handleCommand({
@@ -197,7 +197,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           context: { ...context, channel: action.source },
           occurredAt: action.occurredAt,
           given: (loaded) => loadTemplate(this.templates, loaded, path, action),
-          decide: (card, template, at) =>
+          decide: (card, { template }, at) =>
             withClaim(
               stamp(card, template, { ...action, customerId: path.customerId }, at),
               receipt,
@@ -207,8 +207,15 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     });
   }
 
-  private shown(card: CustomerCard, template: Template, now: Date): CustomerCardDetailJson {
-    return customerCardDetailJson(card, this.customerCards.renderContext(template, now));
+  private shown(
+    card: CustomerCard,
+    { template, passInstalled }: Given,
+    now: Date,
+  ): CustomerCardDetailJson {
+    return customerCardDetailJson(
+      card,
+      this.customerCards.renderContext(template, now, passInstalled),
+    );
   }
 }
 
@@ -260,7 +267,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           context: { ...context, channel: source },
           occurredAt: action.occurredAt,
           given: (loaded) => loadTemplate(this.templates, loaded, path, action),
-          decide: (card, template, at) =>
+          decide: (card, { template }, at) =>
             withClaim(
               redeem(
                 card,
@@ -347,21 +354,25 @@ function withClaim(
   return receipt ? { events, claims: [receipt.claim] } : { events };
 }
 
+/** What an action is decided on and answered with. */
+export type Given = { template: Template; passInstalled: boolean };
+
 /** Loads what an action is decided on. A path without a customer card is reported before any fault in the fields. */
 export async function loadTemplate(
   templates: TemplatesService,
   loaded: Loaded<CustomerCard> | undefined,
   { customerId }: CardPath,
   { locationId }: Pick<ActionDetails, 'locationId'>,
-): Promise<Template> {
+): Promise<Given> {
   if (!loaded || !isAt(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
+  const { templateVersion, passInstalled } = joinedOf(loaded);
   const [template, isKnown] = await Promise.all([
-    templates.at(cardId, loaded.joined),
+    templates.at(cardId, templateVersion),
     locationId === null || templates.hasLocation(accountId, locationId),
   ]);
   if (!isKnown) throw new RejectedError({ location_id: ['is no location of this store'] });
-  return template;
+  return { template, passInstalled };
 }
 
 function usedOtherwise(): RejectedError {

@@ -93,7 +93,12 @@ export class CustomerCardJson {
   @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
   @IntegerProperty({ example: 5 }) declare readonly stamps_remaining: number;
   @IntegerProperty({ example: 50 }) declare readonly progress_percentage: number;
-  @BooleanProperty({ example: false }) declare readonly pass_installed: boolean;
+  @BooleanProperty({
+    example: false,
+    description:
+      'Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page',
+  })
+  declare readonly pass_installed: boolean;
   @PassUrlProperty('apple') declare readonly apple_wallet_url: string;
   @PassUrlProperty('google') declare readonly google_wallet_url: string;
   @TimestampProperty() declare readonly issued_at: string;
@@ -138,13 +143,18 @@ export class RedemptionJson {
 }
 
 /** What the JSON of a customer card depends on besides the card itself. */
-export type RenderContext = { template: ShownTemplate; now: Date; publicUrl: string };
+export type RenderContext = {
+  template: ShownTemplate;
+  now: Date;
+  publicUrl: string;
+  passInstalled: boolean;
+};
 
 export function customerCardJson(
   card: CustomerCard,
   renderContext: RenderContext,
 ): CustomerCardJson {
-  const { template, now, publicUrl } = renderContext;
+  const { template, now, publicUrl, passInstalled } = renderContext;
   return {
     id: card.id,
     uuid: card.uuid,
@@ -154,7 +164,7 @@ export function customerCardJson(
     stamps_count: card.stampsCount,
     stamps_remaining: Math.max(0, template.stampsRequired - card.stampsCount),
     progress_percentage: progressPercentage(card.stampsCount, template),
-    pass_installed: false,
+    pass_installed: passInstalled,
     apple_wallet_url: `${publicUrl}/passes/${card.uuid}/apple`,
     google_wallet_url: `${publicUrl}/passes/${card.uuid}/google`,
     issued_at: card.issuedAt,

@@ -1,4 +1,4 @@
-import type { Claimed, RowTable, UniqueValue } from '#event-store/rows.js';
+import type { Claimed, Loaded, RowTable, UniqueValue } from '#event-store/rows.js';
 import { decideAgain } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type {
@@ -10,21 +10,37 @@ import type {
 /** The kind of claim that makes a second reversal of an event impossible. */
 export const REVERSAL = 'reversal';
 
+/** An SQL expression over `r`, a customer card's row: whether its pass is on a phone. */
+export const PASS_INSTALLED = `exists (
+  select from pass_installations i
+  where i.customer_card_id = r.id and i.installed_at is not null and i.removed_at is null)`;
+
 export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
   person: 'r.customer_id',
-  // The template's version: it grows with every write to the card, its rewards or its store, so that every load shows
+  // The template's version grows with every write to the card, its rewards or its store, so that every load shows
   // whether a cached template is still current.
-  joined: `(select c.revision + a.revision + coalesce(
-              (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
-            from cards c join accounts a on a.id = c.account_id
-            where c.id = r.card_id)::bigint`,
+  joined: `jsonb_build_array(
+             (select c.revision + a.revision + coalesce(
+                (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
+              from cards c join accounts a on a.id = c.account_id
+              where c.id = r.card_id),
+             ${PASS_INSTALLED})`,
   claimsOf,
   idsIn: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
   again: decideAgain,
 };
+
+/** What a load of the row joins. */
+export function joinedOf({ joined }: Pick<Loaded<CustomerCard>, 'joined'>): {
+  templateVersion: number;
+  passInstalled: boolean;
+} {
+  const [templateVersion, passInstalled] = joined as [number, boolean];
+  return { templateVersion, passInstalled };
+}
 
 /** Also for the command that moves a card to another customer. */
 export function claimsOf({ type, data }: CustomerCardEvent, before?: CustomerCard): Claimed {

@@ -4,10 +4,12 @@ import { Config } from '#kernel/config.js';
 import { customerErased, NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { PastCounts } from '#event-store/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import { customerMerged, isAt, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
-import { customerCardRows } from './customer-card.entity.js';
+import { customerCardRows, PASS_INSTALLED } from './customer-card.entity.js';
 import {
   customerCardDetailJson,
   customerCardJson,
@@ -17,7 +19,7 @@ import {
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
-type CustomerCardRow = { state: CustomerCard };
+type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
 
 @Injectable()
 export class CustomerCardsService {
@@ -26,11 +28,13 @@ export class CustomerCardsService {
     private readonly templates: TemplatesService,
     private readonly config: Config,
     private readonly asOf: AsOf,
+    private readonly pastCounts: PastCounts,
   ) {}
 
   async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
     const rows = await ask<CustomerCardRow>(this.pool, {
-      text: 'select state from customer_cards where customer_id = $1 and merged_into is null and id > $2 order by id limit $3',
+      text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
+             where customer_id = $1 and merged_into is null and id > $2 order by id limit $3`,
       values: [customerId, after?.[0] ?? 0, limit],
     });
     return this.json(rows);
@@ -40,7 +44,8 @@ export class CustomerCardsService {
   async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
     const rows = await ask<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
-      text: `select state from customer_cards where customer_id = any ($1) and merged_into is null
+      text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
+             where customer_id = any ($1) and merged_into is null
              order by customer_id, id`,
       values: [customerIds],
     });
@@ -56,7 +61,8 @@ export class CustomerCardsService {
   async find(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
     for (let { customerId, id } = path; ;) {
       const [row] = await ask<CustomerCardRow>(this.pool, {
-        text: 'select state from customer_cards where id = $1 and account_id = $2',
+        text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
+               where id = $1 and account_id = $2`,
         values: [id, accountId],
       });
       if (!row || !isAt(row.state, customerId)) throw new NotFoundError('Customer card');
@@ -65,7 +71,10 @@ export class CustomerCardsService {
         continue;
       }
       const template = await this.templates.find(accountId, row.state.cardId);
-      return customerCardDetailJson(row.state, this.renderContext(template, new Date()));
+      return customerCardDetailJson(
+        row.state,
+        this.renderContext(template, new Date(), row.pass_installed),
+      );
     }
   }
 
@@ -107,8 +116,11 @@ export class CustomerCardsService {
   ): Promise<CustomerCardDetailJson> {
     const past = await this.asOf.at(time);
     const card = await this.pastCard(accountId, { customerId, id }, past);
-    const templates = await this.templatesOf([card], past);
-    return customerCardDetailJson(card, this.pastContext(templates, card, past));
+    const [templates, installed] = await Promise.all([
+      this.templatesOf([card], past),
+      this.installedAmong([id], time),
+    ]);
+    return customerCardDetailJson(card, this.pastContext(templates, installed, card, past));
   }
 
   /** Of a card that had been merged into another one by then, the one that went on. */
@@ -129,6 +141,8 @@ export class CustomerCardsService {
   }
 
   async past(customerId: number, past: Past): Promise<CustomerCardJson[]> {
+    // Read first: what the history takes in meanwhile is then in both, and never in neither.
+    const late = await this.pastCounts.beyondHistory(past);
     const rows = await ask<{ id: number }>(this.pool, {
       name: 'customer_cards_ids',
       // Of another customer now are those that were theirs before a merge, or as long as it lasted.
@@ -140,11 +154,17 @@ export class CustomerCardsService {
              order by id`,
       values: [customerId],
     });
-    const ids = rows.map(({ id }) => id);
+    const ids = [...new Set([...rows.map(({ id }) => id), ...customerCardsOf(customerId, late)])];
+    ids.sort((a, b) => a - b);
     const known = await this.asOf.states(customerCardRows, ids, past);
     const cards = known.filter((card) => card.customerId === customerId && !card.mergedInto);
-    const templates = await this.templatesOf(cards, past);
-    return cards.map((card) => customerCardJson(card, this.pastContext(templates, card, past)));
+    const [templates, installed] = await Promise.all([
+      this.templatesOf(cards, past),
+      this.installedAmong(ids, past.time),
+    ]);
+    return cards.map((card) =>
+      customerCardJson(card, this.pastContext(templates, installed, card, past)),
+    );
   }
 
   /** @throws NotFoundError when the store has no such customer */
@@ -159,10 +179,10 @@ export class CustomerCardsService {
 
   private async json(rows: CustomerCardRow[]): Promise<CustomerCardJson[]> {
     const templates = await this.templates.load([...new Set(rows.map((row) => row.state.cardId))]);
-    return rows.map(({ state }) => {
+    return rows.map(({ state, pass_installed: passInstalled }) => {
       const template = templates.get(state.cardId)?.template;
       if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
-      return customerCardJson(state, this.renderContext(template, new Date()));
+      return customerCardJson(state, this.renderContext(template, new Date(), passInstalled));
     });
   }
 
@@ -172,15 +192,35 @@ export class CustomerCardsService {
 
   private pastContext(
     templates: Map<number, ShownTemplate>,
-    { cardId }: CustomerCard,
+    installed: Set<number>,
+    { id, cardId }: CustomerCard,
     { time }: Past,
   ): RenderContext {
     const template = templates.get(cardId);
     if (!template) throw new Error(`card ${cardId} had customer cards before it existed`);
-    return this.renderContext(template, time);
+    return this.renderContext(template, time, installed.has(id));
   }
 
-  renderContext<T>(template: T, now: Date): { template: T; now: Date; publicUrl: string } {
-    return { template, now, publicUrl: this.config.publicUrl };
+  /** Which of these customer cards were on a phone at a time, as far as installing them again does not hide it. */
+  async installedAmong(ids: number[], at: Date): Promise<Set<number>> {
+    const rows = await ask<{ id: number }>(this.pool, {
+      name: 'customer_cards_installed',
+      text: `select distinct customer_card_id as id from pass_installations
+             where customer_card_id = any ($1) and installed_at <= $2 and (removed_at is null or removed_at > $2)`,
+      values: [ids, at],
+    });
+    return new Set(rows.map(({ id }) => id));
   }
+
+  renderContext(template: ShownTemplate, now: Date, passInstalled: boolean): RenderContext {
+    return { template, now, publicUrl: this.config.publicUrl, passInstalled };
+  }
+}
+
+/** The cards that these events put into a customer's hands. */
+function customerCardsOf(customerId: number, events: StoredEvent[]): number[] {
+  const { name } = customerCardRows.aggregate;
+  return events
+    .filter(({ stream, data }) => stream.startsWith(`${name}-`) && data.customerId === customerId)
+    .map(({ stream }) => Number(stream.slice(name.length + 1)));
 }

@@ -10,7 +10,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows, streamOf, type Loaded } from '#event-store/rows.js';
 import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
-import { customerCardRows } from './customer-card.entity.js';
+import { customerCardRows, joinedOf } from './customer-card.entity.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -40,7 +40,10 @@ export class ReceiptsService {
     { accountId }: CommandContext,
     path: CardPath,
     receipt: { claim: Claim; number: string; type: E['type'] },
-  ): Promise<{ event: Recorded<E>; card: CustomerCard; template: Template } | undefined> {
+  ): Promise<
+    | { event: Recorded<E>; card: CustomerCard; template: Template; passInstalled: boolean }
+    | undefined
+  > {
     const own = streamOf(customerCard, path.id);
     for (const deadline = Date.now() + SETTLED_WITHIN_MS; ;) {
       const used = await this.claimed(accountId, receipt.claim);
@@ -54,8 +57,9 @@ export class ReceiptsService {
       const then = await this.rows.fold(customerCard, stream, used.revision);
       const event = await this.lastUpTo<E>(stream, used.revision, receipt.type);
       if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
-        const template = await this.templates.at(then.state.cardId, current.joined);
-        return { event, card: then.state, template };
+        const { templateVersion, passInstalled } = joinedOf(current);
+        const template = await this.templates.at(then.state.cardId, templateVersion);
+        return { event, card: then.state, template, passInstalled };
       }
       if (Date.now() > deadline) {
         throw new UnavailableError(

@@ -42,7 +42,7 @@ export type PassContent = {
   uuid: string;
   /** The barcode's value. */
   code: string;
-  /** void: archived or erased; the pass is greyed, and nothing personal is left in it. */
+  /** void: archived, erased, or merged into another card; the pass is greyed. */
   state: 'valid' | 'void';
   storeName: string;
   /** BCP 47. */
@@ -89,7 +89,8 @@ export function passContent(parts: PassParts): PassContent {
     cardId: card.id,
     uuid: customerCard.uuid,
     code: customerCard.code,
-    state: member === null || card.archivedAt !== null ? 'void' : 'valid',
+    state:
+      member === null || customerCard.mergedInto || card.archivedAt !== null ? 'void' : 'valid',
     storeName: store.name,
     locale: store.locale,
     timeZone: store.timeZone,

@@ -7,7 +7,8 @@ import type { Reward } from '#rewards/reward.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { Location } from '#locations/location.js';
-import { passContent, type PassContent, type PassLocation } from './pass-content.js';
+import { contentHash, passContent, type PassContent, type PassLocation } from './pass-content.js';
+import { Passes, type Pass } from './passes.service.js';
 
 type PartsRow = {
   customer_card: CustomerCard;
@@ -50,6 +51,7 @@ export class PassContents {
   constructor(
     private readonly pool: Pool,
     private readonly rows: Rows,
+    private readonly passes: Passes,
   ) {}
 
   /** By customer card. Those that do not exist are left out. */
@@ -77,10 +79,17 @@ export class PassContents {
     );
   }
 
-  /** Of one customer card; undefined when there is none. */
-  async find(customerCardId: number): Promise<PassContent | undefined> {
-    await this.rows.ensure(customerCardRows, [customerCardId]);
-    return (await this.load([customerCardId])).get(customerCardId);
+  /**
+   * For somebody who opens the pass: from now on they are told of changes. It is noted first, and read then, so that a
+   * change between the two is sent afterwards instead of going unnoticed.
+   */
+  async open(customerCard: CustomerCard): Promise<{ pass: Pass; content: PassContent }> {
+    const pass = await this.passes.open(customerCard);
+    await this.rows.ensure(customerCardRows, [customerCard.id]);
+    const content = (await this.load([customerCard.id])).get(customerCard.id);
+    if (!content) throw new Error(`customer card ${customerCard.id} has no row`);
+    if (pass.isNew) await this.passes.shown(customerCard.id, contentHash(content));
+    return { pass, content };
   }
 
   private async locations(accountIds: number[]): Promise<Map<number, Location[]>> {

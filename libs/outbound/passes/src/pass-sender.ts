@@ -19,17 +19,35 @@ export type PassOutcome =
   | { kind: 'failed'; error: string; retryInMs?: number }
   | { kind: 'refused'; error: string };
 
-/** One channel's way of sending. It looks up itself what is to be sent now: an update only says that there is something. */
+export type WantedUpdate = { channel: PassChannel; target: string; accountId: number };
+
+/** The passes of one card template; null: of the whole store. */
+export type CardScope = { accountId: number; cardId: number | null };
+
+/**
+ * One channel's way of sending. It looks up itself what is to be sent now: an update only says that there may be
+ * something.
+ */
 export abstract class PassSender {
   abstract readonly channel: PassChannel;
+  /** False without credentials of this vendor: its updates wait. */
+  abstract readonly enabled: boolean;
   /** Updates under way at once. */
   abstract readonly atOnce: number;
-  /** Started in any second; null: as many as there are. */
-  abstract readonly perSecond: number | null;
+  /** For a vendor who limits how much may be asked in all: one process at a time sends. */
+  abstract readonly oneProcess: boolean;
 
-  /** Without credentials of this vendor there is nothing to send. */
-  abstract readonly enabled: boolean;
+  /** Where passes are installed, as far as this channel reaches. Those of unknown cards and without devices are left out. */
+  abstract targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]>;
+
+  /** What many passes have in common, and is updated once for all of them. */
+  sharedTargetsOf(_scope: CardScope): Promise<WantedUpdate[]> {
+    return Promise.resolve([]);
+  }
 
   /** @param signal aborts when the process must end; the update is then tried again by another */
   abstract send(update: PassUpdate, signal: AbortSignal): Promise<PassOutcome>;
 }
+
+/** The injection token of all senders. */
+export const PASS_SENDERS = Symbol('pass senders');

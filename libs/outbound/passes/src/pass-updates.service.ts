@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import type { PassChannel, PassUpdate } from './pass-sender.js';
+import type { PassChannel, PassUpdate, WantedUpdate } from './pass-sender.js';
 
 /** Longer than an attempt can last: after that, another dispatcher may take the update of one that has died. */
 const LEASE_SECONDS = 60;
 /** Several stamps within it are one update. */
 const GATHER_MS = 1_000;
 
-export type WantedUpdate = { channel: PassChannel; target: string; accountId: number };
 export type ClaimedUpdate = PassUpdate & { asked: number };
 
 const ASK = {
@@ -24,20 +23,46 @@ const ASK = {
       due_at = case when u.attempts > 0 then u.due_at else least(u.due_at, excluded.due_at) end`,
 };
 
-/** No store gets more than its share of a claim while others wait. */
+/**
+ * The stores take turns: whoever has many updates waiting does not delay the others. $1 channel, $2 priority, $3 how
+ * many at most.
+ */
 const CLAIM = {
   name: 'pass_updates_claim',
   text: `
-    with due as (
-      select channel, target from pass_updates
-      where channel = $1 and due_at <= now()
-      order by priority, due_at limit $2
-      for update skip locked
+    with recursive stores as (
+      (select account_id from pass_updates where channel = $1 and priority = $2 order by account_id limit 1)
+      union all
+      select (select u.account_id from pass_updates u
+              where u.channel = $1 and u.priority = $2 and u.account_id > s.account_id
+              order by u.account_id limit 1)
+      from stores s where s.account_id is not null
+    ), turns as (
+      select d.target
+      from stores s
+      cross join lateral (
+        select u.target, u.due_at, row_number() over (order by u.due_at) as turn from pass_updates u
+        where u.channel = $1 and u.priority = $2 and u.account_id = s.account_id and u.due_at <= now()
+        order by u.due_at limit $3
+      ) d
+      order by d.turn, d.due_at limit $3
+    ), due as (
+      select u.channel, u.target from pass_updates u join turns using (target)
+      where u.channel = $1 and u.due_at <= now()
+      for update of u skip locked
     )
     update pass_updates u
     set attempts = u.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where u.channel = due.channel and u.target = due.target
     returning u.channel, u.target, u.account_id, u.asked, u.attempts`,
+};
+
+type ClaimedRow = {
+  channel: PassChannel;
+  target: string;
+  account_id: number;
+  asked: number;
+  attempts: number;
 };
 
 /** Updates waiting to be sent: at least once each, and once for several changes in a row. */
@@ -67,20 +92,20 @@ export class PassUpdates {
     });
   }
 
-  /** Nobody else gets these for a minute. */
+  /** Nobody else gets these for a minute. Those that a customer is waiting for come first. */
   async claim(channel: PassChannel, limit: number): Promise<ClaimedUpdate[]> {
-    const { rows } = await this.pool.query<{
-      channel: PassChannel;
-      target: string;
-      account_id: number;
-      asked: number;
-      attempts: number;
-    }>({ ...CLAIM, values: [channel, limit] });
-    return rows.map(({ account_id: accountId, asked, ...row }) => ({
-      ...row,
-      accountId,
-      asked: Number(asked),
-    }));
+    const claimed: ClaimedUpdate[] = [];
+    for (const priority of [0, 1]) {
+      if (claimed.length === limit) break;
+      const { rows } = await this.pool.query<ClaimedRow>({
+        ...CLAIM,
+        values: [channel, priority, limit - claimed.length],
+      });
+      for (const { account_id: accountId, asked, ...row } of rows) {
+        claimed.push({ ...row, accountId, asked: Number(asked) });
+      }
+    }
+    return claimed;
   }
 
   /** It is sent again at once when it was asked for meanwhile. */
@@ -103,19 +128,5 @@ export class PassUpdates {
              where channel = $1 and target = $2`,
       values: [channel, target, inMs, error],
     });
-  }
-
-  /** Of one target, if there is something left to send to it. */
-  async stateOf(
-    channel: PassChannel,
-    target: string,
-  ): Promise<{ attempts: number; lastError: string | null } | undefined> {
-    const { rows } = await this.pool.query<{ attempts: number; last_error: string | null }>({
-      name: 'pass_updates_state',
-      text: 'select attempts, last_error from pass_updates where channel = $1 and target = $2',
-      values: [channel, target],
-    });
-    const [row] = rows;
-    return row && { attempts: row.attempts, lastError: row.last_error };
   }
 }

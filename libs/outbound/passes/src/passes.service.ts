@@ -1,13 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { validate as isUuid } from 'uuid';
 import { ask } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-
-/** What the customer is told of a change. The words follow from the pass and the locale. */
-export type PassNotice =
-  | { kind: 'stamped'; stamps: number }
-  | { kind: 'unlocked'; rewardName: string }
-  | { kind: 'redeemed'; rewardName: string };
+import type { PassNotice } from './pass-notice.js';
 
 export type Pass = {
   customerCardId: number;
@@ -20,6 +16,8 @@ export type Pass = {
   balanceTag: number;
   noticeTag: number;
   notice: PassNotice | null;
+  /** What it shows has not been noted yet. */
+  isNew: boolean;
 };
 
 type PassRow = {
@@ -31,12 +29,13 @@ type PassRow = {
   balance_tag: string;
   notice_tag: string;
   notice: PassNotice | null;
+  is_new: boolean;
 };
 
 export type Platform = 'apple' | 'google' | 'web';
 
 const COLUMNS =
-  'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag, notice';
+  'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag, notice, content_hash is null as is_new';
 
 /** The passes that somebody has opened, and where they are installed. */
 @Injectable()
@@ -45,6 +44,7 @@ export class Passes {
 
   /** The customer card with this uuid; undefined when there is none. */
   async holderOf(uuid: string): Promise<CustomerCard | undefined> {
+    if (!isUuid(uuid)) return undefined;
     const [row] = await ask<{ state: CustomerCard }>(this.pool, {
       name: 'passes_holder',
       text: 'select state from customer_cards where uuid = $1',
@@ -53,10 +53,7 @@ export class Passes {
     return row?.state;
   }
 
-  /**
-   * From now on, changes of this pass are noticed. To be called before its content is read: whatever changes between
-   * the two is then sent afterwards, instead of going unnoticed.
-   */
+  /** From now on, changes of this pass are noticed. Called by `PassContents.open`. */
   async open({
     id,
     accountId,
@@ -87,6 +84,15 @@ export class Passes {
       values: [customerCardId],
     });
     return row && passOf(row);
+  }
+
+  /** Notes what the pass shows, unless a change has done so meanwhile. */
+  async shown(customerCardId: number, contentHash: string): Promise<void> {
+    await ask(this.pool, {
+      name: 'passes_shown',
+      text: 'update passes set content_hash = $2 where customer_card_id = $1 and content_hash is null',
+      values: [customerCardId, contentHash],
+    });
   }
 
   /** The customer has put the card on a device. */
@@ -140,5 +146,6 @@ function passOf(row: PassRow): Pass {
     balanceTag: Number(row.balance_tag),
     noticeTag: Number(row.notice_tag),
     notice: row.notice,
+    isNew: row.is_new,
   };
 }

@@ -10,6 +10,7 @@ import { customerRows } from '#customers/customer.entity.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { found, type EventRenderer, type Rendered } from './event-renderer.js';
 import {
@@ -36,6 +37,7 @@ export class CustomerCardRenderer implements EventRenderer {
     private readonly rows: Rows,
     private readonly folds: StreamFolds,
     private readonly templates: TemplatesService,
+    private readonly customerCards: CustomerCardsService,
     private readonly config: Config,
   ) {}
 
@@ -45,9 +47,13 @@ export class CustomerCardRenderer implements EventRenderer {
   ): Promise<Map<string, Rendered>> {
     const states = await this.folds.statesAfter(customerCardRows, events);
     const cards = [...states.values()];
-    const [names, templates] = await Promise.all([
+    const [names, templates, installed] = await Promise.all([
       this.names([...new Set(cards.map((card) => card.customerId))]),
       this.templatesOf(cards),
+      this.customerCards.installedAmong(
+        cards.map(({ id }) => id),
+        new Date(),
+      ),
     ]);
     return new Map(
       events.map((event) => {
@@ -57,6 +63,7 @@ export class CustomerCardRenderer implements EventRenderer {
           template,
           now: new Date(event.meta.recordedAt),
           publicUrl: this.config.publicUrl,
+          passInstalled: installed.has(state.id),
         };
         const told = {
           ...recorded<ToldCustomerCardEvent>(customerCardRows.aggregate, event),

@@ -66,6 +66,7 @@ const ACTION_DETAILS = {
 
 function ofCard(event: ToldCustomerCardEvent): PublicEvent {
   const renderContext = {
+    passInstalled: false,
     template: TEMPLATE,
     now: new Date(AT),
     publicUrl: 'https://cards.example',

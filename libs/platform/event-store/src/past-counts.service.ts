@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { ask, asked } from '#database/connection.js';
 import type { Past } from './as-of.service.js';
+import { checkpointOf } from './checkpoint.js';
 import { BEGINNING, EventStore, type Position, type StoredEvent } from './event-store.js';
 import { formatPosition, isAfter, parsePosition } from './position.js';
 
@@ -45,6 +46,13 @@ export class PastCounts {
     private readonly pool: Pool,
     private readonly store: EventStore,
   ) {}
+
+  /** The events up to a moment that the history has not taken in yet. @throws UnavailableError */
+  async beyondHistory({ position }: Past): Promise<StoredEvent[]> {
+    return asked(
+      checkpointOf(this.pool, 'history').then((reached) => this.tail(reached, position)),
+    );
+  }
 
   /** @throws UnavailableError */
   async customersOf(accountId: number, past: Past): Promise<number> {

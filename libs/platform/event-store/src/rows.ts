@@ -13,7 +13,7 @@ import { PersonalKeys } from './personal-keys.js';
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
-  /** An SQL expression over `r`, the row; its value arrives as `Loaded.joined`. */
+  /** An SQL expression over `r`, the row; its value arrives as `Loaded.joined`, for the module of the table to read. */
   joined?: string;
   /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
   person?: string;
@@ -50,7 +50,7 @@ export type Claimed = { taken?: UniqueValue[]; released?: UniqueValue[]; none?: 
 export type Loaded<S> = {
   state: S;
   head: Head;
-  joined: number;
+  joined: unknown;
   customerId: number | null;
   erased: boolean;
 };
@@ -61,7 +61,7 @@ type Row = {
   hash: Buffer;
   fold_version: number;
   state: object;
-  joined: number;
+  joined: unknown;
   person: number | null;
   wrapped: Buffer | null;
 };

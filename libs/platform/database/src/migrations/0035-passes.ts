@@ -6,10 +6,6 @@ export class Passes implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      alter table customer_cards
-        add uuid text generated always as (state ->> 'uuid') stored;
-      create unique index customer_cards_uuid on customer_cards (uuid);
-
       create sequence pass_tags;
       -- A row for each customer card that somebody has opened as a pass. No foreign keys: rebuilding exchanges the rows.
       create table passes (
@@ -55,7 +51,7 @@ export class Passes implements MigrationInterface {
         last_error text,
         primary key (channel, target)
       ) with (fillfactor = 50);
-      create index pass_updates_due on pass_updates (channel, priority, due_at);
+      create index pass_updates_due on pass_updates (channel, priority, account_id, due_at);
 
       -- Passes that a change of a card (0: of the whole store) may have changed, worked off in batches.
       create table pass_refreshes (
@@ -74,7 +70,6 @@ export class Passes implements MigrationInterface {
     await runner.query(`
       drop table pass_refreshes, pass_updates, pass_installations, passes;
       drop sequence pass_tags;
-      alter table customer_cards drop uuid;
     `);
   }
 }

@@ -1,0 +1,29 @@
+import { Module, type DynamicModule, type Type } from '@nestjs/common';
+import { PassChanges } from './pass-changes.subscription.js';
+import { PassDispatch } from './pass-dispatch.service.js';
+import { PASS_SENDERS, type PassSender } from './pass-sender.js';
+import { PassTable } from './pass-table.service.js';
+import { PassesModule } from './passes.module.js';
+
+/** The part of passes that runs in the dispatcher. */
+@Module({})
+export class PassDispatchModule {
+  /** @param senders of each channel, exported by the modules */
+  static forRoot(modules: Type[], senders: Type<PassSender>[]): DynamicModule {
+    return {
+      module: PassDispatchModule,
+      imports: [PassesModule, ...modules],
+      providers: [
+        PassTable,
+        PassChanges,
+        PassDispatch,
+        {
+          provide: PASS_SENDERS,
+          inject: senders,
+          useFactory: (...each: PassSender[]) => each,
+        },
+      ],
+      exports: [PassChanges, PassDispatch],
+    };
+  }
+}

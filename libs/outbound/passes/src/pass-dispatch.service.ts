@@ -1,0 +1,101 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { PASS_SENDERS, type PassOutcome, type PassSender } from './pass-sender.js';
+import { nextAttemptInMs } from './pass-retry.js';
+import { PassUpdates, type ClaimedUpdate } from './pass-updates.service.js';
+
+/** Held by the one process that speaks to a vendor who limits how much may be asked in all. */
+const LOCK = 727_007;
+const ROUND_MS = 500;
+
+/**
+ * Sends the updates of passes, each channel apart from the others, so that a vendor who hangs delays nobody else.
+ */
+@Injectable()
+export class PassDispatch {
+  private readonly log = new Logger('pass updates');
+  private readonly stopping = new AbortController();
+  private readonly cut = new AbortController();
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly updates: PassUpdates,
+    private readonly lock: LeaderLock,
+    @Inject(PASS_SENDERS) private readonly senders: PassSender[],
+  ) {}
+
+  start(): void {
+    const enabled = this.senders.filter((sender) => sender.enabled);
+    const alone = enabled.filter((sender) => sender.oneProcess);
+    const { signal } = this.stopping;
+    this.running = Promise.all([
+      ...enabled.filter((sender) => !sender.oneProcess).map((sender) => this.run(sender, signal)),
+      alone.length > 0 &&
+        this.lock.lead({ name: 'pass updates', lock: LOCK }, signal, async (leading) => {
+          await Promise.all(alone.map((sender) => this.run(sender, leading)));
+        }),
+    ]);
+  }
+
+  /** Attempts that take longer than the time allowed are cut off; they are made again later. */
+  async stop(milliseconds: number): Promise<void> {
+    this.stopping.abort();
+    const late = setTimeout(() => this.cut.abort(), milliseconds);
+    await this.running;
+    clearTimeout(late);
+  }
+
+  private async run(sender: PassSender, signal: AbortSignal): Promise<void> {
+    const underWay = new Set<Promise<void>>();
+    while (!signal.aborted) {
+      try {
+        const free = sender.atOnce - underWay.size;
+        const claimed = free > 0 ? await this.updates.claim(sender.channel, free) : [];
+        for (const update of claimed) {
+          const attempt = this.attempt(sender, update).finally(() => underWay.delete(attempt));
+          underWay.add(attempt);
+        }
+        if (underWay.size === sender.atOnce) {
+          await Promise.race(underWay);
+          continue;
+        }
+      } catch (error) {
+        const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
+        this.log[level](`updates of ${sender.channel} cannot be read: ${messageOf(error)}`);
+      }
+      await pause(ROUND_MS, signal);
+    }
+    await Promise.all(underWay);
+  }
+
+  /** Never fails: what cannot be recorded is claimed again when its lease is over. */
+  private async attempt(sender: PassSender, update: ClaimedUpdate): Promise<void> {
+    const what = `the update of ${update.channel} ${update.target}`;
+    let outcome: PassOutcome;
+    try {
+      outcome = await sender.send(update, this.cut.signal);
+    } catch (error) {
+      const stack =
+        error instanceof Error && !isDatabaseUnavailable(error) ? error.stack : undefined;
+      if (stack) this.log.error(`${what} failed: ${messageOf(error)}`, stack);
+      outcome = { kind: 'failed', error: messageOf(error) };
+    }
+    try {
+      if (outcome.kind === 'failed') {
+        const inMs = nextAttemptInMs(update.attempts, Math.random(), outcome.retryInMs);
+        this.log.warn(`${what} failed (${outcome.error}); next attempt in ${inMs} ms`);
+        await this.updates.putOff(update, inMs, outcome.error);
+        return;
+      }
+      if (outcome.kind === 'refused') this.log.error(`${what} was refused: ${outcome.error}`);
+      await this.updates.finish(update);
+    } catch (error) {
+      this.log.warn(
+        `${what} is made again, since its result cannot be stored: ${messageOf(error)}`,
+      );
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+
+/** What the customer is told of a change. The words follow from the pass and its locale. */
+export type PassNotice =
+  | { kind: 'stamped'; stamps: number }
+  | { kind: 'redeemed'; rewardName: string }
+  | { kind: 'unlocked'; rewardName: string };
+
+/** Of several changes at once, one is told: the one that matters most. */
+const WEIGHT = { stamped: 0, redeemed: 1, unlocked: 2 } as const;
+
+/** What changes of one card mean for its pass. */
+export type BalanceChange = {
+  /** Whether the balance changed at all, silently or not. */
+  changed: boolean;
+  /** Null when the holder is not to be told. */
+  notice: PassNotice | null;
+  /** Whether the last action was silent; what it unlocks is as silent as it was. */
+  silent: boolean;
+};
+
+export const UNCHANGED: BalanceChange = { changed: false, notice: null, silent: false };
+
+export function afterEvent(before: BalanceChange, event: CustomerCardEvent): BalanceChange {
+  const { type, data } = event;
+  switch (type) {
+    case 'StampsEarned':
+      return acted(before, data.silent, stamped(before, data.stamps));
+    case 'StampsRemoved':
+      return acted(before, data.silent, stamped(before, -data.stamps));
+    case 'RewardRedeemed':
+      return acted(before, data.silent, { kind: 'redeemed', rewardName: data.rewardName });
+    case 'RewardUnlocked':
+      if (before.silent) return before;
+      return { ...before, notice: { kind: 'unlocked', rewardName: data.name } };
+    default:
+      return before;
+  }
+}
+
+function acted({ notice }: BalanceChange, silent: boolean, latest: PassNotice): BalanceChange {
+  const kept = notice && WEIGHT[notice.kind] > WEIGHT[latest.kind];
+  return { changed: true, silent, notice: silent || kept ? notice : latest };
+}
+
+function stamped({ notice }: BalanceChange, stamps: number): PassNotice {
+  return { kind: 'stamped', stamps: stamps + (notice?.kind === 'stamped' ? notice.stamps : 0) };
+}

@@ -1,0 +1,13 @@
+const FIRST_MS = 1_000;
+const LONGEST_MS = 10 * 60_000;
+
+/**
+ * Doubled from a second to ten minutes, and never given up: an outage of hours is made up for soon after its end.
+ * @param attempts so far
+ * @param fraction random, 0 to 1, so that updates that failed together are not all tried together again
+ * @param asked what the other side has asked for
+ */
+export function nextAttemptInMs(attempts: number, fraction: number, asked = 0): number {
+  const delay = Math.min(FIRST_MS * 2 ** Math.min(attempts - 1, 20), LONGEST_MS);
+  return Math.round(Math.max(delay * (0.5 + fraction / 2), asked));
+}

@@ -1,0 +1,63 @@
+import type { StoredEvent } from '#event-store/event-store.js';
+
+/** Whose passes a batch of events may have changed. */
+export type PassScope = {
+  /** By customer card, in the order of the log. */
+  customerCards: Map<number, StoredEvent[]>;
+  customers: Set<number>;
+  /** Templates and rewards change the passes of a card, stores and their locations those of a whole store. */
+  cards: Set<number>;
+  rewards: Set<number>;
+  accounts: Set<number>;
+  locations: Set<number>;
+};
+
+/** By the names of the streams. Other streams change no pass. */
+export function scopeOf(events: StoredEvent[]): PassScope {
+  const scope: PassScope = {
+    customerCards: new Map(),
+    customers: new Set(),
+    cards: new Set(),
+    rewards: new Set(),
+    accounts: new Set(),
+    locations: new Set(),
+  };
+  for (const event of events) {
+    const [aggregate, id] = partsOf(event.stream);
+    switch (aggregate) {
+      case 'customer_card': {
+        const known = scope.customerCards.get(id);
+        if (known) known.push(event);
+        else scope.customerCards.set(id, [event]);
+        break;
+      }
+      case 'customer':
+        scope.customers.add(id);
+        break;
+      case 'card':
+        scope.cards.add(id);
+        break;
+      case 'reward':
+        scope.rewards.add(id);
+        break;
+      case 'account':
+        scope.accounts.add(id);
+        break;
+      case 'location':
+        scope.locations.add(id);
+        scope.accounts.add(event.meta.accountId);
+        break;
+      default:
+    }
+  }
+  return scope;
+}
+
+export function isEmpty(scope: PassScope): boolean {
+  return Object.values(scope).every(({ size }) => size === 0);
+}
+
+function partsOf(stream: string): [string, number] {
+  const dash = stream.lastIndexOf('-');
+  return [stream.slice(0, dash), Number(stream.slice(dash + 1))];
+}

@@ -1,0 +1,242 @@
+import { Inject, Injectable } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+import { inTransaction } from '#database/connection.js';
+import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
+import { recorded } from '#event-store/codec.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
+import { Rows } from '#event-store/rows.js';
+import { accountRows } from '#accounts/account.entity.js';
+import { cardRows } from '#cards/card.entity.js';
+import { customerRows } from '#customers/customer.entity.js';
+import { locationRows } from '#locations/location.entity.js';
+import { rewardRows } from '#rewards/reward.entity.js';
+import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { contentHash } from './pass-content.js';
+import { PassContents } from './pass-contents.service.js';
+import { afterEvent, UNCHANGED, type BalanceChange } from './pass-notice.js';
+import { PASS_SENDERS, type PassSender, type WantedUpdate } from './pass-sender.js';
+import { isEmpty, scopeOf, type PassScope } from './pass-scope.js';
+import { PassUpdates } from './pass-updates.service.js';
+
+export const PASS_CHANGES = 'passes';
+
+/** Passes compared in one turn. Between two turns, stamps go first. */
+const TURN = 200;
+
+const OPENED = {
+  name: 'passes_opened',
+  text: `select customer_card_id, content_hash from passes where customer_card_id = any ($1)
+         union
+         select p.customer_card_id, p.content_hash
+         from customer_cards r join passes p on p.customer_card_id = r.id
+         where r.customer_id = any ($2)`,
+};
+
+/** In the order of the log, since only the holder of the checkpoint takes tags. */
+const CHANGE = {
+  name: 'passes_change',
+  text: `
+    with changes as (
+      select x.*, nextval('pass_tags') as tag
+      from unnest($1::bigint[], $2::text[], $3::boolean[], $4::jsonb[]) as x (id, hash, balance, notice)
+    )
+    update passes p set
+      content_hash = c.hash,
+      tag = c.tag,
+      changed_at = clock_timestamp(),
+      balance_tag = case when c.balance then c.tag else p.balance_tag end,
+      notice_tag = case when c.notice is null then p.notice_tag else c.tag end,
+      notice = coalesce(c.notice, p.notice)
+    from changes c where p.customer_card_id = c.id`,
+};
+
+const REFRESH = {
+  name: 'pass_refreshes_ask',
+  text: `
+    insert into pass_refreshes (account_id, card_id)
+    select account_id, id from cards where id = any ($1)
+    union
+    select account_id, card_id from rewards where id = any ($2)
+    union
+    select id, 0 from accounts where id = any ($3)
+    order by 1, 2
+    on conflict (account_id, card_id) do update set reached = 0`,
+};
+
+const NEXT_REFRESH = {
+  name: 'pass_refreshes_next',
+  text: 'select account_id, card_id, reached from pass_refreshes order by worked_at limit 1 for update',
+};
+
+const NEXT_PASSES = {
+  name: 'passes_next',
+  text: `select customer_card_id, content_hash from passes
+         where account_id = $1 and customer_card_id > $2
+         order by customer_card_id limit ${TURN}`,
+};
+
+const NEXT_PASSES_OF_CARD = {
+  name: 'passes_next_of_card',
+  text: `select customer_card_id, content_hash from passes
+         where card_id = $1 and customer_card_id > $2
+         order by customer_card_id limit ${TURN}`,
+};
+
+type OpenedRow = { customer_card_id: number; content_hash: string | null };
+type RefreshRow = { account_id: number; card_id: number; reached: number };
+type Change = { id: number; hash: string } & Pick<BalanceChange, 'changed' | 'notice'>;
+
+/**
+ * Compares what passes show with what they showed, and writes down what has to be sent. All of it happens under the
+ * lock of the checkpoint's row: two processes that both believe to lead never compare the same pass at once.
+ */
+@Injectable()
+export class PassTable {
+  constructor(
+    private readonly pool: Pool,
+    private readonly store: EventStore,
+    private readonly rows: Rows,
+    private readonly contents: PassContents,
+    private readonly updates: PassUpdates,
+    @Inject(PASS_SENDERS) private readonly senders: PassSender[],
+  ) {}
+
+  /** @throws OvertakenError */
+  async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
+    const scope = scopeOf(events);
+    const balances = await this.balancesOf(scope);
+    await this.ensureRows(scope);
+    await inTransaction(this.pool, async (client) => {
+      const moved = await client.query({
+        name: 'passes_move',
+        text: MOVE_CHECKPOINT,
+        values: moveArguments(PASS_CHANGES, from, to),
+      });
+      if (moved.rowCount !== 1) throw new OvertakenError();
+      if (isEmpty(scope)) return;
+      const { rows } = await client.query<OpenedRow>({
+        ...OPENED,
+        values: [[...scope.customerCards.keys()], [...scope.customers]],
+      });
+      await this.compare(client, rows, balances, 0);
+      await client.query({
+        ...REFRESH,
+        values: [[...scope.cards], [...scope.rewards], [...scope.accounts]],
+      });
+    });
+  }
+
+  /** A part of one refresh; the stores take turns. @returns whether there was one */
+  async refresh(): Promise<boolean> {
+    return inTransaction(this.pool, async (client) => {
+      await client.query('select from es.checkpoints where subscription = $1 for update', [
+        PASS_CHANGES,
+      ]);
+      const [next] = (await client.query<RefreshRow>(NEXT_REFRESH)).rows;
+      if (!next) return false;
+      const { account_id: accountId, card_id: cardId, reached } = next;
+      if (reached === 0) {
+        const scope = { accountId, cardId: cardId === 0 ? null : cardId };
+        const shared = await Promise.all(this.senders.map((each) => each.sharedTargetsOf(scope)));
+        await this.updates.ask(client, shared.flat(), 1);
+      }
+      const { rows } = await client.query<OpenedRow>(
+        cardId === 0
+          ? { ...NEXT_PASSES, values: [accountId, reached] }
+          : { ...NEXT_PASSES_OF_CARD, values: [cardId, reached] },
+      );
+      await this.compare(client, rows, new Map(), 1);
+      const last = rows.at(-1);
+      await client.query(
+        last && rows.length === TURN
+          ? {
+              name: 'pass_refreshes_reach',
+              text: `update pass_refreshes set reached = $3, worked_at = clock_timestamp()
+                     where account_id = $1 and card_id = $2`,
+              values: [accountId, cardId, last.customer_card_id],
+            }
+          : {
+              name: 'pass_refreshes_end',
+              text: 'delete from pass_refreshes where account_id = $1 and card_id = $2',
+              values: [accountId, cardId],
+            },
+      );
+      return true;
+    });
+  }
+
+  private async compare(
+    client: pg.PoolClient,
+    opened: OpenedRow[],
+    balances: Map<number, BalanceChange>,
+    priority: 0 | 1,
+  ): Promise<void> {
+    if (opened.length === 0) return;
+    const contents = await this.contents.load(opened.map((row) => row.customer_card_id));
+    const changes = opened.flatMap(({ customer_card_id: id, content_hash: before }): Change[] => {
+      const content = contents.get(id);
+      const hash = content && contentHash(content);
+      if (hash === undefined || hash === before) return [];
+      const { changed, notice } = balances.get(id) ?? UNCHANGED;
+      return [{ id, hash, changed, notice }];
+    });
+    if (changes.length === 0) return;
+    await client.query({
+      ...CHANGE,
+      values: [
+        changes.map(({ id }) => id),
+        changes.map(({ hash }) => hash),
+        changes.map(({ changed }) => changed),
+        changes.map(({ notice }) => notice && JSON.stringify(notice)),
+      ],
+    });
+    await this.updates.ask(client, await this.targetsOf(changes.map(({ id }) => id)), priority);
+  }
+
+  private async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    const each = await Promise.all(this.senders.map((sender) => sender.targetsOf(customerCardIds)));
+    return each.flat();
+  }
+
+  private async balancesOf({ customerCards }: PassScope): Promise<Map<number, BalanceChange>> {
+    const balances = new Map<number, BalanceChange>();
+    for (const [id, [first, ...others]] of customerCards) {
+      if (!first) continue;
+      let balance = UNCHANGED;
+      for (const event of [...(await this.causeOf(first)), first, ...others]) {
+        balance = afterEvent(
+          balance,
+          recorded<CustomerCardEvent>(customerCardRows.aggregate, event),
+        );
+      }
+      balances.set(id, balance);
+    }
+    return balances;
+  }
+
+  /** The action whose unlocked rewards begin the batch: it tells whether they are to be announced. */
+  private async causeOf(first: StoredEvent): Promise<StoredEvent[]> {
+    let cause = first;
+    while (cause.type === 'RewardUnlocked') {
+      const [before] = await this.store.readEvents([
+        { stream: cause.stream, revision: cause.revision - 1 },
+      ]);
+      if (!before) return [];
+      cause = before;
+    }
+    return cause === first ? [] : [cause];
+  }
+
+  /** Where rows may lag behind the log, content read too early would never be compared again. */
+  private async ensureRows(scope: PassScope): Promise<void> {
+    await Promise.all([
+      this.rows.ensure(customerCardRows, [...scope.customerCards.keys()]),
+      this.rows.ensure(customerRows, [...scope.customers]),
+      this.rows.ensure(cardRows, [...scope.cards]),
+      this.rows.ensure(rewardRows, [...scope.rewards]),
+      this.rows.ensure(accountRows, [...scope.accounts]),
+      this.rows.ensure(locationRows, [...scope.locations]),
+    ]);
+  }
+}
