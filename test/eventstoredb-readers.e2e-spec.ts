@@ -3,9 +3,14 @@ import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { DispatchGauges } from '#dispatch/dispatch-gauges.service.js';
 import { BEGINNING, EventStore } from '#event-store/event-store.js';
+import { EventStoreDbConnection } from '#event-store/eventstoredb-connection.js';
+import { EventStoreDbReader } from '#event-store/eventstoredb-reader.js';
+import { OwnStreams } from '#event-store/eventstoredb-streams.js';
 import { formatPosition } from '#event-store/position.js';
 import { CustomerCardRenderer } from '#public-events/customer-card-renderer.service.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { eventually } from './support/eventually.js';
+import { Line } from './support/line.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
 
@@ -62,4 +67,36 @@ it('measures how far a subscription is behind', async () => {
   const before = (Date.now() - Date.parse(first?.meta.recordedAt ?? '')) / 1_000;
   expect(await lag(formatPosition(BEGINNING))).toBeGreaterThanOrEqual(before);
   expect(await lag(formatPosition(await log.head()))).toBe(0);
+});
+
+it('does not take a stream for short or empty because another request gave the connection up', async () => {
+  const { customerCard, path } = await enrol(store);
+  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  const line = await Line.to(server.connectionString);
+  const connection = new EventStoreDbConnection(line.url);
+  const reader = new EventStoreDbReader(connection, new OwnStreams('', ['customer_card-']));
+  const read = async () => {
+    const types: string[] = [];
+    for await (const { type } of reader.readStream(`customer_card-${customerCard.id}`)) {
+      types.push(type);
+    }
+    return types;
+  };
+  try {
+    const whole = await read();
+    expect(whole.length).toBeGreaterThan(1);
+    line.muteAnswers();
+    const { asked } = line;
+    const reading = read();
+    await eventually(
+      () => line.asked,
+      (now) => now > asked,
+    );
+    connection.renew(connection.client);
+    expect(await reading).toEqual(whole);
+  } finally {
+    line.unmute();
+    await connection.dispose();
+    await line.close();
+  }
 });

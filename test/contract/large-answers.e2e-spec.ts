@@ -83,6 +83,10 @@ describe('large pages of the feed', () => {
         expect(pages).toBeGreaterThan(3);
       }
       expect(peak.bytes).toBeLessThan(150 * MIB);
+    } catch (error) {
+      // Whether the process has died is told by its last words.
+      console.error(api.output().slice(-4_000));
+      throw error;
     } finally {
       await api.kill('SIGTERM');
     }

@@ -5,6 +5,8 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 export class Line {
   private readonly sockets = new Set<Socket>();
   private muted = false;
+  /** How often something was sent to the database. */
+  asked = 0;
 
   private constructor(
     private server: Server,
@@ -74,7 +76,10 @@ export class Line {
       [to, from],
     ] as const) {
       this.sockets.add(one);
-      one.on('data', (chunk) => other.write(chunk));
+      one.on('data', (chunk) => {
+        if (one === from) this.asked++;
+        other.write(chunk);
+      });
       one.on('close', () => {
         this.sockets.delete(one);
         other.destroy();

@@ -1,7 +1,7 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { ConfigError } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
-import { ANSWER_WITHIN_MS, isSilence, within } from './eventstoredb-faults.js';
+import { ANSWER_WITHIN_MS, isSilence, NoAnswerError, within } from './eventstoredb-faults.js';
 
 const DISPOSED_WITHIN_MS = 1_000;
 /** The time that the client uses when the connection string sets none. */
@@ -13,6 +13,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 10_000;
  */
 export class EventStoreDbConnection {
   private current: EventStoreDBClient;
+  private readonly abandoned = new WeakSet<EventStoreDBClient>();
   private disposed = false;
   private renewals = 0;
 
@@ -43,16 +44,33 @@ export class EventStoreDbConnection {
     }
   }
 
+  /**
+   * A read. A client that is disposed of cancels its reads, and lets them end as if there were nothing more to read.
+   * @throws whatever `faultOf` and `isSilence` tell apart
+   */
+  read<T>(question: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
+    return this.ask(async (client) => {
+      const answer = await question(client);
+      if (this.abandoned.has(client)) throw new NoAnswerError('the connection was given up');
+      return answer;
+    });
+  }
+
   /** @param silent the client that got no answer; somebody else may already have replaced it */
   renew(silent: EventStoreDBClient): void {
     if (silent !== this.current || this.disposed) return;
     this.current = clientOf(unlike(this.url, ++this.renewals), this.setting);
-    void end(silent);
+    void this.abandon(silent);
   }
 
   async dispose(): Promise<void> {
     this.disposed = true;
-    await end(this.current);
+    await this.abandon(this.current);
+  }
+
+  private async abandon(client: EventStoreDBClient): Promise<void> {
+    this.abandoned.add(client);
+    await end(client);
   }
 }
 

@@ -4,8 +4,8 @@ import { messageOf, UnavailableError } from '#kernel/errors.js';
 /** For one append, or one page of a read: the client itself has no time-out. */
 export const ANSWER_WITHIN_MS = 5_000;
 
-/** No answer within our own deadline: the client sets none for what it has sent. */
-class NoAnswerError extends Error {}
+/** No whole answer: not within our own deadline, since the client sets none, or because the client was abandoned. */
+export class NoAnswerError extends Error {}
 
 export type Fault =
   'conflict' | 'missing' | 'refused' | 'unreachable' | 'unanswered' | 'again' | 'other';

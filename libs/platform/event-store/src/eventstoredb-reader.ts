@@ -130,7 +130,7 @@ export class EventStoreDbReader {
     for (let again = false; ; again = true) {
       let reading: (AsyncIterable<{ event?: unknown }> & Destroyable) | undefined;
       try {
-        return await this.connection.ask((client) => collect((reading = read(client)), take));
+        return await this.connection.read((client) => collect((reading = read(client)), take));
       } catch (error) {
         // An abandoned read must not go on in the background.
         reading?.destroy();
