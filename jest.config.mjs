@@ -42,7 +42,14 @@ export default {
       ...postgres,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/full/'],
+      testPathIgnorePatterns: ['<rootDir>/test/(full|long)/'],
+    },
+    // Whole histories, killed processes, silences: minutes each.
+    {
+      ...base,
+      ...postgres,
+      displayName: 'long',
+      testMatch: ['<rootDir>/test/long/**/*.e2e-spec.ts'],
     },
     // These need programs that may not be installed: Redis, other languages.
     {

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
-import { eventually } from './support/eventually.js';
-import { samples } from './support/metrics.js';
-import { freePort } from './support/program.js';
-import { startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { stamp, subscribe, useWebhooks } from './support/webhooks.js';
+import { eventually } from '../support/eventually.js';
+import { samples } from '../support/metrics.js';
+import { freePort } from '../support/program.js';
+import { startService, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
 type Subscription = { id: number };
 
@@ -38,7 +38,7 @@ const delivered = (subscription: Subscription, count: number) =>
 /** A dispatcher that waits before each statement of this name for as long as `LOCK` is held. */
 const startHeld = (statement: string) =>
   startDispatcher({
-    NODE_OPTIONS: `--import=${new URL('support/hold-statement.mjs', import.meta.url).pathname}`,
+    NODE_OPTIONS: `--import=${new URL('../support/hold-statement.mjs', import.meta.url).pathname}`,
     HOLD_STATEMENT: statement,
     HOLD_LOCK: String(LOCK),
   });

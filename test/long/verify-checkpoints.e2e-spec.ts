@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BEGINNING, type JsonObject, type StoredEvent } from '#event-store/event-store.js';
 import { formatPosition } from '#event-store/position.js';
-import { checkpointKey, startSigning } from './support/checkpoints.js';
-import { testConfig, testEnvironment } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { startProgram } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { openStore } from './support/store.js';
-import { enrol } from './support/story.js';
+import { checkpointKey, startSigning } from '../support/checkpoints.js';
+import { testConfig, testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
+import { startProgram } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { openStore } from '../support/store.js';
+import { enrol } from '../support/story.js';
 
 /**
  * `npm run verify -- --checkpoints` against an operator who rewrites the history and covers it up: hashes are computed

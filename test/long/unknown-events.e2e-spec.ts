@@ -3,11 +3,11 @@ import { event } from '#event-store/event-store.contract.js';
 import { EventStore } from '#event-store/event-store.js';
 import { isAfter, parsePosition } from '#event-store/position.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
-import { eventually } from './support/eventually.js';
-import type { Program } from './support/program.js';
-import { startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { subscribe, useWebhooks } from './support/webhooks.js';
+import { eventually } from '../support/eventually.js';
+import type { Program } from '../support/program.js';
+import { startService, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { subscribe, useWebhooks } from '../support/webhooks.js';
 
 const TYPE = 'CardPainted';
 const LINE = new RegExp(

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
-import { rowTables } from '../apps/row-tables.js';
-import { testEnvironment } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { startProgram, type Program } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { subscribe, useWebhooks } from './support/webhooks.js';
+import { rowTables } from '../../apps/row-tables.js';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { startProgram, type Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { subscribe, useWebhooks } from '../support/webhooks.js';
 
 /** `npm run rebuild` as an operator runs it: beside a service that goes on working. */
 

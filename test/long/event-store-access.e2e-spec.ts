@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { selfSigned } from './support/eventstoredb/certificate.mjs';
-import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { eventually } from './support/eventually.js';
-import { startProgram } from './support/program.js';
-import { startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { stamp, subscribe, useWebhooks } from './support/webhooks.js';
+import { selfSigned } from '../support/eventstoredb/certificate.mjs';
+import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
+import { eventually } from '../support/eventually.js';
+import { startProgram } from '../support/program.js';
+import { startService, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
 /**
  * The whole way with a user who is no administrator: an administrator's one command creates it and says what it may do,

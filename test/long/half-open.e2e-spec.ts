@@ -10,12 +10,12 @@ import {
   testEngine,
   testEnvironment,
   type TestDatabase,
-} from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { Line } from './support/line.js';
-import { startProgram } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+} from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { Line } from '../support/line.js';
+import { startProgram } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
 
 /** Connections whose other end falls silent: nothing is closed, and no error ever comes. */
 describe('an api whose connections to the database fall silent', () => {
