@@ -19,6 +19,7 @@ import { AccountsModule } from '#accounts/accounts.module.js';
 import { TransparencyModule } from '#transparency/transparency.module.js';
 import { HistoryModule } from '#history/history.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
+import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -42,6 +43,7 @@ export class ApiModule {
         PostersModule,
         TransparencyModule,
         SubscriptionsModule,
+        WalletStateModule,
       ],
       controllers: [HealthController],
       providers: [Readiness, ReplicaWarning, RoleWarning],

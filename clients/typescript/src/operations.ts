@@ -122,4 +122,8 @@ export const operations = {
     path: '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/replay',
   },
   listEvents: { method: 'GET', path: '/api/v1/accounts/{account_id}/events' },
+  getWallet: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/wallet',
+  },
 } as const;

@@ -739,6 +739,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/wallet': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Where the customer keeps the card, and whether it is up to date there */
+    get: operations['getWallet'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export interface webhooks {
   'customer.created': {
@@ -2186,6 +2203,29 @@ export interface components {
       deprecation_date?: string;
       /** Format: date-time */
       sunset_date?: string;
+    };
+    Wallet: {
+      customer_card_id: number;
+      apple: components['schemas']['WalletPlatform'];
+      google: components['schemas']['WalletPlatform'];
+      web: components['schemas']['WalletPlatform'];
+    };
+    WalletPlatform: {
+      /**
+       * @description updating: the pass has changed and the device has not got it yet; failing: the last update did not arrive, and is tried again
+       * @enum {string}
+       */
+      state: 'not_installed' | 'installed' | 'updating' | 'failing' | 'removed';
+      /** Format: date-time */
+      installed_at: string | null;
+      /** Format: date-time */
+      removed_at: string | null;
+      /**
+       * Format: date-time
+       * @description When the platform last got the pass
+       */
+      last_synced_at: string | null;
+      last_error: string | null;
     };
     WebhookAttempt: {
       attempt: number;
@@ -4897,6 +4937,39 @@ export interface operations {
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  getWallet: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        customer_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Wallet'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

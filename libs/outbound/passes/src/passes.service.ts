@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
 import { ask } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
+import type { Installation } from './wallet-state.dto.js';
 import type { PassNotice } from './pass-notice.js';
 
 export type Pass = {
@@ -30,6 +31,14 @@ type PassRow = {
   notice_tag: string;
   notice: PassNotice | null;
   is_new: boolean;
+};
+
+type InstallationRow = {
+  platform: Platform;
+  installed_at: Date | null;
+  removed_at: Date | null;
+  last_synced_at: Date | null;
+  last_error: string | null;
 };
 
 export type Platform = 'apple' | 'google' | 'web';
@@ -93,6 +102,27 @@ export class Passes {
       text: 'update passes set content_hash = $2 where customer_card_id = $1 and content_hash is null',
       values: [customerCardId, contentHash],
     });
+  }
+
+  /** By platform. */
+  async installationsOf(customerCardId: number): Promise<Map<string, Installation>> {
+    const rows = await ask<InstallationRow>(this.pool, {
+      name: 'pass_installations_of',
+      text: `select platform, installed_at, removed_at, last_synced_at, last_error
+             from pass_installations where customer_card_id = $1`,
+      values: [customerCardId],
+    });
+    return new Map(
+      rows.map((row) => [
+        row.platform,
+        {
+          installedAt: row.installed_at,
+          removedAt: row.removed_at,
+          lastSyncedAt: row.last_synced_at,
+          lastError: row.last_error,
+        },
+      ]),
+    );
   }
 
   /** The customer has put the card on a device. */

@@ -1,0 +1,36 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { CUSTOMER_CARD, idsOf, type Path } from '#stamping/customer-cards.controller.js';
+import { Passes } from './passes.service.js';
+import { walletJson, WalletJson } from './wallet-state.dto.js';
+
+@Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards/:id')
+export class WalletStateController {
+  constructor(
+    private readonly customerCards: CustomerCardsService,
+    private readonly passes: Passes,
+  ) {}
+
+  @Get('wallet')
+  @Endpoint({
+    id: 'getWallet',
+    tag: 'Customer cards',
+    summary: 'Where the customer keeps the card, and whether it is up to date there',
+    path: ['account_id', 'customer_id', 'id'],
+    status: 200,
+    answer: WalletJson,
+    errors: [404],
+    record: CUSTOMER_CARD,
+  })
+  async show(@Context() { accountId }: CommandContext, @Param() path: Path): Promise<WalletJson> {
+    const { id } = await this.customerCards.find(accountId, idsOf(path));
+    const [installations, pass] = await Promise.all([
+      this.passes.installationsOf(id),
+      this.passes.find(id),
+    ]);
+    return walletJson(id, installations, pass?.changedAt);
+  }
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { WalletJson } from '#passes/wallet-state.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { expectFailure, useService, type ContractClient } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { PassFollower } from '../support/pass-follower.js';
+import { enrol } from '../support/story.js';
+
+let store: ContractClient;
+let follower: PassFollower;
+// Stopped before the service, whose connections it uses.
+afterAll(() => follower.stop());
+const service = useService();
+
+beforeAll(async () => {
+  store = await service.newStore();
+  follower = new PassFollower(service.running);
+});
+
+const wallet = async (path: string) => (await store.get<WalletJson>(`${path}/wallet`)).body;
+const NOWHERE = {
+  state: 'not_installed',
+  installed_at: null,
+  removed_at: null,
+  last_synced_at: null,
+  last_error: null,
+};
+
+/** A customer who has put the card on a phone with Apple Wallet. */
+async function installed() {
+  const enrolled = await enrol(store);
+  const { uuid, id } = enrolled.customerCard;
+  await follower.caughtUp();
+  await follower.open(uuid);
+  await follower.passes.installed(id, store.accountId, 'apple');
+  await follower.passes.synced(id, store.accountId, 'apple');
+  return { ...enrolled, id };
+}
+
+describe('the wallet of a customer card', () => {
+  it('WALLET-01 is empty at first', async () => {
+    const { path, customerCard } = await enrol(store);
+    expect(await wallet(path)).toEqual({
+      customer_card_id: customerCard.id,
+      apple: NOWHERE,
+      google: NOWHERE,
+      web: NOWHERE,
+    });
+  });
+
+  it('WALLET-02 shows where it is installed, and pass_installed follows', async () => {
+    const { path, id, customer } = await installed();
+    const shown = async () => {
+      const [detail, list, stamped] = await Promise.all([
+        store.get<CustomerCardDetailJson>(path),
+        store.get<CustomerJson>(`${store.store}/customers/${customer.id}`),
+        store.post<CustomerCardDetailJson>(`${path}/stamp`, {
+          stamps: 1,
+          skip_notifications: true,
+        }),
+      ]);
+      return [
+        detail.body.pass_installed,
+        list.body.customer_cards[0]?.pass_installed,
+        stamped.body.pass_installed,
+      ];
+    };
+    expect((await wallet(path)).apple.installed_at).toEqual(expect.any(String));
+    expect((await wallet(path)).google).toEqual(NOWHERE);
+    expect(await shown()).toEqual([true, true, true]);
+    await follower.passes.installed(id, store.accountId, 'google');
+    await follower.passes.removed(id, 'apple');
+    expect((await wallet(path)).apple).toMatchObject({
+      state: 'removed',
+      removed_at: expect.any(String),
+    });
+    expect(await shown()).toEqual([true, true, true]);
+    await follower.passes.removed(id, 'google');
+    expect(await shown()).toEqual([false, false, false]);
+    await follower.passes.installed(id, store.accountId, 'apple');
+    expect(await shown()).toEqual([true, true, true]);
+    expect((await wallet(path)).apple.removed_at).toBeNull();
+  });
+
+  it('WALLET-03 is updating from a change of what the pass shows until the device has it', async () => {
+    const { path, id, card } = await installed();
+    const state = async () => (await wallet(path)).apple.state;
+    expect(await state()).toBe('installed');
+    const cardPath = `${store.store}/cards/${card.id}`;
+    await store.patch(cardPath, { card: { max_stamps_per_day: 50 } });
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    await eventually(state, (now) => now === 'updating');
+    await follower.caughtUp();
+    await follower.passes.synced(id, store.accountId, 'apple');
+    await store.patch(cardPath, { card: { max_stamps_per_day: 60 } });
+    await follower.caughtUp();
+    expect(await state()).toBe('installed');
+    await store.patch(cardPath, { card: { name: 'Tea' } });
+    await eventually(state, (now) => now === 'updating');
+  });
+
+  it('WALLET-04 is failing, with the reason, until an update arrives', async () => {
+    const { path, id } = await installed();
+    await follower.passes.synced(id, store.accountId, 'apple', 'no answer within 10 s');
+    expect((await wallet(path)).apple).toMatchObject({
+      state: 'failing',
+      last_error: 'no answer within 10 s',
+      last_synced_at: expect.any(String),
+    });
+    await follower.passes.synced(id, store.accountId, 'apple');
+    expect((await wallet(path)).apple).toMatchObject({ state: 'installed', last_error: null });
+  });
+
+  it('WALLET-05 of an unknown card, or a card of another store, is 404', async () => {
+    const { path, customer } = await installed();
+    const other = await service.newStore();
+    const theirs = path.replace(store.store, other.store);
+    expectFailure(await other.get(`${theirs}/wallet`), 404, 'not_found');
+    const unknown = `${store.store}/customers/${customer.id}/customer_cards/999999999/wallet`;
+    expectFailure(await store.get(unknown), 404, 'not_found');
+  });
+
+  it('WALLET-06 of a merged card is that of the card that goes on', async () => {
+    const kept = await installed();
+    const gone = await enrol(store);
+    const { body } = await store.post<CustomerCardDetailJson>(
+      `${store.store}/customers/${gone.customer.id}/customer_cards`,
+      { card_id: kept.card.id },
+    );
+    const merged = await store.post(`${store.store}/customers/${kept.customer.id}/merge`, {
+      from_customer_id: gone.customer.id,
+    });
+    expect(merged.status).toBe(200);
+    const path = `${store.store}/customers/${gone.customer.id}/customer_cards/${body.id}`;
+    expect(await wallet(path)).toMatchObject({
+      customer_card_id: kept.id,
+      apple: { installed_at: expect.any(String) },
+    });
+  });
+});

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { LeaderLock } from '#database/leader-lock.js';
+import { PassDispatch } from '#passes/pass-dispatch.service.js';
+import { eventually } from './support/eventually.js';
+import { PassFollower, Recorder } from './support/pass-follower.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+let service: Service;
+let store: Client;
+let follower: PassFollower;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  follower = new PassFollower(service);
+});
+afterAll(async () => {
+  await follower.stop();
+  await service.stop();
+});
+
+const stamp = (path: string, stamps: number, more: object = {}) =>
+  store.post(`${path}/stamp`, { stamps, ...more });
+
+async function opened(options: Parameters<typeof enrol>[1] = {}) {
+  const enrolled = await enrol(store, options);
+  await follower.caughtUp();
+  const id = await follower.open(enrolled.customerCard.uuid);
+  return { ...enrolled, id };
+}
+
+const changed = (id: number, after: number) =>
+  eventually(
+    () => follower.passes.find(id),
+    (pass) => (pass?.tag ?? 0) > after,
+  );
+
+async function askedFor(id: number): Promise<{ priority: number; asked: number } | undefined> {
+  const { rows } = await follower.pool.query<{ priority: number; asked: string }>(
+    `select priority, asked from pass_updates where channel = 'web' and target = $1`,
+    [String(id)],
+  );
+  const [row] = rows;
+  return row && { priority: row.priority, asked: Number(row.asked) };
+}
+
+describe('a change of what an opened pass shows', () => {
+  it('is told in the words of the change that matters most', async () => {
+    const { path, id, rewards } = await opened({ rewards: [5] });
+    let before = await follower.tag(id);
+    await stamp(path, 2);
+    const stamped = await changed(id, before);
+    expect(stamped).toMatchObject({
+      notice: { kind: 'stamped', stamps: 2 },
+      noticeTag: stamped?.tag,
+      balanceTag: stamped?.tag,
+    });
+    before = stamped?.tag ?? 0;
+    await stamp(path, 4);
+    const unlocked = await changed(id, before);
+    expect(unlocked?.notice).toEqual({ kind: 'unlocked', rewardName: 'Reward at 5' });
+    before = unlocked?.tag ?? 0;
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    expect((await changed(id, before))?.notice).toEqual({
+      kind: 'redeemed',
+      rewardName: 'Reward at 5',
+    });
+  });
+
+  it('is not told when the caller skipped notifications, nor is what it unlocks', async () => {
+    const { path, id } = await opened({ rewards: [3] });
+    await stamp(path, 1);
+    const told = await changed(id, 0);
+    await stamp(path, 4, { skip_notifications: true });
+    const silent = await changed(id, told?.tag ?? 0);
+    expect(silent).toMatchObject({
+      notice: { kind: 'stamped', stamps: 1 },
+      noticeTag: told?.tag,
+      balanceTag: silent?.tag,
+    });
+  });
+
+  it('asks for one update of each place where the pass is installed', async () => {
+    const { path, id } = await opened();
+    await stamp(path, 1);
+    await changed(id, 0);
+    expect(await askedFor(id)).toEqual({ priority: 0, asked: 1 });
+    const before = await follower.tag(id);
+    await stamp(path, 1);
+    await changed(id, before);
+    expect(await askedFor(id)).toEqual({ priority: 0, asked: 2 });
+  });
+
+  it('is no change while nobody has opened the pass', async () => {
+    const { path, customerCard } = await enrol(store);
+    await stamp(path, 1);
+    await follower.caughtUp();
+    expect(await follower.passes.find(customerCard.id)).toBeUndefined();
+    expect(await askedFor(customerCard.id)).toBeUndefined();
+  });
+
+  it('of a template, reward or store refreshes every pass, silently and after what customers wait for', async () => {
+    const { card, customer, id } = await opened();
+    const others = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const enrolled = await enrol(store);
+        const { body } = await store.post<{ uuid: string }>(
+          `${store.store}/customers/${enrolled.customer.id}/customer_cards`,
+          { card_id: card.id },
+        );
+        return follower.open(body.uuid);
+      }),
+    );
+    const changes = [
+      () => store.send('PATCH', `${store.store}/cards/${card.id}`, { card: { name: 'Tea' } }),
+      () =>
+        store.post(`${store.store}/rewards`, {
+          reward: { card_id: card.id, name: 'Cake', stamps_required: 4 },
+        }),
+      () => store.send('PATCH', store.store, { account: { store_name: 'Café Tal' } }),
+      () =>
+        store.send('PATCH', `${store.store}/customers/${customer.id}`, {
+          customer: { first_name: 'Bea' },
+        }),
+    ];
+    for (const [i, change] of changes.entries()) {
+      const all = i === 3 ? [id] : [id, ...others];
+      const before = await Promise.all(all.map((one) => follower.tag(one)));
+      expect((await change()).status).toBeLessThan(300);
+      for (const [n, one] of all.entries()) {
+        const pass = await changed(one, before[n] ?? 0);
+        expect([pass?.noticeTag, pass?.balanceTag]).toEqual([0, 0]);
+      }
+    }
+    expect((await askedFor(others[0] ?? 0))?.priority).toBe(1);
+    expect(follower.recorder.scopes).toContainEqual({
+      accountId: store.accountId,
+      cardId: card.id,
+    });
+    expect(follower.recorder.scopes).toContainEqual({ accountId: store.accountId, cardId: null });
+  });
+
+  it('that no pass shows raises no tag', async () => {
+    const { card, id } = await opened();
+    const before = await follower.tag(id);
+    const limit = { card: { max_stamps_per_day: 7 } };
+    expect((await store.send('PATCH', `${store.store}/cards/${card.id}`, limit)).status).toBe(200);
+    await follower.caughtUp();
+    expect(await follower.tag(id)).toBe(before);
+    expect(await askedFor(id)).toBeUndefined();
+  });
+
+  it('leaves nothing personal in the pass of an erased customer', async () => {
+    const { customer, id, customerCard } = await opened();
+    const before = await follower.tag(id);
+    expect((await store.post(`${store.store}/customers/${customer.id}/erase`)).status).toBe(204);
+    await changed(id, before);
+    const card = await follower.passes.holderOf(customerCard.uuid);
+    if (!card) throw new Error('the card has gone');
+    const { content } = await follower.contents.open(card);
+    expect([content.state, content.memberName]).toEqual(['void', null]);
+    expect(JSON.stringify(content)).not.toContain('Anna');
+  });
+});
+
+describe('tags', () => {
+  it('rise with each change, whichever of two processes that believe to lead follows it', async () => {
+    const passes = [await opened(), await opened(), await opened()];
+    const second = new PassFollower(service);
+    try {
+      let highest = Math.max(...(await Promise.all(passes.map(({ id }) => follower.tag(id)))));
+      for (let round = 0; round < 5; round++) {
+        await Promise.all(passes.map(({ path }) => stamp(path, 1)));
+        await follower.caughtUp();
+        const tags = await Promise.all(passes.map(({ id }) => follower.tag(id)));
+        expect(Math.min(...tags)).toBeGreaterThan(highest);
+        expect(new Set(tags).size).toBe(tags.length);
+        highest = Math.max(...tags);
+      }
+    } finally {
+      await second.stop();
+    }
+  });
+});
+
+describe('the queue of updates', () => {
+  const updates = () => follower.updates;
+  const ask = (channel: 'apple', names: string[], accountId: number, priority: 0 | 1) =>
+    updates().ask(
+      follower.pool,
+      names.map((target) => ({ channel, target, accountId })),
+      priority,
+    );
+  const due = () =>
+    follower.pool.query(`update pass_updates set due_at = now() where channel = 'apple'`);
+  const clear = () => follower.pool.query(`delete from pass_updates where channel = 'apple'`);
+
+  it('lets the stores take turns, and those whom a customer waits for go first', async () => {
+    await ask('apple', ['r1', 'r2'], 1, 1);
+    await ask('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
+    await due();
+    await ask('apple', ['b1'], 2, 0);
+    await follower.pool.query(`update pass_updates set due_at = now() where target = 'b1'`);
+    const first = (await updates().claim('apple', 2)).map(({ target }) => target);
+    expect(first).toContain('b1');
+    const others = (await updates().claim('apple', 10)).map(({ target }) => target);
+    expect(others.toSorted()).toEqual(
+      ['a1', 'a2', 'a3', 'a4', 'r1', 'r2'].filter((target) => !first.includes(target)),
+    );
+    expect(await updates().claim('apple', 10)).toEqual([]);
+    await clear();
+  });
+
+  it('sends again what was asked for while it was being sent', async () => {
+    await ask('apple', ['c1'], 1, 0);
+    await due();
+    const [claimed] = await updates().claim('apple', 1);
+    if (!claimed) throw new Error('nothing was claimed');
+    await ask('apple', ['c1'], 1, 0);
+    await updates().finish(claimed);
+    const [again] = await updates().claim('apple', 1);
+    expect(again).toMatchObject({ target: 'c1', attempts: 1 });
+    if (again) await updates().finish(again);
+    await due();
+    expect(await updates().claim('apple', 1)).toEqual([]);
+  });
+
+  it('is worked off by a dispatcher, which tries again what failed', async () => {
+    await follower.pool.query(`delete from pass_updates`);
+    const recorder = new Recorder();
+    recorder.outcome = { kind: 'failed', error: 'out of order' };
+    const lock = service.app.get(LeaderLock, { strict: false });
+    const dispatch = new PassDispatch(updates(), lock, [recorder]);
+    dispatch.start();
+    try {
+      await updates().ask(follower.pool, [{ channel: 'web', target: 'x', accountId: 1 }], 0);
+      await eventually(
+        () => recorder.sent.length,
+        (count) => count >= 2,
+      );
+      expect(recorder.sent.map(({ attempts }) => attempts).slice(0, 2)).toEqual([1, 2]);
+      recorder.outcome = { kind: 'done' };
+      await eventually(
+        () => follower.pool.query(`select 1 from pass_updates`),
+        ({ rowCount }) => rowCount === 0,
+      );
+    } finally {
+      await dispatch.stop(5_000);
+    }
+  });
+});
