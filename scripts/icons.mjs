@@ -3,7 +3,6 @@
 // The package has 7,447 files, too many for every clone to install.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format } from 'prettier';
 
 const TABLE = 'libs/outbound/wallet/src/stamp-icons.ts';
 
@@ -60,7 +59,9 @@ const [folder] = process.argv.slice(2);
 if (!folder) throw new Error('say which folder @mdi/svg is installed in');
 const paths = Object.entries(FILES).map(([name, file]) => {
   const svg = readFileSync(join(folder, 'node_modules/@mdi/svg/svg', `${file}.svg`), 'utf8');
-  const found = /^<svg [^>]*viewBox="0 0 24 24"><path d="([\d\sA-Za-z.,-]+)" \/><\/svg>/.exec(svg.trim());
+  const found = /^<svg [^>]*viewBox="0 0 24 24"><path d="([\d\sA-Za-z.,-]+)" \/><\/svg>/.exec(
+    svg.trim(),
+  );
   if (!found) throw new Error(`${file} is not one path of 24 by 24`);
   return [name, found[1]];
 });
@@ -71,6 +72,8 @@ const text = `// Made by scripts/icons.mjs.
 
 /** One filled path on 24 by 24 for each stamp icon; Material Design Icons, see NOTICE. */
 // prettier-ignore
-export const STAMP_ICON_PATHS = ${JSON.stringify(table, null, 2).replaceAll('"', "'").replace(/^(\s+)'(\w+)':/gm, '$1$2:')} as const;
+export const STAMP_ICON_PATHS = ${JSON.stringify(table, null, 2)
+  .replaceAll('"', "'")
+  .replace(/^(\s+)'(\w+)':/gm, '$1$2:')} as const;
 `;
-writeFileSync(TABLE, await format(text, { parser: 'typescript', singleQuote: true, printWidth: 100 }));
+writeFileSync(TABLE, text);

@@ -15,6 +15,12 @@ const ALLOWED = new Set([
   'Unlicense',
 ]);
 
+/**
+ * Packages under other licences, each for a reason: libvips is a shared library of its own, which operators may replace
+ * with one that they have built (LGPL-3.0, section 4). See NOTICE.
+ */
+const EXCEPTIONS = [{ name: /^@img\/sharp-libvips-[a-z0-9-]+$/, licence: 'LGPL-3.0-or-later' }];
+
 /** @returns {{ line: string, allowed: boolean }[]} of the components of a CycloneDX document, by name */
 export function licencesOf({ components }) {
   return components
@@ -24,10 +30,14 @@ export function licencesOf({ components }) {
         .join(' AND ');
       return {
         line: `${name} ${version}: ${licence || 'none'}`,
-        allowed: licence !== '' && isAllowed(licence),
+        allowed: licence !== '' && (isAllowed(licence) || isException(name, licence)),
       };
     })
     .sort((a, b) => (a.line < b.line ? -1 : 1));
+}
+
+function isException(packageName, found) {
+  return EXCEPTIONS.some(({ name, licence }) => name.test(packageName) && licence === found);
 }
 
 /** SPDX expressions; AND binds more tightly than OR. */

@@ -39,6 +39,17 @@ describe('licences', () => {
     expect(component()).toEqual([{ line: 'a 1.0.0: none', allowed: false }]);
   });
 
+  it.each([
+    ['@img/sharp-libvips-linux-x64', 'LGPL-3.0-or-later', true],
+    ['@img/sharp-libvips-linux-x64', 'GPL-3.0-only', false],
+    ['@img/sharp-libvips-linux-x64', 'none', false],
+    ['another', 'LGPL-3.0-or-later', false],
+    ['x-@img/sharp-libvips-linux-x64', 'LGPL-3.0-or-later', false],
+  ])('of %s may be %s: %s', (name, id, allowed) => {
+    const components = [{ name, version: '1.0.0', licenses: [{ license: { id } }] }];
+    expect(licencesOf({ components })).toMatchObject([{ allowed }]);
+  });
+
   it('are sorted by package', () => {
     const components = ['b', 'a'].map((name) => ({ name, version: '1.0.0' }));
     expect(licencesOf({ components }).map(({ line }) => line)).toEqual([

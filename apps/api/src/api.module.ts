@@ -20,6 +20,7 @@ import { TransparencyModule } from '#transparency/transparency.module.js';
 import { HistoryModule } from '#history/history.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
+import { PublicImagesModule } from '#wallet/strip-images.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -44,6 +45,7 @@ export class ApiModule {
         TransparencyModule,
         SubscriptionsModule,
         WalletStateModule,
+        PublicImagesModule,
       ],
       controllers: [HealthController],
       providers: [Readiness, ReplicaWarning, RoleWarning],

@@ -123,6 +123,7 @@ export const SAMPLES: Samples[] = [
     },
     CardUpdated: { ...attributesOfCard, auxiliaryFields: [...attributesOfCard.auxiliaryFields] },
     CardArchived: {},
+    CardStripImageSet: { picture: 'c'.repeat(64) },
     CardUnarchived: {},
   }),
   samples(reward, {

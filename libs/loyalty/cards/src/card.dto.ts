@@ -21,22 +21,8 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import type { Card } from './card.js';
+import { STAMP_ICONS, STRIP_PRESETS, type StampIcon } from './card-looks.js';
 import type { AuxiliaryField, CardAttributes } from './card.events.js';
-
-/** Published: values may be added, never removed. */
-// prettier-ignore
-export const STAMP_ICONS = [
-  'coffee', 'heart', 'star', 'check', 'smile', 'cup', 'bubble_tea', 'beer', 'wine', 'cocktail',
-  'ice_cream', 'cake', 'croissant', 'bread', 'pizza', 'burger', 'taco', 'sushi', 'salad', 'scissors',
-  'razor', 'nail_polish', 'lipstick', 'spa', 'dumbbell', 'yoga', 'paw', 'flower', 'leaf', 'book',
-  'shopping_bag', 'gift', 'car', 'bike', 'ticket', 'crown', 'diamond', 'sun',
-] as const;
-
-// prettier-ignore
-export const STRIP_PRESETS = [
-  'coffee', 'bakery', 'restaurant', 'bar', 'salon', 'barber', 'spa', 'fitness', 'pets', 'flowers',
-  'retail', 'books',
-] as const;
 
 const STRIP_TYPES = ['color', 'image', 'preset'] as const;
 const SCOPES = ['active', 'archived', 'all'] as const;
@@ -48,7 +34,6 @@ const INITIAL_STAMPS = { min: 0, max: 20 };
 const OPACITY = { min: 0, max: 100 };
 const LIMIT = { min: 1 };
 
-type StampIcon = (typeof STAMP_ICONS)[number];
 type StripType = (typeof STRIP_TYPES)[number];
 
 @Dto('AuxiliaryFieldInput')

@@ -5,6 +5,8 @@ import type { CardAttributes, CardEvent } from './card.events.js';
 
 /** A loyalty card template. */
 export type Card = { id: number; accountId: number } & CardAttributes & {
+    /** SHA-256 of the picture last uploaded, in hex; shown while `stripType` is image. */
+    stripPicture: string | null;
     archivedAt: string | null;
     createdAt: string;
     updatedAt: string;
@@ -17,19 +19,33 @@ export const card: Aggregate<Card, CardEvent> = {
     CardUpdated: 'card.updated',
     CardArchived: 'card.archived',
     CardUnarchived: 'card.unarchived',
+    CardStripImageSet: 'card.strip_image_set',
   },
-  foldVersion: 1,
+  foldVersion: 2,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
       case 'CardCreated':
-        return { ...event.data, archivedAt: null, createdAt: at, updatedAt: at };
+        return {
+          ...event.data,
+          stripPicture: null,
+          archivedAt: null,
+          createdAt: at,
+          updatedAt: at,
+        };
       case 'CardUpdated':
         return { ...existing(state), ...event.data, updatedAt: at };
       case 'CardArchived':
         return { ...existing(state), archivedAt: at, updatedAt: at };
       case 'CardUnarchived':
         return { ...existing(state), archivedAt: null, updatedAt: at };
+      case 'CardStripImageSet':
+        return {
+          ...existing(state),
+          stripType: 'image',
+          stripPicture: event.data.picture,
+          updatedAt: at,
+        };
       default:
         return unreachable(event);
     }
@@ -58,6 +74,13 @@ export function archiveCard(state: Card | undefined): CardEvent[] {
 
 export function unarchiveCard(state: Card | undefined): CardEvent[] {
   return found(state).archivedAt === null ? [] : [{ type: 'CardUnarchived', data: {} }];
+}
+
+/** @param picture SHA-256 of what was stored */
+export function setStripImage(state: Card | undefined, picture: string): CardEvent[] {
+  const { stripType, stripPicture } = found(state);
+  if (stripType === 'image' && stripPicture === picture) return [];
+  return [{ type: 'CardStripImageSet', data: { picture } }];
 }
 
 export function isExpired(card: { expiresAt: string | null }, now: Date): boolean {

@@ -1,30 +1,31 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '#event-store/canonical-json.js';
 import type { Card } from '#cards/card.js';
-import { gridOf, STRIP, type Cell } from './stamp-grid.js';
-import { STAMP_ICON_PATHS } from './stamp-icons.js';
-import { isPreset, presetSvg } from './strip-presets.js';
+import { isStripPreset } from '#cards/card-looks.js';
 
 /** Raise it when the drawing changes: images are cached for ever under a hash that covers it. */
 const DRAWING = 1;
 
-/** What a strip image shows but for the stamps that are filled. */
+/** What the images of a card show, but for the number of filled stamps. */
 export type StripDesign = {
-  drawing: typeof DRAWING;
+  drawing: number;
   /** 1 to 21. */
   stamps: number;
-  /** The stamps that unlock a reward, counted from 1. */
+  /** The stamps at which a reward is due, counted from 1, ascending. */
   rewards: number[];
   icon: string;
   stampColor: string;
   stampBackgroundColor: string;
   cardColor: string;
-  layer: { color: string } | { preset: string } | { picture: string };
+  layer: StripLayer;
   /** Of the layer over the card's colour, 0 to 100. */
   opacity: number;
 };
 
-/** Pixels of the image for a phone's scale, and for Google's hero image. */
+/** @property picture its SHA-256 in hex */
+export type StripLayer = { color: string } | { preset: string } | { picture: string };
+
+/** In pixels: what phones show at their three scales (points 375 by 144), and Google's hero image. */
 export const STRIP_SIZES = {
   '1x': { width: 375, height: 144 },
   '2x': { width: 750, height: 288 },
@@ -34,7 +35,21 @@ export const STRIP_SIZES = {
 
 export type StripSize = keyof typeof STRIP_SIZES;
 
-type Looks = Pick<
+/** Sides in pixels of the square images that bear the card's icon: Apple's icon and logo, Google's programme logo. */
+export const ICON_SIZES = {
+  'icon@1x': 29,
+  'icon@2x': 58,
+  'icon@3x': 87,
+  'logo@1x': 50,
+  'logo@2x': 100,
+  'logo@3x': 150,
+  program: 660,
+} as const;
+
+export type IconSize = keyof typeof ICON_SIZES;
+
+/** The part of a card that its images show. */
+export type StripLooks = Pick<
   Card,
   | 'stampsRequired'
   | 'stampIcon'
@@ -45,19 +60,24 @@ type Looks = Pick<
   | 'stripColor'
   | 'stripOpacity'
   | 'stripPreset'
-> & { stripPicture: string | null };
+  | 'stripPicture'
+>;
 
 /**
  * Contract section 3: `image` without a picture and `preset` without a known preset show the colour.
- * @param rewards thresholds of the active rewards
+ * @param rewards all of the card; those that are active and within its stamps are marked
  */
-export function stripDesignOf(card: Looks, rewards: number[]): StripDesign {
-  const { stampsRequired } = card;
-  const marked = new Set(rewards.filter((threshold) => threshold <= stampsRequired));
+export function stripDesign(
+  card: StripLooks,
+  rewards: readonly { stampsRequired: number; active: boolean }[],
+): StripDesign {
+  const marked = rewards
+    .filter(({ active, stampsRequired }) => active && stampsRequired <= card.stampsRequired)
+    .map(({ stampsRequired }) => stampsRequired);
   return {
     drawing: DRAWING,
-    stamps: stampsRequired,
-    rewards: [...marked].sort((a, b) => a - b),
+    stamps: card.stampsRequired,
+    rewards: [...new Set(marked)].sort((one, other) => one - other),
     icon: card.stampIcon,
     stampColor: card.stampColor,
     stampBackgroundColor: card.stampBackgroundColor,
@@ -67,10 +87,9 @@ export function stripDesignOf(card: Looks, rewards: number[]): StripDesign {
   };
 }
 
-function layerOf({ stripType, stripPicture, stripPreset, stripColor, cardColor }: Looks) {
-  if (stripType === 'image' && stripPicture !== null) return { picture: stripPicture };
-  if (stripType === 'preset' && isPreset(stripPreset)) return { preset: stripPreset };
-  return { color: stripColor ?? cardColor };
+/** How many stamps are filled: customers may hold more than a card has. */
+export function filledStamps(stampsCount: number, { stamps }: StripDesign): number {
+  return Math.min(stampsCount, stamps);
 }
 
 /** Hex, 32 characters: names the design in URLs that never change what they show. */
@@ -79,96 +98,22 @@ export function designHash(design: StripDesign): string {
 }
 
 /**
- * @param filled stamps that the card holds; more than it takes fill all of them
- * @param picture the layer's picture in exactly this size, as a data URI
+ * Public, and answered once the design was remembered by `StripImages`.
+ * @param publicUrl without a trailing slash
+ * @param filled see `filledStamps`
  */
-export function stripSvg(
-  design: StripDesign,
-  filled: number,
-  { width, height }: { width: number; height: number },
-  picture?: string,
-): string {
-  // The drawing covers an image of other proportions, as a phone fills the strip's place.
-  const scale = Math.max(width / STRIP.width, height / STRIP.height);
-  const x = (width - STRIP.width * scale) / 2;
-  const y = (height - STRIP.height * scale) / 2;
-  const place = `translate(${x} ${y}) scale(${scale})`;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`,
-    `<rect width="${width}" height="${height}" fill="${design.cardColor}"/>`,
-    `<g opacity="${design.opacity / 100}">${layerSvg(design, { width, height }, place, picture)}</g>`,
-    `<g transform="${stampsPlace(width, height)}">${stampsSvg(design, filled)}</g>`,
-    '</svg>',
-  ].join('');
+export function stripUrl(publicUrl: string, hash: string, filled: number, size: StripSize): string {
+  return `${publicUrl}/img/strip/${hash}/${filled}@${size}.png`;
 }
 
-function layerSvg(
-  { layer }: StripDesign,
-  { width, height }: { width: number; height: number },
-  place: string,
-  picture: string | undefined,
-): string {
-  if ('color' in layer) return `<rect width="${width}" height="${height}" fill="${layer.color}"/>`;
-  if ('preset' in layer) {
-    return isPreset(layer.preset) ? `<g transform="${place}">${presetSvg(layer.preset)}</g>` : '';
-  }
-  if (picture === undefined) throw new Error('the picture of the design is needed to draw it');
-  return `<image width="${width}" height="${height}" href="${picture}"/>`;
+/** Of the programme logo, 660 pixels square; public like `stripUrl`. */
+export function logoUrl(publicUrl: string, hash: string): string {
+  return `${publicUrl}/img/logo/${hash}.png`;
 }
 
-/** Stamps must all be visible, so they are fitted into the image instead of covering it. */
-function stampsPlace(width: number, height: number): string {
-  const scale = Math.min(width / STRIP.width, height / STRIP.height);
-  const x = (width - STRIP.width * scale) / 2;
-  const y = (height - STRIP.height * scale) / 2;
-  return `translate(${x} ${y}) scale(${scale})`;
-}
-
-function stampsSvg(design: StripDesign, filled: number): string {
-  const { cell, centres } = gridOf(design.stamps);
-  const rewards = new Set(design.rewards);
-  return centres
-    .map((centre, index) =>
-      stampSvg(design, centre, cell, { filled: index < filled, reward: rewards.has(index + 1) }),
-    )
-    .join('');
-}
-
-function stampSvg(
-  { icon, stampColor, stampBackgroundColor }: StripDesign,
-  { x, y }: Cell,
-  cell: number,
-  { filled, reward }: { filled: boolean; reward: boolean },
-): string {
-  const radius = cell * (reward ? 0.4 : 0.43);
-  const path = Object.hasOwn(STAMP_ICON_PATHS, icon)
-    ? STAMP_ICON_PATHS[icon as keyof typeof STAMP_ICON_PATHS]
-    : STAMP_ICON_PATHS.star;
-  const disc = `<circle cx="${x}" cy="${y}" r="${radius}" fill="${stampBackgroundColor}"`;
-  const size = radius * 1.24;
-  return [
-    filled
-      ? `${disc}/>${iconSvg(path, { x, y }, size, stampColor)}`
-      : `${disc} fill-opacity=".2"/><g opacity=".6">${iconSvg(path, { x, y }, size, stampBackgroundColor)}</g>`,
-    reward ? rewardMark({ x, y }, cell, { stampColor, stampBackgroundColor }) : '',
-  ].join('');
-}
-
-/** A ring around the stamp, and a present at its upper right. */
-function rewardMark(
-  { x, y }: Cell,
-  cell: number,
-  { stampColor, stampBackgroundColor }: { stampColor: string; stampBackgroundColor: string },
-): string {
-  const badge = { x: x + cell * 0.31, y: y - cell * 0.31 };
-  return [
-    `<circle cx="${x}" cy="${y}" r="${cell * 0.44}" fill="none" stroke="${stampBackgroundColor}" stroke-width="${cell * 0.035}"/>`,
-    `<circle cx="${badge.x}" cy="${badge.y}" r="${cell * 0.16}" fill="${stampColor}" stroke="${stampBackgroundColor}" stroke-width="${cell * 0.025}"/>`,
-    iconSvg(STAMP_ICON_PATHS.gift, badge, cell * 0.2, stampBackgroundColor),
-  ].join('');
-}
-
-function iconSvg(path: string, { x, y }: Cell, size: number, color: string): string {
-  const scale = size / 24;
-  return `<path transform="translate(${x - size / 2} ${y - size / 2}) scale(${scale})" fill="${color}" d="${path}"/>`;
+function layerOf(card: StripLooks): StripLayer {
+  const { stripType, stripPicture, stripPreset, stripColor, cardColor } = card;
+  if (stripType === 'image' && stripPicture !== null) return { picture: stripPicture };
+  if (stripType === 'preset' && isStripPreset(stripPreset)) return { preset: stripPreset };
+  return { color: stripColor ?? cardColor };
 }

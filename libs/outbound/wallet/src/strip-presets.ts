@@ -1,13 +1,11 @@
-import { STRIP_PRESETS } from '#cards/card.dto.js';
+import type { StripPreset } from '#cards/card-looks.js';
 import { STAMP_ICON_PATHS } from './stamp-icons.js';
 import { STRIP } from './stamp-grid.js';
-
-type Preset = (typeof STRIP_PRESETS)[number];
 
 const { width: W, height: H } = STRIP;
 
 /** Backgrounds drawn by rule, without a picture: a gradient from one colour to the other, and a motif over it. */
-const PRESETS: Record<Preset, { from: string; to: string; motif: string }> = {
+const PRESETS: Record<StripPreset, { from: string; to: string; motif: string }> = {
   coffee: { from: '#4B2E20', to: '#7A4F36', motif: rings('#F3E3CF') },
   bakery: { from: '#E9C893', to: '#C98B4B', motif: scattered('bread', '#FFF6E4') },
   restaurant: { from: '#8C1C1C', to: '#5A0F14', motif: checks('#FFFFFF') },
@@ -22,12 +20,8 @@ const PRESETS: Record<Preset, { from: string; to: string; motif: string }> = {
   books: { from: '#5B3A29', to: '#3A251C', motif: spines() },
 };
 
-export function isPreset(name: string | null): name is Preset {
-  return name !== null && Object.hasOwn(PRESETS, name);
-}
-
 /** SVG that covers the strip. */
-export function presetSvg(name: Preset): string {
+export function presetSvg(name: StripPreset): string {
   const { from, to, motif } = PRESETS[name];
   return [
     `<linearGradient id="preset" x1="0" y1="0" x2="1" y2="1"><stop offset="0" stop-color="${from}"/>`,
@@ -60,7 +54,7 @@ function scattered(icon: 'bread' | 'paw' | 'flower', color: string): string {
     Array.from({ length: 9 }, (_each, column) => {
       const x = column * step - (row % 2) * (step / 2);
       const y = row * 118 + 4;
-      const turn = ((row * 9 + column) * 47) % 70 - 35;
+      const turn = (((row * 9 + column) * 47) % 70) - 35;
       return `<path transform="translate(${x} ${y}) rotate(${turn} 36 36) scale(3)" d="${path}"/>`;
     }),
   );
@@ -83,8 +77,8 @@ function checks(color: string): string {
 
 function lights(color: string): string {
   const circles = Array.from({ length: 30 }, (_, index) => {
-    const x = (index * 397) % (W + 80) - 40;
-    const y = (index * 151) % (H + 60) - 30;
+    const x = ((index * 397) % (W + 80)) - 40;
+    const y = ((index * 151) % (H + 60)) - 30;
     const r = 14 + ((index * 29) % 46);
     return `<circle cx="${x}" cy="${y}" r="${r}" fill-opacity="${(0.05 + (index % 5) * 0.025).toFixed(3)}"/>`;
   });

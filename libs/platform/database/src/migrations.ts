@@ -24,6 +24,7 @@ import { RowsOfOlderFolds } from './migrations/0034-rows-of-older-folds.js';
 import { Erasures } from './migrations/0032-erasures.js';
 import { FinalAuditLog } from './migrations/0020-final-audit-log.js';
 import { CardsIssued } from './migrations/0026-cards-issued.js';
+import { StripImages } from './migrations/0036-strip-images.js';
 import { LogTimes } from './migrations/0025-log-times.js';
 import { Passes } from './migrations/0035-passes.js';
 
@@ -57,4 +58,5 @@ export const migrations = [
   Erasures,
   AuditLists,
   Passes,
+  StripImages,
 ];

@@ -43,6 +43,12 @@ export function vary(reply: FastifyReply, name: string): void {
   reply.header('vary', named === '' ? name : `${named}, ${name}`);
 }
 
+/** Whether the client has what bears the tag: RFC 9110, section 13.1.2: weak tags match like strong ones. */
+export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
+  const tags = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+  return tags.some((tag) => tag === '*' || tag === etag);
+}
+
 async function allowOrigins(server: FastifyInstance, origins: string[]): Promise<void> {
   const options = {
     origin: origins.includes('*') ? '*' : origins,

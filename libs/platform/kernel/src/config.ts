@@ -45,6 +45,8 @@ export class Config {
     posters: number;
     webhookSubscriptions: number;
   };
+  /** Of drawn images in the database, which are drawn again when they are asked for later. */
+  readonly stripImagesKeptMb: number;
   readonly trustProxyHops: number;
   /** What webhooks may reach beside the public internet. */
   readonly webhookAllowedCidrs: AddressRange[];
@@ -106,6 +108,7 @@ export class Config {
       posters: env.MAX_POSTERS_PER_STORE,
       webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
     };
+    this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
     this.trustProxyHops = env.TRUST_PROXY_HOPS;
     this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
     this.redisUrl = env.REDIS_URL ?? null;

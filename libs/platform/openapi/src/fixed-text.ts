@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { isKnown } from '#http/headers.js';
 
 const BROTLI = {
   params: {
@@ -46,10 +47,4 @@ export function serveFixed(server: FastifyInstance, path: string, text: FixedTex
     if (!made) compressed.set(encoding, (made = COMPRESS[encoding](body)));
     return reply.header('content-encoding', encoding).send(await made);
   });
-}
-
-/** RFC 9110, section 13.1.2: weak tags match like strong ones. */
-function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
-  const tags = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
-  return tags.some((tag) => tag === '*' || tag === etag);
 }

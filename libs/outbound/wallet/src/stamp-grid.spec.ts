@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { gridOf, STRIP } from './stamp-grid.js';
+
+const COUNTS = Array.from({ length: 21 }, (_, index) => index + 1);
+/** The flatter strip of older phones, cut out of the middle. */
+/** Of the side of a cell: what a stamp takes, with the ring around a reward's. */
+const RADIUS = 0.46;
+const CUT = (STRIP.height * (1 - 123 / 144)) / 2;
+
+describe.each(COUNTS)('a grid of %i', (stamps) => {
+  const { cell, centres } = gridOf(stamps);
+  const heights = [...new Set(centres.map(({ y }) => y))];
+  const rows = heights.map((height) => centres.filter(({ y }) => y === height));
+
+  it('has a place for each, none over another', () => {
+    expect(centres).toHaveLength(stamps);
+    for (const [i, a] of centres.entries()) {
+      for (const b of centres.slice(i + 1)) {
+        expect(Math.max(Math.abs(a.x - b.x), Math.abs(a.y - b.y))).toBeGreaterThan(cell - 0.001);
+      }
+    }
+  });
+
+  it('lies within what every phone shows', () => {
+    for (const { x, y } of centres) {
+      expect(x - RADIUS * cell).toBeGreaterThan(0);
+      expect(x + RADIUS * cell).toBeLessThan(STRIP.width);
+      expect(y - RADIUS * cell).toBeGreaterThan(CUT);
+      expect(y + RADIUS * cell).toBeLessThan(STRIP.height - CUT);
+    }
+  });
+
+  it('is balanced, centred, and filled from the upper left', () => {
+    const lengths = rows.map(({ length }) => length);
+    expect(Math.max(...lengths) - Math.min(...lengths)).toBeLessThanOrEqual(1);
+    for (const row of rows) {
+      const middle = row.reduce((sum, { x }) => sum + x, 0) / row.length;
+      expect(middle).toBeCloseTo(STRIP.width / 2);
+    }
+    const order = [...centres].sort((a, b) => a.y - b.y || a.x - b.x);
+    expect(centres).toEqual(order);
+  });
+});

@@ -1,0 +1,71 @@
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { NotFoundError } from '#kernel/errors.js';
+import { isKnown } from '#http/headers.js';
+import { STRIP_SIZES, type StripSize } from './strip-design.js';
+import { StripImages } from './strip-images.service.js';
+
+/** How `stripUrl` and `logoUrl` end; any other spelling would be the same image under a second address. */
+const STRIP_FILE = /^(?<filled>0|[1-9]\d?)@(?<size>\w+)[.]png$/;
+const LOGO_FILE = /^(?<hash>\w+)[.]png$/;
+const HASH = /^[0-9a-f]{32}$/;
+
+/** For anybody, without a token: a hash cannot be guessed. Not in the OpenAPI document, and with the limit of pages. */
+@ApiExcludeController()
+@Controller('img')
+export class StripImagesController {
+  constructor(private readonly images: StripImages) {}
+
+  @Get('strip/:hash/:file')
+  async strip(
+    @Param('hash') hash: string,
+    @Param('file') file: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { filled = '', size = '' } = STRIP_FILE.exec(file)?.groups ?? {};
+    if (!HASH.test(hash) || !isStripSize(size)) throw notFound(reply);
+    await answer(request, reply, () => this.images.png(hash, Number(filled), size));
+  }
+
+  @Get('logo/:file')
+  async logo(
+    @Param('file') file: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { hash = '' } = LOGO_FILE.exec(file)?.groups ?? {};
+    if (!HASH.test(hash)) throw notFound(reply);
+    await answer(request, reply, () => this.images.iconPng(hash, 'program'));
+  }
+}
+
+async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  find: () => Promise<Buffer | undefined>,
+): Promise<void> {
+  const png = await find();
+  if (!png) throw notFound(reply);
+  // What an address shows never changes, so the address itself tells one image from another.
+  const etag = `"${request.url.split('?', 1)[0]?.split('/').slice(3).join('/')}"`;
+  reply.headers({
+    'cache-control': 'public, max-age=31536000, immutable',
+    // Pages of other origins may show it: mails, a shop's own site.
+    'cross-origin-resource-policy': 'cross-origin',
+    etag,
+  });
+  if (isKnown(etag, request.headers['if-none-match'])) await reply.status(304).send();
+  else await reply.type('image/png').send(png);
+}
+
+/** The same address may name an image in a moment. */
+function notFound(reply: FastifyReply): NotFoundError {
+  reply.header('cache-control', 'no-store');
+  return new NotFoundError('Image');
+}
+
+function isStripSize(size: string): size is StripSize {
+  return Object.hasOwn(STRIP_SIZES, size);
+}

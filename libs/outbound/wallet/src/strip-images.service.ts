@@ -1,0 +1,130 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { designHash, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
+import { StripRenderer, type StripImage } from './strip-renderer.service.js';
+
+const MB = 1024 * 1024;
+const KEPT_IN_MEMORY_BYTES = 32 * MB;
+const DESIGNS_REMEMBERED = 10_000;
+/** How much a process adds to the table before it looks whether that is too large. */
+const PRUNED_EVERY_BYTES = 32 * MB;
+
+type Wanted = { hash: string; image: StripImage };
+type Found = { account_id: number; design: StripDesign; png: Buffer | null };
+
+/**
+ * The images of cards, by the hash of their design. Each is drawn once and then kept: in memory, and in a table that
+ * all processes share.
+ */
+@Injectable()
+export class StripImages {
+  private readonly log = new Logger('strip-images');
+  /** Those asked for at the same time are drawn once. */
+  private readonly images = new LRUCache<string, Buffer, Wanted>({
+    maxSize: KEPT_IN_MEMORY_BYTES,
+    sizeCalculation: ({ length }) => length,
+    fetchMethod: (_name, _old, { context }) => this.find(context),
+    // One that others push out while it is drawn is still wanted.
+    ignoreFetchAbort: true,
+    allowStaleOnFetchAbort: true,
+  });
+  private readonly remembered = new LRUCache<string, true>({ max: DESIGNS_REMEMBERED });
+  private addedBytes = 0;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly renderer: StripRenderer,
+    private readonly config: Config,
+  ) {}
+
+  hashOf(design: StripDesign): string {
+    return designHash(design);
+  }
+
+  /**
+   * To be called whenever a pass is composed: the URLs of its images are answered from then on.
+   * @returns the design's hash
+   */
+  async remember(accountId: number, design: StripDesign): Promise<string> {
+    const hash = designHash(design);
+    if (this.remembered.has(hash)) return hash;
+    await ask(this.pool, {
+      text: `insert into strip_designs (hash, account_id, design) values ($1, $2, $3)
+        on conflict (hash) do nothing`,
+      values: [hash, accountId, design],
+    });
+    this.remembered.set(hash, true);
+    return hash;
+  }
+
+  /**
+   * @param filled 0 to the stamps of the design, see `filledStamps`
+   * @returns undefined for a design that was never remembered, or that has fewer stamps
+   * @throws UnavailableError when there is too much to draw
+   */
+  png(hash: string, filled: number, size: StripSize): Promise<Buffer | undefined> {
+    return this.image(`${filled}@${size}`, { hash, image: { filled, size } });
+  }
+
+  /** The same for the square images with the card's icon. */
+  iconPng(hash: string, size: IconSize): Promise<Buffer | undefined> {
+    return this.image(size, { hash, image: { icon: size } });
+  }
+
+  private image(name: string, context: Wanted): Promise<Buffer | undefined> {
+    return this.images.fetch(`${context.hash}/${name}`, { context });
+  }
+
+  private async find({ hash, image }: Wanted): Promise<Buffer | undefined> {
+    const name = 'icon' in image ? image.icon : `${image.filled}@${image.size}`;
+    const [found] = await ask<Found>(this.pool, {
+      name: 'strip_images_find',
+      text: `select d.account_id, d.design,
+          (select i.png from strip_images i where i.hash = d.hash and i.name = $2) as png
+        from strip_designs d where d.hash = $1`,
+      values: [hash, name],
+    });
+    if (!found) return undefined;
+    if (found.png) return found.png;
+    if ('filled' in image && image.filled > found.design.stamps) return undefined;
+    const png = await this.renderer.draw(found.account_id, found.design, image);
+    await this.keep(hash, name, png);
+    return png;
+  }
+
+  /** The image is there already; that it may have to be drawn again is no reason to withhold it. */
+  private async keep(hash: string, name: string, png: Buffer): Promise<void> {
+    try {
+      await ask(this.pool, {
+        name: 'strip_images_keep',
+        text: `insert into strip_images (hash, name, png) values ($1, $2, $3)
+          on conflict (hash, name) do nothing`,
+        values: [hash, name, png],
+      });
+      this.addedBytes += png.length;
+      if (this.addedBytes >= PRUNED_EVERY_BYTES) {
+        this.addedBytes = 0;
+        await this.prune();
+      }
+    } catch (error) {
+      this.log.warn(`an image could not be kept: ${messageOf(error)}`);
+    }
+  }
+
+  /** Forgets what was drawn first. */
+  private async prune(): Promise<void> {
+    await ask(this.pool, {
+      text: `delete from strip_images i using (
+          select hash, name,
+            sum(octet_length(png)) over (order by drawn_at desc, hash, name) as bytes
+          from strip_images
+        ) aged
+        where aged.hash = i.hash and aged.name = i.name and aged.bytes > $1`,
+      values: [this.config.stripImagesKeptMb * MB],
+    });
+  }
+}

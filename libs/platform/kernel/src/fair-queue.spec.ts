@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { UnavailableError } from './errors.js';
+import { FairQueue } from './fair-queue.js';
+
+/** Work that ends when it is told to. */
+function works(queue: FairQueue) {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const add = (owner: string, name: string) =>
+    queue.run(owner, () => {
+      begun.push(name);
+      return new Promise<string>((resolve) => ends.set(name, () => resolve(name)));
+    });
+  const end = async (name: string) => {
+    ends.get(name)?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { begun, add, end };
+}
+
+const QUEUE = { most: 1, mostWaiting: 3, waitMs: 60_000 };
+
+describe('a fair queue', () => {
+  it('lets owners take turns, however much one of them wants', async () => {
+    const { begun, add, end } = works(new FairQueue(QUEUE));
+    const all = [
+      add('flood', 'f1'),
+      add('flood', 'f2'),
+      add('flood', 'f3'),
+      add('flood', 'f4'),
+      add('other', 'o1'),
+      add('third', 't1'),
+    ];
+    for (const name of ['f1', 'f2', 'o1', 't1', 'f3', 'f4']) await end(name);
+    expect(await Promise.all(all)).toHaveLength(6);
+    expect(begun).toEqual(['f1', 'f2', 'o1', 't1', 'f3', 'f4']);
+  });
+
+  it('runs as many at once as it may, and no more', async () => {
+    const { begun, add, end } = works(new FairQueue({ ...QUEUE, most: 2 }));
+    const all = [add('a', '1'), add('b', '2'), add('c', '3')];
+    expect(begun).toEqual(['1', '2']);
+    for (const name of ['2', '1', '3']) await end(name);
+    expect(await Promise.all(all)).toEqual(['1', '2', '3']);
+  });
+
+  it('refuses an owner of whom too many wait, and nobody else', async () => {
+    const { add, end } = works(new FairQueue({ ...QUEUE, mostWaiting: 1 }));
+    const kept = [add('a', '1'), add('a', '2'), add('b', '3')];
+    await expect(add('a', '4')).rejects.toThrow(UnavailableError);
+    for (const name of ['1', '2', '3']) await end(name);
+    expect(await Promise.all(kept)).toEqual(['1', '2', '3']);
+  });
+
+  it('gives up what has waited for too long, and goes on', async () => {
+    const { begun, add, end } = works(new FairQueue({ ...QUEUE, waitMs: 1 }));
+    const first = add('a', '1');
+    await expect(add('b', '2')).rejects.toThrow(UnavailableError);
+    await end('1');
+    expect(await first).toBe('1');
+    const third = add('b', '3');
+    await end('3');
+    expect(await third).toBe('3');
+    expect(begun).toEqual(['1', '3']);
+  });
+
+  it('passes its place on when work fails', async () => {
+    const queue = new FairQueue(QUEUE);
+    const failing = queue.run('a', () => Promise.reject(new Error('broken')));
+    const next = queue.run('a', async () => 'done');
+    await expect(failing).rejects.toThrow('broken');
+    expect(await next).toBe('done');
+  });
+});
