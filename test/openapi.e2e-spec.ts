@@ -15,6 +15,7 @@ import ts from 'typescript';
 import { publicEventId } from '#kernel/public-id.js';
 import { EventStore } from '#event-store/event-store.js';
 import { createClient, InkpadError } from '../clients/typescript/src/client.js';
+import { plainPng } from './support/pictures.js';
 import { createAnswerChecker } from './support/openapi.js';
 import { startService, type Client, type Service } from './support/service.js';
 
@@ -257,11 +258,16 @@ function requestOf(sample: string, { baseUrl, token }: Client) {
     env: { INKPAD_URL: baseUrl, INKPAD_TOKEN: token ?? '' },
   });
   const rest = stdout.split('\0').slice(0, -1);
-  const init = { method: 'GET', headers: new Headers(), body: undefined as string | undefined };
+  const init = {
+    method: 'GET',
+    headers: new Headers(),
+    body: undefined as string | Uint8Array<ArrayBuffer> | undefined,
+  };
   let address = '';
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === '-X') init.method = String(rest.shift());
     else if (word === '-d') init.body = String(rest.shift());
+    else if (word === '--data-binary') init.body = fileNamed(String(rest.shift()));
     else if (word === '-H') {
       const [name = '', value = ''] = String(rest.shift()).split(/: (.*)/);
       init.headers.set(name, value);
@@ -269,4 +275,9 @@ function requestOf(sample: string, { baseUrl, token }: Client) {
   }
   const { body, ...others } = init;
   return { url: new URL(address), init: { ...others, ...(body !== undefined && { body }) } };
+}
+
+function fileNamed(argument: string): Uint8Array<ArrayBuffer> {
+  if (argument !== '@strip.png') throw new Error(`no example may send ${argument}`);
+  return plainPng(20, 10);
 }

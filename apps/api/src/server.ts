@@ -21,6 +21,7 @@ import { openApiDocument, serveDocs } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { SharedCounts } from '#http/throttler-storage.js';
+import { readPictures } from '#http/picture-bodies.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 
@@ -61,6 +62,7 @@ export async function createServer(
   clientErrors.watch(server.server);
   await installHooks(app, server, config, errors);
   readBodies(server);
+  readPictures(server);
   serveDocs(server, openApiDocument(app, config.publicUrl));
   serveDocsPages(server, config);
   closeIdleConnections(server);
@@ -120,7 +122,7 @@ async function installHooks(
   answerMethods(server);
 }
 
-/** Accepts JSON only; an empty body counts as none. */
+/** JSON, and pictures where a route takes them; an empty body counts as none. */
 function readBodies(server: FastifyInstance): void {
   server.removeContentTypeParser(['text/plain', 'application/json']);
   const parse = server.getDefaultJsonParser('remove', 'remove');

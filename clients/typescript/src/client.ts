@@ -31,7 +31,12 @@ type Body<Id extends OperationId> =
     : Operation<Id> extends { requestBody?: infer B }
       ? Json<B> | undefined
       : undefined;
-type Json<T> = T extends { content: { 'application/json': infer J } } ? J : undefined;
+/** A picture's media type is that of the Blob. */
+type Json<T> = T extends { content: { 'application/json': infer J } }
+  ? J
+  : T extends { content: { 'image/png': unknown } }
+    ? Blob
+    : undefined;
 type Responses<Id extends OperationId> = Operation<Id>['responses'];
 
 /** What an operation answers when it was done; nothing where there is no body. */
@@ -164,15 +169,17 @@ async function request(options: ClientOptions, id: OperationId, params: AnyParam
   const key =
     params.idempotencyKey ??
     (options.idempotent && !isRead ? globalThis.crypto.randomUUID() : undefined);
+  // fetch sends its media type with it.
+  const isPicture = body instanceof Blob;
   const init: RequestInit = {
     method,
     headers: {
       accept: 'application/json',
       authorization: `Bearer ${options.token}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(body !== undefined && !isPicture && { 'content-type': 'application/json' }),
       ...(key !== undefined && { 'idempotency-key': key }),
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: isPicture ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
   };
   // What may have been done already is sent again only where that changes nothing.

@@ -20,6 +20,10 @@ export const operations = {
   createCard: { method: 'POST', path: '/api/v1/accounts/{account_id}/cards' },
   getCard: { method: 'GET', path: '/api/v1/accounts/{account_id}/cards/{id}' },
   updateCard: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/cards/{id}' },
+  setCardStripImage: {
+    method: 'PUT',
+    path: '/api/v1/accounts/{account_id}/cards/{id}/strip_image',
+  },
   archiveCard: { method: 'POST', path: '/api/v1/accounts/{account_id}/cards/{id}/archive' },
   unarchiveCard: { method: 'POST', path: '/api/v1/accounts/{account_id}/cards/{id}/unarchive' },
   listRewards: { method: 'GET', path: '/api/v1/accounts/{account_id}/rewards' },

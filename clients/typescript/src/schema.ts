@@ -157,6 +157,26 @@ export interface paths {
     patch: operations['updateCard'];
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/cards/{id}/strip_image': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Upload the picture of the strip
+     * @description The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken.
+     */
+    put: operations['setCardStripImage'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/cards/{id}/archive': {
     parameters: {
       query?: never;
@@ -2560,7 +2580,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The body is larger than 1 MiB. */
+    /** @description The body is larger than 1 MiB, or a picture larger than 2 MiB. */
     TooLarge: {
       headers: {
         [name: string]: unknown;
@@ -3089,6 +3109,52 @@ export interface operations {
         'application/json': {
           card: components['schemas']['CardChanges'];
         };
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Card'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  setCardStripImage: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+      };
+      path: {
+        account_id: number;
+        id: number;
+      };
+      cookie?: never;
+    };
+    /** @description The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels */
+    requestBody: {
+      content: {
+        'image/png': string;
+        'image/jpeg': string;
+        'image/webp': string;
       };
     };
     responses: {

@@ -4,7 +4,14 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
-import { archiveCard, createCard, unarchiveCard, updateCard, type Card } from './card.js';
+import {
+  archiveCard,
+  createCard,
+  setStripImage,
+  unarchiveCard,
+  updateCard,
+  type Card,
+} from './card.js';
 import { cardJson, type CardJson } from './card.dto.js';
 import { cardRows } from './card.entity.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
@@ -109,11 +116,35 @@ export class UnarchiveCardHandler implements ICommandHandler<UnarchiveCard> {
   }
 }
 
+export class SetStripImage extends Command<CardJson> {
+  /** @param picture SHA-256 of what `StripPictures` has stored */
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly picture: string,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(SetStripImage)
+export class SetStripImageHandler implements ICommandHandler<SetStripImage> {
+  constructor(
+    readonly pipeline: CommandPipeline,
+    readonly cards: CardsService,
+  ) {}
+
+  execute({ context, id, picture }: SetStripImage): Promise<CardJson> {
+    return change(this, context, id, (state) => setStripImage(state, picture));
+  }
+}
+
 export const cardHandlers = [
   CreateCardHandler,
   UpdateCardHandler,
   ArchiveCardHandler,
   UnarchiveCardHandler,
+  SetStripImageHandler,
 ];
 
 function change(

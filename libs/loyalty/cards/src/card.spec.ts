@@ -2,7 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError, NotFoundError } from '#kernel/errors.js';
 import { readFields } from '#http/fields.pipe.js';
 import { AT, given } from '../../../../test/support/given.js';
-import { archiveCard, card, createCard, isExpired, unarchiveCard, updateCard } from './card.js';
+import {
+  archiveCard,
+  card,
+  createCard,
+  isExpired,
+  setStripImage,
+  unarchiveCard,
+  updateCard,
+} from './card.js';
 import { cardAttributes, CreateCardDto, UpdateCardDto } from './card.dto.js';
 import type { CardEvent } from './card.events.js';
 
@@ -11,6 +19,8 @@ const attributes = cardAttributes(
 );
 const created: CardEvent = { type: 'CardCreated', data: { id: 1, accountId: 1, ...attributes } };
 const archived: CardEvent = { type: 'CardArchived', data: {} };
+const PICTURE = 'c'.repeat(64);
+const pictured: CardEvent = { type: 'CardStripImageSet', data: { picture: PICTURE } };
 const LATER = '2026-03-02T10:00:00.000Z';
 
 describe('create', () => {
@@ -200,3 +210,42 @@ function faultsOf(dto: typeof CreateCardDto | typeof UpdateCardDto, given: objec
     throw error;
   }
 }
+
+describe('a picture', () => {
+  it('is what the strip shows from then on', () => {
+    given(card, created)
+      .when((state) => setStripImage(state, PICTURE))
+      .then(pictured);
+    given(card, created, pictured)
+      .when(() => [])
+      .thenState({ stripType: 'image', stripPicture: PICTURE });
+  });
+
+  it('is kept while the strip shows something else, and shown again by choosing the type', () => {
+    given(card, created, pictured)
+      .when((state) => updateCard(state, { stripType: 'color' }))
+      .thenState({ stripType: 'color', stripPicture: PICTURE });
+  });
+
+  it('that is shown already changes nothing, and another does', () => {
+    given(card, created, pictured)
+      .when((state) => setStripImage(state, PICTURE))
+      .then();
+    given(card, created, pictured)
+      .when((state) => setStripImage(state, 'd'.repeat(64)))
+      .then({ type: 'CardStripImageSet', data: { picture: 'd'.repeat(64) } });
+  });
+
+  it('that is not shown is set again', () => {
+    const plain: CardEvent = { type: 'CardUpdated', data: { stripType: 'color' } };
+    given(card, created, pictured, plain)
+      .when((state) => setStripImage(state, PICTURE))
+      .then(pictured);
+  });
+
+  it('needs a card', () => {
+    given(card)
+      .when((state) => setStripImage(state, PICTURE))
+      .thenThrows(NotFoundError);
+  });
+});

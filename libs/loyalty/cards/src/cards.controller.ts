@@ -1,13 +1,21 @@
-import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Param, Patch, Post, Put, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
+import { PICTURE_TYPES, pictureIn, TakesPicture } from '#http/picture-bodies.js';
 import { recordOf } from '#http/record.interceptor.js';
-import { ArchiveCard, CreateCard, UnarchiveCard, UpdateCard } from './card.commands.js';
+import {
+  ArchiveCard,
+  CreateCard,
+  SetStripImage,
+  UnarchiveCard,
+  UpdateCard,
+} from './card.commands.js';
 import {
   cardAttributes,
   CardJson,
@@ -16,6 +24,7 @@ import {
   UpdateCardDto,
 } from './card.dto.js';
 import { CardsService } from './cards.service.js';
+import { StripPictures } from './strip-pictures.service.js';
 
 const CARD = recordOf(CardsService, (cards, accountId, { id = '' }) =>
   cards.find(accountId, pathId(id)),
@@ -31,6 +40,7 @@ export class CardsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly cards: CardsService,
+    private readonly pictures: StripPictures,
   ) {}
 
   @Get()
@@ -107,6 +117,34 @@ export class CardsController {
     @Body() body: UpdateCardDto,
   ): Promise<CardJson> {
     return this.commands.execute(new UpdateCard(context, pathId(path), cardAttributes(body)));
+  }
+
+  @Put(':id/strip_image')
+  @TakesPicture()
+  @Endpoint({
+    id: 'setCardStripImage',
+    tag: 'Cards',
+    summary: 'Upload the picture of the strip',
+    description:
+      'The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken.',
+    path: ['account_id', 'id'],
+    picture: {
+      types: PICTURE_TYPES,
+      description: 'The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels',
+    },
+    status: 200,
+    answer: CardJson,
+    errors: [404],
+  })
+  async setStripImage(
+    @Context() context: CommandContext,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+  ): Promise<CardJson> {
+    const id = pathId(path);
+    await this.cards.find(context.accountId, id);
+    const picture = await this.pictures.store(context.accountId, ...pictureIn(request));
+    return this.commands.execute(new SetStripImage(context, id, picture));
   }
 
   @Post(':id/archive')

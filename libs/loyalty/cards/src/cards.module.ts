@@ -2,9 +2,10 @@ import { Module } from '@nestjs/common';
 import { cardHandlers } from './card.commands.js';
 import { CardsController } from './cards.controller.js';
 import { CardsService } from './cards.service.js';
+import { StripPictures } from './strip-pictures.service.js';
 
 @Module({
   controllers: [CardsController],
-  providers: [CardsService, ...cardHandlers],
+  providers: [CardsService, StripPictures, ...cardHandlers],
 })
 export class CardsModule {}

@@ -31,6 +31,8 @@ export type EndpointSpec = {
   /** Path ids, each an integer, except `event_id`. */
   path?: string[];
   status: 200 | 201 | 204;
+  /** The body is a picture, see `TakesPicture`; the media types and what they are. */
+  picture?: { types: readonly string[]; description: string };
   /** A DTO class; in brackets: a list of it. */
   answer?: Type | [Type];
   /** Only those that do not follow from the method, the token and the limits. */

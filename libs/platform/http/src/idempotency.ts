@@ -72,7 +72,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
         return reply.statusCode;
       },
     };
-    const body = this.responses.fingerprint(canonicalText(request.body));
+    const body = this.responses.fingerprint(comparable(request.body));
     const begun = await this.responses.begin(keyed, body);
     if (begun.state === 'running') throw new InProgressError();
     if (begun.state === 'other') throw usedOtherwise();
@@ -153,6 +153,11 @@ function customerIn({ params, routeOptions }: GatedRequest): number | undefined 
  * whether those are valid is up to the fields.
  * @throws InvalidFieldsError when it is nested too deeply
  */
+/** A picture is compared as it is. */
+function comparable(body: unknown): string {
+  return Buffer.isBuffer(body) ? body.toString('base64') : canonicalText(body);
+}
+
 function canonicalText(body: unknown): string {
   try {
     return JSON.stringify(body, (_, value: unknown) => sorted(value)) ?? '';

@@ -44,6 +44,7 @@ export class Config {
     locations: number;
     posters: number;
     webhookSubscriptions: number;
+    stripPictures: number;
   };
   /** Of drawn images in the database, which are drawn again when they are asked for later. */
   readonly stripImagesKeptMb: number;
@@ -107,6 +108,7 @@ export class Config {
       locations: env.MAX_LOCATIONS_PER_STORE,
       posters: env.MAX_POSTERS_PER_STORE,
       webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
+      stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
     };
     this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
     this.trustProxyHops = env.TRUST_PROXY_HOPS;

@@ -88,15 +88,16 @@ export const ERRORS = {
   },
   payload_too_large: {
     status: 413,
-    error: 'The body is larger than 1 MiB',
-    resolution: 'Send less in one request.',
-    meaning: 'The body is larger than 1 MiB.',
+    error: 'The body is too large',
+    resolution: 'Send at most 1 MiB in one request, and 2 MiB where the body is a picture.',
+    meaning: 'The body is larger than 1 MiB, or a picture larger than 2 MiB.',
     response: 'TooLarge',
   },
   unsupported_media_type: {
     status: 415,
-    error: 'The body must be JSON',
-    resolution: 'Send the header Content-Type: application/json.',
+    error: 'The body has a media type that this path does not accept',
+    resolution:
+      'Send JSON with the header Content-Type: application/json; a picture as image/png, image/jpeg or image/webp.',
     meaning: "The path does not accept the body's media type.",
     response: 'NotJson',
   },

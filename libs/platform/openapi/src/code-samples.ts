@@ -9,12 +9,14 @@ export type SampleRequest = {
   query: Record<string, unknown>;
   /** Undefined: none. */
   body: unknown;
+  /** The body is a picture. */
+  picture: boolean;
   open: boolean;
   answers: boolean;
 };
 
 /** Runs as it is pasted, with the address and the token in two variables of the shell. */
-export function curlSample({ method, url, query, body, open }: SampleRequest): string {
+export function curlSample({ method, url, query, body, picture, open }: SampleRequest): string {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
@@ -24,18 +26,35 @@ export function curlSample({ method, url, query, body, open }: SampleRequest): s
     ...(body === undefined
       ? []
       : ["-H 'Content-Type: application/json'", `-d '${quoted(JSON.stringify(body))}'`]),
+    ...(picture ? ["-H 'Content-Type: image/png'", '--data-binary @strip.png'] : []),
   ];
   return lines.join(' \\\n  ');
 }
 
+/** One white pixel. */
+const PICTURE = `new Blob(
+    [Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg==', 'base64')],
+    { type: 'image/png' },
+  )`;
+
 /** The same with the client of clients/typescript. */
-export function typescriptSample({ id, path, query, body, answers }: SampleRequest): string {
+export function typescriptSample({
+  id,
+  path,
+  query,
+  body,
+  picture,
+  answers,
+}: SampleRequest): string {
   const params = Object.entries({
     ...(Object.keys(path).length > 0 && { path }),
     ...(Object.keys(query).length > 0 && { query }),
     ...(body !== undefined && { body }),
   });
-  const given = params.map(([name, value]) => `  ${name}: ${literal(value)},\n`).join('');
+  const given = [
+    ...params.map(([name, value]) => `  ${name}: ${literal(value)},\n`),
+    ...(picture ? [`  body: ${PICTURE},\n`] : []),
+  ].join('');
   return `import { createClient } from '@inkpad/client';
 
 const inkpad = createClient({

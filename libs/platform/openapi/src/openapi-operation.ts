@@ -177,6 +177,18 @@ export function operationObject(
         content: { 'application/json': { schema: body, example } },
       },
     }),
+    ...(spec.picture && {
+      requestBody: {
+        required: true,
+        description: spec.picture.description,
+        content: Object.fromEntries(
+          spec.picture.types.map((type) => [
+            type,
+            { schema: { type: 'string', format: 'binary' } },
+          ]),
+        ),
+      },
+    }),
     responses: responsesOf(spec, found, schemas, {
       writes,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
@@ -249,6 +261,7 @@ function describe(
     path: ids,
     query: examplesOf(parameters.filter((one) => one.in === 'query')),
     body,
+    picture: spec.picture !== undefined,
     open: spec.open === true,
     answers: spec.answer !== undefined,
   };

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
+import { FairQueue } from '#kernel/fair-queue.js';
+import { sharp } from '#kernel/pictures.js';
+import { ask } from '#database/connection.js';
+import type { PictureType } from '#http/picture-bodies.js';
+import { isOfType } from './picture-type.js';
+
+/** The largest size in which a strip is shown. */
+const STORED = { width: 1125, height: 432 };
+/** A decoded picture takes four bytes for each pixel, twice while it is turned upright. */
+const MOST_PIXELS = 25_000_000;
+const DECODED_WITHIN_SECONDS = 10;
+
+/** Pictures that stores upload for the strips of their cards. */
+@Injectable()
+export class StripPictures {
+  /** One at once: decoding one may take 200 MB and a second. */
+  private readonly queue = new FairQueue({ most: 1, mostWaiting: 4, waitMs: 20_000 });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Upright, cut to the size of a strip, in sRGB, and encoded anew: nothing else of what was uploaded is kept.
+   * @returns SHA-256 of what was stored, in hex
+   * @throws InvalidFieldsError for what is no such picture, UnavailableError when too many are uploaded at once
+   */
+  async store(accountId: number, type: PictureType, uploaded: Buffer): Promise<string> {
+    if (!isOfType(uploaded, type)) throw refused(`must be a picture of the type ${type}`);
+    const png = await this.queue.run(accountId, () => encoded(uploaded));
+    const hash = createHash('sha256').update(png).digest('hex');
+    await this.keep(accountId, hash, png);
+    return hash;
+  }
+
+  private async keep(accountId: number, hash: string, png: Buffer): Promise<void> {
+    const most = this.config.most.stripPictures;
+    // At the same moment a few more may slip in; nothing depends on the exact number.
+    const [kept] = await ask<{ known: boolean; full: boolean }>(this.pool, {
+      text: `select exists (select from pictures where hash = $1 and account_id = $2) as known,
+          (select count(*) from pictures where account_id = $2) >= $3 as full`,
+      values: [hash, accountId, most],
+    });
+    if (kept?.known) return;
+    if (kept?.full) {
+      throw new RejectedError(
+        { base: [`A store can upload at most ${most} different pictures`] },
+        'limit_reached',
+        'Choose one of the presets, or ask whoever runs the service to raise the limit.',
+      );
+    }
+    await ask(this.pool, {
+      text: `insert into pictures (hash, account_id, png) values ($1, $2, $3)
+        on conflict (hash, account_id) do nothing`,
+      values: [hash, accountId, png],
+    });
+  }
+}
+
+async function encoded(uploaded: Buffer): Promise<Buffer> {
+  try {
+    return await sharp(uploaded, { failOn: 'error', limitInputPixels: MOST_PIXELS })
+      .autoOrient()
+      .resize(STORED.width, STORED.height, { fit: 'cover' })
+      .toColourspace('srgb')
+      .png()
+      .timeout({ seconds: DECODED_WITHIN_SECONDS })
+      .toBuffer();
+  } catch (cause) {
+    throw refused(
+      `cannot be read as a picture: it must be whole, and have at most ${MOST_PIXELS / 1_000_000} megapixels`,
+      cause,
+    );
+  }
+}
+
+function refused(message: string, cause?: unknown): InvalidFieldsError {
+  return Object.assign(new InvalidFieldsError({ strip_image: [message] }), { cause });
+}

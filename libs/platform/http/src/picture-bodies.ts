@@ -1,0 +1,49 @@
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+
+/** What may be uploaded. */
+export const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
+export type PictureType = (typeof PICTURE_TYPES)[number];
+
+const MOST_BYTES = 2 * 1024 * 1024;
+const METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+type BodyConfig = { body?: 'picture' };
+
+/** The body is a picture instead of JSON: a Buffer, or undefined when there is none. */
+export function TakesPicture(): MethodDecorator {
+  const config: BodyConfig = { body: 'picture' };
+  return RouteConfig(config);
+}
+
+/** Before anything of a body is read, other media types than the route's are refused with 415. */
+export function readPictures(server: FastifyInstance): void {
+  server.addHook('preParsing', async (request) => {
+    if (!METHODS.has(request.method) || request.is404) return;
+    // What is no picture, on a route that takes none, is left to the parser of JSON.
+    if (takesPicture(request) === (pictureType(request) !== undefined)) return;
+    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
+  });
+  server.addContentTypeParser(
+    [...PICTURE_TYPES],
+    { parseAs: 'buffer', bodyLimit: MOST_BYTES },
+    (_request: FastifyRequest, body: Buffer, done) => done(null, body),
+  );
+}
+
+/** What was sent to a route that takes pictures; without a body it is empty. */
+export function pictureIn(request: FastifyRequest): [PictureType, Buffer] {
+  const type = pictureType(request);
+  if (!type) throw new Error('the route does not declare that it takes pictures');
+  return [type, Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)];
+}
+
+/** The media type of the body, without parameters. */
+function pictureType({ headers }: FastifyRequest): PictureType | undefined {
+  const given = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  return PICTURE_TYPES.find((type) => type === given);
+}
+
+function takesPicture({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as BodyConfig).body === 'picture';
+}

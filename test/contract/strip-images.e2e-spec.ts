@@ -1,0 +1,347 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import sharp from 'sharp';
+import type { CardJson } from '#cards/card.dto.js';
+import { cardRows } from '#cards/card.entity.js';
+import { stripDesign, logoUrl, stripUrl, type StripDesign } from '#wallet/strip-design.js';
+import { StripImages } from '#wallet/strip-images.service.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import {
+  pixelAt,
+  pixelsOf,
+  plainPng,
+  pngChunk,
+  quarters,
+  type Pixels,
+} from '../support/pictures.js';
+import type { Answer } from '../support/service.js';
+
+const service = useService({ MAX_STRIP_PICTURES_PER_STORE: '20' });
+let store: ContractClient;
+let small: Buffer;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  small = await quarters(100, 60).png().toBuffer();
+});
+
+const newCard = async (client = store, fields: object = {}) => {
+  const card = { name: 'Picture card', ...fields };
+  return (await client.post<CardJson>(`${client.store}/cards`, { card })).body;
+};
+
+const put = (id: number | string, bytes: Uint8Array, type = 'image/png', client = store) =>
+  client.send<CardJson>('PUT', `${client.store}/cards/${id}/strip_image`, new Uint8Array(bytes), {
+    'content-type': type,
+  });
+
+/** The design that a pass of the card would show. */
+async function designOf({ id }: CardJson): Promise<StripDesign> {
+  const { rows } = await service.running.app
+    .get(Pool)
+    .query(`select state from ${cardRows.table} where id = $1`, [id]);
+  return stripDesign(rows[0].state, []);
+}
+
+async function remembered(card: CardJson): Promise<{ hash: string; design: StripDesign }> {
+  const design = await designOf(card);
+  const images = service.running.app.get(StripImages, { strict: false });
+  return { hash: await images.remember(store.accountId, design), design };
+}
+
+/** A public image, without a token. */
+const fetched = (url: string, init: RequestInit = {}) =>
+  fetch(url.replace(/^/, service.running.baseUrl), init);
+
+/** What a card without any filled stamps shows at its largest. */
+async function shown(card: CardJson): Promise<Pixels> {
+  const { hash } = await remembered(card);
+  const response = await fetched(stripUrl('', hash, 0, '3x'));
+  expect(response.status).toBe(200);
+  return pixelsOf(new Uint8Array(await response.arrayBuffer()));
+}
+
+function expectColor(actual: number[], expected: number[]) {
+  const differences = actual.map((value, i) => Math.abs(value - (expected[i] ?? NaN)));
+  expect([Math.max(...differences) <= 6, actual, expected]).toEqual([true, actual, expected]);
+}
+
+/** Corners lie outside of all stamps. */
+function corners(pixels: Pixels): number[][] {
+  const places = [
+    [8, 8],
+    [1116, 8],
+    [8, 423],
+    [1116, 423],
+  ] as const;
+  return places.map(([x, y]) => pixelAt(pixels, x, y));
+}
+
+const BLACK = [0, 0, 0];
+const [RED, GREEN, BLUE, WHITE] = [
+  [220, 30, 30],
+  [30, 180, 60],
+  [40, 60, 210],
+  [250, 250, 250],
+];
+
+const expectCorners = (pixels: Pixels, expected: (number[] | undefined)[]) => {
+  for (const [i, corner] of corners(pixels).entries()) expectColor(corner, expected[i] ?? []);
+};
+
+describe('uploading', () => {
+  it('STRIP-01 answers the card, whose strip_type is image from then on', async () => {
+    for (const type of ['png', 'jpeg', 'webp'] as const) {
+      const card = await newCard(store, { strip_type: 'preset', strip_preset: 'books' });
+      const picture = await quarters(300, 100).toFormat(type, { quality: 100 }).toBuffer();
+      const answer = await put(card.id, picture, `image/${type}`);
+      expect(answer.status).toBe(200);
+      const { updated_at, ...rest } = answer.body;
+      expect(rest).toEqual({
+        ...Object.fromEntries(Object.entries(card).filter(([key]) => key !== 'updated_at')),
+        strip_type: 'image',
+      });
+      expect(updated_at > card.updated_at).toBe(true);
+      expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(answer.body);
+      expectCorners(await shown(card), [RED, GREEN, BLUE, WHITE]);
+    }
+  });
+
+  it('STRIP-02 takes PNG, JPEG and WebP, with or without parameters, and nothing else (415)', async () => {
+    const { id } = await newCard();
+    expect((await put(id, small, 'IMAGE/PNG; x=y')).status).toBe(200);
+    for (const type of [
+      'image/svg+xml',
+      'image/gif',
+      'image/png2',
+      'application/json',
+      'text/plain',
+    ]) {
+      expectFailure(await put(id, small, type), 415, 'unsupported_media_type');
+    }
+    const without = await fetch(`${store.baseUrl}${store.store}/cards/${id}/strip_image`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${store.token}` },
+    });
+    expect(without.status).toBe(415);
+    const json = await store.send('PATCH', `${store.store}/cards/${id}`, new Uint8Array(small), {
+      'content-type': 'image/png',
+    });
+    expectFailure(json, 415, 'unsupported_media_type');
+  });
+
+  it('STRIP-03 takes 2 MiB and refuses more with 413', async () => {
+    const { id } = await newCard();
+    const noise = (length: number) => pngChunk('teXt', Buffer.alloc(length));
+    const around = plainPng(10, 10, [noise(0)]).length;
+    const most = 2 * 1024 * 1024;
+    expect((await put(id, plainPng(10, 10, [noise(most - around)]))).status).toBe(200);
+    const larger = plainPng(10, 10, [noise(most - around + 1)]);
+    expectFailure(await put(id, larger), 413, 'payload_too_large');
+  });
+
+  it('STRIP-04 checks the content: whatever is no whole picture of its type is 422 strip_image', async () => {
+    const card = await newCard();
+    const jpeg = await quarters(300, 100).jpeg().toBuffer();
+    const webp = await quarters(300, 100).webp().toBuffer();
+    const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
+    const magic = small.subarray(0, 8);
+    const cases: [string, Uint8Array, string?][] = [
+      ['nothing', Buffer.alloc(0)],
+      ['SVG', svg],
+      ['SVG behind the first bytes of PNG', Buffer.concat([magic, svg])],
+      ['JPEG said to be PNG', jpeg],
+      ['PNG said to be JPEG', small, 'image/jpeg'],
+      ['half a PNG', small.subarray(0, small.length / 2)],
+      ['half a JPEG', jpeg.subarray(0, jpeg.length / 2), 'image/jpeg'],
+      ['half a WebP', webp.subarray(0, webp.length / 2), 'image/webp'],
+      ['a JPEG of nothing', Buffer.from([0xff, 0xd8, 0xff]), 'image/jpeg'],
+    ];
+    for (const [what, bytes, type] of cases) {
+      const answer = await put(card.id, bytes, type);
+      expect([what, answer.status]).toEqual([what, 422]);
+      expectRefused(answer, 'strip_image');
+    }
+    expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(card);
+  });
+
+  it('STRIP-05 refuses more than 25 megapixels with 422 strip_image, however few bytes they take', async () => {
+    const { id } = await newCard();
+    expect((await put(id, plainPng(5000, 5000))).status).toBe(200);
+    expectRefused(await put(id, plainPng(5001, 5000)), 'strip_image');
+    expectRefused(await put(id, plainPng(25_000_001, 1)), 'strip_image');
+  });
+
+  it('STRIP-06 reports a missing card before what is wrong with the picture', async () => {
+    expectFailure(await put(999_999, small), 404, 'not_found');
+    expectFailure(await put('one', Buffer.from('no picture')), 404, 'not_found');
+    const other = await service.newStore();
+    const { id } = await newCard(other);
+    expectFailure(await put(id, Buffer.from('no picture')), 404, 'not_found');
+  });
+
+  it('STRIP-07 turns a picture upright and cuts it around its centre', async () => {
+    const card = await newCard();
+    // As it lies in a camera held sideways: upright, its corners are blue, red, white, green.
+    const sideways = quarters(432, 1125).withMetadata({ orientation: 6 });
+    await put(card.id, await sideways.jpeg({ quality: 100 }).toBuffer(), 'image/jpeg');
+    expectCorners(await shown(card), [BLUE, RED, WHITE, GREEN]);
+
+    const tall = await newCard();
+    await put(tall.id, await quarters(500, 1500).png().toBuffer());
+    expectCorners(await shown(tall), [RED, GREEN, BLUE, WHITE]);
+  });
+
+  it('STRIP-08 keeps nothing of the data in the file but its pixels', async () => {
+    const card = await newCard();
+    const exif = { IFD0: { Artist: 'Somebody Private' }, IFD3: { GPSLatitude: '48/1 51/1 0/1' } };
+    const jpeg = await quarters(200, 90).withExif(exif).withXmp('<x>Private</x>').jpeg().toBuffer();
+    expect(jpeg.toString('latin1')).toContain('Somebody Private');
+    expect((await put(card.id, jpeg, 'image/jpeg')).status).toBe(200);
+    const { layer } = await designOf(card);
+    const { rows } = await service.running.app
+      .get(Pool)
+      .query<{ png: Buffer }>('select png from pictures where hash = $1', [
+        'picture' in layer ? layer.picture : '',
+      ]);
+    const { width, height, format, exif: kept, xmp, icc } = await sharp(rows[0]?.png).metadata();
+    expect([width, height, format, kept, xmp, icc]).toEqual([1125, 432, 'png', ...Array(3)]);
+    expect(rows[0]?.png.toString('latin1')).not.toContain('Private');
+  });
+
+  it('STRIP-09 takes the first frame of an animation', async () => {
+    const plain = (background: string) => ({
+      create: { width: 60, height: 60, channels: 3 as const, background },
+    });
+    const frames = await Promise.all(
+      ['#DC1E1E', '#1EB43C'].map((color) => sharp(plain(color)).png().toBuffer()),
+    );
+    const webp = await sharp(frames, { join: { animated: true } })
+      .webp({ lossless: true })
+      .toBuffer();
+    expect((await sharp(webp).metadata()).pages).toBe(2);
+    const card = await newCard();
+    expect((await put(card.id, webp, 'image/webp')).status).toBe(200);
+    expectCorners(await shown(card), [RED, RED, RED, RED]);
+
+    const frame = Buffer.alloc(26);
+    frame.writeUInt32BE(40, 4);
+    frame.writeUInt32BE(40, 8);
+    const animated = [
+      pngChunk('acTL', Buffer.from([0, 0, 0, 2, 0, 0, 0, 0])),
+      pngChunk('fcTL', frame),
+    ];
+    const answer = await put(card.id, plainPng(40, 40, animated));
+    expect(answer.status).toBe(200);
+    expectCorners(await shown(card), [BLACK, BLACK, BLACK, BLACK]);
+  });
+
+  it('STRIP-10 changes nothing when the same picture is uploaded again', async () => {
+    const { id } = await newCard();
+    const first = await put(id, small);
+    expect((await put(id, small)).body).toEqual(first.body);
+    await store.patch(`${store.store}/cards/${id}`, { card: { strip_type: 'color' } });
+    expect((await put(id, small)).body.strip_type).toBe('image');
+    const path = `${store.store}/history?card_id=${id}&type=card.strip_image_set`;
+    expect((await store.get<unknown[]>(path)).body).toHaveLength(2);
+  });
+
+  it('STRIP-11 works on an archived card, and with an Idempotency-Key', async () => {
+    const { id } = await newCard();
+    await store.post(`${store.store}/cards/${id}/archive`);
+    const path = `${store.store}/cards/${id}/strip_image`;
+    const headers = { 'content-type': 'image/png', 'idempotency-key': `picture-${id}` };
+    const first = await store.send('PUT', path, new Uint8Array(small), headers);
+    const again: Answer = await store.send('PUT', path, new Uint8Array(small), headers);
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(again.body).toEqual(first.body);
+    const other = await store.send('PUT', path, new Uint8Array(plainPng(5, 5)), headers);
+    expectFailure(other, 422, 'idempotency_key_reused');
+  });
+
+  it('STRIP-12 keeps so many different pictures of a store; one more is 422 limit_reached', async () => {
+    const full = await service.newStore();
+    const { id } = await newCard(full);
+    const picture = (i: number) =>
+      sharp({ create: { width: 9, height: 9, channels: 3, background: { r: i, g: 0, b: 0 } } })
+        .png()
+        .toBuffer();
+    for (let i = 0; i < 20; i++) {
+      expect((await put(id, await picture(i), 'image/png', full)).status).toBe(200);
+    }
+    expectRefused(await put(id, await picture(20), 'image/png', full), 'base', 'limit_reached');
+    expect((await put(id, await picture(3), 'image/png', full)).status).toBe(200);
+  });
+});
+
+describe('the public images', () => {
+  it('STRIP-13 are PNGs in four sizes, for each number of filled stamps', async () => {
+    const card = await newCard(store, { stamps_required: 3 });
+    const { hash } = await remembered(card);
+    const sizes = { '1x': [375, 144], '2x': [750, 288], '3x': [1125, 432], hero: [1032, 336] };
+    for (const filled of [0, 1, 2, 3]) {
+      for (const size of ['1x', '2x', '3x', 'hero'] as const) {
+        const response = await fetched(stripUrl('', hash, filled, size));
+        expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
+        const { width, height, format } = await sharp(await response.arrayBuffer()).metadata();
+        expect([format, width, height]).toEqual(['png', ...sizes[size]]);
+      }
+    }
+    const logo = await fetched(logoUrl('', hash));
+    const { width, height } = await sharp(await logo.arrayBuffer()).metadata();
+    expect([width, height]).toEqual([660, 660]);
+  });
+
+  it('STRIP-14 may be kept for ever: immutable, with an ETag (304), for GET and HEAD', async () => {
+    const { hash } = await remembered(await newCard());
+    for (const url of [stripUrl('', hash, 1, '1x'), logoUrl('', hash)]) {
+      const response = await fetched(url);
+      const { headers } = response;
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+      const etag = headers.get('etag') ?? '';
+      expect(etag).toMatch(/^"[^"]+"$/);
+      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const same = await fetched(url, { headers: { 'if-none-match': known } });
+        expect([same.status, await same.text(), same.headers.get('etag')]).toEqual([304, '', etag]);
+      }
+      expect((await fetched(url, { headers: { 'if-none-match': '"other"' } })).status).toBe(200);
+      const head = await fetched(url, { method: 'HEAD' });
+      expect([head.status, await head.text(), head.headers.get('etag')]).toEqual([200, '', etag]);
+    }
+  });
+
+  it('STRIP-15 are 404 for anything else, which nobody keeps', async () => {
+    const { hash } = await remembered(await newCard(store, { stamps_required: 3 }));
+    const paths = [
+      stripUrl('', hash, 4, '1x'),
+      stripUrl('', '0'.repeat(32), 1, '1x'),
+      logoUrl('', '0'.repeat(32)),
+      `/img/strip/${hash.toUpperCase()}/1@1x.png`,
+      ...[
+        '01@1x.png',
+        '-1@1x.png',
+        '1@4x.png',
+        '1@toString.png',
+        '1.png',
+        '1@1x.jpg',
+        '1@1x.png.png',
+      ].map((file) => `/img/strip/${hash}/${file}`),
+      `/img/logo/${hash}`,
+      `/img/logo/..%2f${hash}.png`,
+      `/img/strip/${hash}`,
+    ];
+    for (const path of paths) {
+      const response = await fetched(path);
+      expect([path, response.status]).toEqual([path, 404]);
+      expect(await response.json()).toMatchObject({ code: 'not_found' });
+      expect(response.headers.get('cache-control') ?? 'no-store').toBe('no-store');
+    }
+  });
+});

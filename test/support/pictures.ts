@@ -1,0 +1,67 @@
+import { crc32, deflateSync } from 'node:zlib';
+import sharp from 'sharp';
+
+export type Pixels = { data: Buffer; width: number; height: number; channels: number };
+
+/** Red, green, blue and white, from the upper left by rows: shows which way up a picture is. */
+export function quarters(width: number, height: number) {
+  const colors = [
+    [220, 30, 30],
+    [30, 180, 60],
+    [40, 60, 210],
+    [250, 250, 250],
+  ];
+  const data = Buffer.alloc(width * height * 3);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const quarter = (y < height / 2 ? 0 : 2) + (x < width / 2 ? 0 : 1);
+      data.set(colors[quarter] ?? [], (y * width + x) * 3);
+    }
+  }
+  return sharp(data, { raw: { width, height, channels: 3 } });
+}
+
+/** Every pixel another, so that a shift by one would be noticed. */
+export function speckled(width: number, height: number) {
+  const data = Buffer.alloc(width * height * 3);
+  let seed = 1;
+  for (let i = 0; i < data.length; i++) {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    data[i] = seed >> 16;
+  }
+  return sharp(data, { raw: { width, height, channels: 3 } });
+}
+
+export async function pixelsOf(png: Uint8Array): Promise<Pixels> {
+  const { data, info } = await sharp(png).raw().toBuffer({ resolveWithObject: true });
+  return { data, width: info.width, height: info.height, channels: info.channels };
+}
+
+export function pixelAt({ data, width, channels }: Pixels, x: number, y: number): number[] {
+  const start = (Math.round(y) * width + Math.round(x)) * channels;
+  return [...data.subarray(start, start + 3)];
+}
+
+/** Black, one bit for each pixel: few bytes, however large it is. @param extra chunks before the pixels */
+export function plainPng(width: number, height: number, extra: Buffer[] = []) {
+  const size = Buffer.alloc(8);
+  size.writeUInt32BE(width, 0);
+  size.writeUInt32BE(height, 4);
+  const rows = Buffer.alloc(height * (1 + Math.ceil(width / 8)));
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    pngChunk('IHDR', Buffer.concat([size, Buffer.from([1, 0, 0, 0, 0])])),
+    ...extra,
+    pngChunk('IDAT', deflateSync(rows)),
+    pngChunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+export function pngChunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length);
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, sum]);
+}
