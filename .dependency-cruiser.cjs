@@ -8,7 +8,7 @@ const LIB = '^libs/.+/src/';
 const EVENTS = '[.]events[.]ts$';
 const PURE_OUTSIDE = '^(node:)?(crypto|util|net)$';
 /** Pure calculation published as packages. */
-const PURE_PACKAGES = 'node_modules/(ipaddr[.]js|libphonenumber-js)/';
+const PURE_PACKAGES = 'node_modules/(ipaddr[.]js|libphonenumber-js|(@types/)?qrcode)/';
 
 const ladder = LADDER.map((lib, rung) => ({
   name: `ladder-${lib.replace('/', '-')}`,

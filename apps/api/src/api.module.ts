@@ -21,6 +21,7 @@ import { HistoryModule } from '#history/history.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#wallet/strip-images.module.js';
+import { WebCardModule } from '#web-card/web-card.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -46,6 +47,7 @@ export class ApiModule {
         SubscriptionsModule,
         WalletStateModule,
         PublicImagesModule,
+        WebCardModule,
       ],
       controllers: [HealthController],
       providers: [Readiness, ReplicaWarning, RoleWarning],

@@ -1,0 +1,15 @@
+import { Controller, Get, Header } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { CARD_SCRIPT } from './card-script.js';
+
+/** The script of every web card. */
+@ApiExcludeController()
+@Controller(CARD_SCRIPT.folder)
+export class CardScriptController {
+  @Get(CARD_SCRIPT.file)
+  @Header('content-type', 'text/javascript; charset=utf-8')
+  @Header('cache-control', 'public, max-age=31536000, immutable')
+  script(): string {
+    return CARD_SCRIPT.text;
+  }
+}

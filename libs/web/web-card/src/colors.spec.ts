@@ -1,0 +1,23 @@
+import { describe, expect, it } from '@jest/globals';
+import { contrast, readableOn } from './colors.js';
+
+describe('contrast', () => {
+  it('counts as WCAG does', () => {
+    expect(contrast('#000000', '#FFFFFF')).toBeCloseTo(21, 5);
+    expect(contrast('#FFFFFF', '#777777')).toBeCloseTo(4.48, 2);
+    expect(contrast('#123456', '#123456')).toBe(1);
+  });
+});
+
+describe('readableOn', () => {
+  it('keeps a colour that can be read', () => {
+    expect(readableOn('#6B4226', '#FFFFFF')).toBe('#FFFFFF');
+  });
+
+  it('finds a colour of at least 4.5 on every ground', () => {
+    for (let grey = 0; grey < 256; grey++) {
+      const ground = `#${grey.toString(16).padStart(2, '0').repeat(3)}`;
+      expect(contrast(ground, readableOn(ground, ground))).toBeGreaterThanOrEqual(4.5);
+    }
+  });
+});

@@ -1,0 +1,24 @@
+const BLACK = '#000000';
+const WHITE = '#FFFFFF';
+/** WCAG 2.2, success criterion 1.4.3: for text of any size. */
+const READABLE = 4.5;
+
+/** The wanted colour if it can be read on this ground, else black or white. Both as `#RRGGBB`. */
+export function readableOn(ground: string, wanted: string): string {
+  if (contrast(ground, wanted) >= READABLE) return wanted;
+  return contrast(ground, BLACK) > contrast(ground, WHITE) ? BLACK : WHITE;
+}
+
+/** From 1 to 21, as WCAG counts it. */
+export function contrast(one: string, other: string): number {
+  const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
+function luminance(color: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

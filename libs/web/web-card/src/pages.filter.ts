@@ -1,0 +1,47 @@
+import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import Negotiator from 'negotiator';
+import { messageWithCause, UnavailableError } from '#kernel/errors.js';
+import { isConnectionLoss } from '#database/connection.js';
+import type { GatedRequest } from '#http/caller.js';
+import { plainPage, type Page } from './card-page.js';
+import { languages, wordsOf, type Told } from './words.js';
+
+/** What went wrong while a page was made, said to a person instead of to a program. */
+@Catch()
+export class PagesFilter implements ExceptionFilter {
+  private readonly log = new Logger('pages');
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<GatedRequest>();
+    request.failure = error;
+    const passing = isConnectionLoss(error) || error instanceof UnavailableError;
+    const about = { request_id: request.requestId };
+    if (passing) this.log.warn(messageWithCause(error), about);
+    else {
+      const stack = error instanceof Error ? error.stack : undefined;
+      this.log.error(messageWithCause(error), about, stack);
+    }
+    const { words, locale } = toldTo(request);
+    const reply = http.getResponse<FastifyReply>();
+    void reply.header('cache-control', 'no-store').header('retry-after', 10);
+    void sendPage(
+      reply.status(passing ? 503 : 500),
+      plainPage(locale, words.unavailable, words.unavailableWhy),
+    );
+  }
+}
+
+/** In the language of the browser, where no store is known. */
+export function toldTo(request: FastifyRequest): Told {
+  return wordsOf(new Negotiator(request).language(languages) ?? 'en');
+}
+
+export async function sendPage(reply: FastifyReply, { body, policy }: Page): Promise<void> {
+  await reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', policy)
+    .header('x-robots-tag', 'noindex, nofollow')
+    .send(body);
+}

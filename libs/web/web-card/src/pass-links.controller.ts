@@ -1,0 +1,60 @@
+import { Controller, Get, Header, Param, Res, Req } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#kernel/config.js';
+import { deviceOf } from './device.js';
+import { PassLinks } from './pass-links.service.js';
+import { WebCards } from './web-cards.service.js';
+
+const PACKAGE_TYPE = 'application/vnd.apple.pkpass';
+
+/**
+ * The wallet links of every customer card. They work always: where there is no pass to be had, they lead to the web
+ * card, which also says what is wrong with a link.
+ */
+@ApiExcludeController()
+@Controller('passes/:uuid')
+export class PassLinksController {
+  constructor(
+    private readonly cards: WebCards,
+    private readonly links: PassLinks,
+    private readonly config: Config,
+  ) {}
+
+  @Get('apple')
+  @Header('cache-control', 'no-store')
+  async apple(
+    @Param('uuid') uuid: string,
+    @Req() { headers }: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const found = this.links.appleEnabled && deviceOf(headers['user-agent']) === 'apple';
+    const card = found ? (await this.cards.find(uuid))?.card : undefined;
+    const pass = card && (await this.links.packageOf(card));
+    if (!pass) return this.toWebCard(card?.uuid ?? uuid, reply);
+    await reply
+      .type(PACKAGE_TYPE)
+      .header('last-modified', pass.changedAt.toUTCString())
+      .header('content-disposition', 'attachment; filename="card.pkpass"')
+      .send(pass.bytes);
+  }
+
+  @Get('google')
+  @Header('cache-control', 'no-store')
+  async google(
+    @Param('uuid') uuid: string,
+    @Req() { headers }: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    // A card saved on a desktop is on the phone of the same person.
+    const asked = this.links.googleEnabled && deviceOf(headers['user-agent']) !== 'apple';
+    const card = asked ? (await this.cards.find(uuid))?.card : undefined;
+    const url = card && (await this.links.saveUrlOf(card));
+    if (url === undefined) return this.toWebCard(card?.uuid ?? uuid, reply);
+    await reply.redirect(url, 302);
+  }
+
+  private async toWebCard(uuid: string, reply: FastifyReply): Promise<void> {
+    await reply.redirect(`${this.config.publicUrl}/passes/${encodeURIComponent(uuid)}`, 302);
+  }
+}

@@ -1,0 +1,106 @@
+import { Controller, Get, Header, Param, Req, Res, UseFilters } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { vary } from '#http/headers.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import type { PassContent } from '#passes/pass-content.js';
+import { PassContents } from '#passes/pass-contents.service.js';
+import { Passes } from '#passes/passes.service.js';
+import { cardManifest } from './card-manifest.js';
+import { cardPage, plainPage } from './card-page.js';
+import { CARD_SCRIPT_PATH } from './card-script.js';
+import { deviceOf } from './device.js';
+import { PagesFilter, sendPage, toldTo } from './pages.filter.js';
+import { PassLinks } from './pass-links.service.js';
+import { cardIcon } from './web-card-icon.js';
+import { WebCards } from './web-cards.service.js';
+import { WORKER_SCRIPT } from './worker-script.js';
+
+/** The card as a page. For anybody who has the link, which is as secret as the pass itself. */
+@ApiExcludeController()
+@Controller('passes/:uuid')
+export class WebCardController {
+  /** In front of every path, where the service has only a part of its host. */
+  private readonly root: string;
+
+  constructor(
+    private readonly cards: WebCards,
+    private readonly passes: Passes,
+    private readonly contents: PassContents,
+    private readonly links: PassLinks,
+    private readonly config: Config,
+  ) {
+    this.root = new URL(config.publicUrl).pathname.replace(/\/$/, '');
+  }
+
+  @Get()
+  @Header('cache-control', 'no-store')
+  @UseFilters(PagesFilter)
+  async show(
+    @Param('uuid') uuid: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const found = await this.cards.find(uuid);
+    if (!found) {
+      const { words, locale } = toldTo(request);
+      vary(reply, 'Accept-Language');
+      return sendPage(reply.status(404), plainPage(locale, words.notFound, words.notFoundWhy));
+    }
+    if (found.merged) {
+      await reply.redirect(`${this.config.publicUrl}/passes/${found.card.uuid}`, 302);
+      return;
+    }
+    const { tag } = await this.passes.open(found.card);
+    const page = cardPage({
+      content: await this.contentOf(found.card),
+      tag,
+      now: new Date(),
+      device: deviceOf(request.headers['user-agent']),
+      wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
+      strip: null,
+      pushKey: null,
+      root: this.root,
+      scriptPath: this.root + CARD_SCRIPT_PATH,
+    });
+    await sendPage(reply, page);
+  }
+
+  @Get('manifest.webmanifest')
+  @Header('content-type', 'application/manifest+json; charset=utf-8')
+  @Header('cache-control', 'no-store')
+  async manifest(@Param('uuid') uuid: string): Promise<string> {
+    return JSON.stringify(cardManifest(await this.contentOf(await this.known(uuid)), this.root));
+  }
+
+  @Get('icon.svg')
+  @Header('content-type', 'image/svg+xml')
+  @Header('cache-control', 'no-store')
+  async icon(@Param('uuid') uuid: string): Promise<string> {
+    return cardIcon((await this.contentOf(await this.known(uuid))).card).text;
+  }
+
+  /** For any link, so that a browser whose card is gone still gets the newest. */
+  @Get('worker.js')
+  @Header('content-type', 'text/javascript; charset=utf-8')
+  @Header('cache-control', 'no-cache')
+  worker(@Param('uuid') uuid: string, @Res({ passthrough: true }) reply: FastifyReply): string {
+    // Its own folder would not contain the card's page.
+    reply.header('service-worker-allowed', `${this.root}/passes/${encodeURIComponent(uuid)}`);
+    return WORKER_SCRIPT;
+  }
+
+  private async known(uuid: string): Promise<CustomerCard> {
+    const found = await this.cards.find(uuid);
+    if (!found) throw new NotFoundError('Card');
+    return found.card;
+  }
+
+  private async contentOf({ id }: CustomerCard): Promise<PassContent> {
+    const content = await this.contents.find(id);
+    if (!content) throw new Error(`customer card ${id} has no content`);
+    return content;
+  }
+}

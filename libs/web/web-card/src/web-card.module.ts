@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { PassesModule } from '#passes/passes.module.js';
+import { CardScriptController } from './card-script.controller.js';
+import { NoPassLinks, PassLinks } from './pass-links.service.js';
+import { PassLinksController } from './pass-links.controller.js';
+import { WebCardController } from './web-card.controller.js';
+import { WebCards } from './web-cards.service.js';
+
+/** The web card, and the two links that lead to it or to a wallet. */
+@Module({
+  imports: [PassesModule],
+  controllers: [WebCardController, PassLinksController, CardScriptController],
+  providers: [WebCards, { provide: PassLinks, useClass: NoPassLinks }],
+})
+export class WebCardModule {}

@@ -1,0 +1,41 @@
+import type { Words } from './words-en.js';
+
+const stamps = (text: string) => `${text} Stempel`;
+
+export const de: Words = {
+  stamps: 'Stempel',
+  stampsOf: (have, need) => `${have} von ${need} Stempeln`,
+  stampsBeyond: stamps,
+  member: 'Mitglied',
+  toReward: 'Nächste Prämie in',
+  stampCount: stamps,
+  rewards: 'Prämien',
+  ready: 'Jetzt einlösbar',
+  toGo: (text) => `Noch ${stamps(text)}`,
+  qrCode: (code) => `QR-Code der Karte ${code}`,
+  showCode: 'Diesen Code an der Kasse zeigen',
+  validUntil: (day) => `Gültig bis ${day}`,
+  expired: (day) => `Diese Karte ist am ${day} abgelaufen.`,
+  archived: 'Diese Karte wird nicht mehr ausgegeben. Gesammeltes kann weiter eingelöst werden.',
+  onYourPhone: 'Auf dem Handy',
+  addToApple: 'Zu Apple Wallet hinzufügen',
+  addToGoogle: 'Zu Google Wallet hinzufügen',
+  notifyMe: 'Über neue Stempel benachrichtigen',
+  stopNotifying: 'Nicht mehr benachrichtigen',
+  notificationsBlocked:
+    'Benachrichtigungen dieser Seite sind in den Einstellungen des Browsers blockiert.',
+  notificationsFailed:
+    'Benachrichtigungen konnten nicht eingeschaltet werden. Bitte später noch einmal versuchen.',
+  install: 'Auf den Startbildschirm legen',
+  installByHand:
+    'Damit die Karte immer zur Hand ist: auf „Teilen“ tippen, dann auf „Zum Home-Bildschirm“.',
+  offline: (when) => `Keine Verbindung. Stand der Karte: ${when}.`,
+  notFound: 'Diese Karte gibt es nicht',
+  notFoundWhy:
+    'Vielleicht ist der Link unvollständig, oder die Karte wurde gelöscht. Bitte im Geschäft nachfragen.',
+  unavailable: 'Die Karte kann gerade nicht angezeigt werden',
+  unavailableWhy: 'Bitte gleich noch einmal versuchen. Die Stempel sind sicher gespeichert.',
+  noticeStamped: (text) => `${stamps(text)} gesammelt`,
+  noticeUnlocked: (reward) => `${reward}: jetzt einlösbar!`,
+  noticeRedeemed: (reward) => `${reward}: eingelöst. Viel Freude damit!`,
+};

@@ -1,0 +1,73 @@
+/** What a web card says. Numbers and dates come as text in the form of the language, beside the count itself. */
+export type Words = {
+  stamps: string;
+  stampsOf: (have: string, need: string) => string;
+  /** More than the card takes. */
+  stampsBeyond: (have: string, count: number) => string;
+  member: string;
+  toReward: string;
+  stampCount: (stamps: string, count: number) => string;
+  rewards: string;
+  ready: string;
+  toGo: (stamps: string, count: number) => string;
+  qrCode: (code: string) => string;
+  showCode: string;
+  validUntil: (day: string) => string;
+  expired: (day: string) => string;
+  archived: string;
+  onYourPhone: string;
+  addToApple: string;
+  addToGoogle: string;
+  notifyMe: string;
+  stopNotifying: string;
+  /** By the browser's settings. */
+  notificationsBlocked: string;
+  notificationsFailed: string;
+  install: string;
+  /** For iPhones, where a page cannot offer it. */
+  installByHand: string;
+  offline: (when: string) => string;
+  notFound: string;
+  notFoundWhy: string;
+  unavailable: string;
+  unavailableWhy: string;
+  noticeStamped: (stamps: string, count: number) => string;
+  noticeUnlocked: (reward: string) => string;
+  noticeRedeemed: (reward: string) => string;
+};
+
+const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
+
+export const en: Words = {
+  stamps: 'Stamps',
+  stampsOf: (have, need) => `${have} of ${need} stamps`,
+  stampsBeyond: stamps,
+  member: 'Member',
+  toReward: 'Next reward in',
+  stampCount: stamps,
+  rewards: 'Rewards',
+  ready: 'Ready to redeem',
+  toGo: (text, count) => `${stamps(text, count)} to go`,
+  qrCode: (code) => `QR code of the card ${code}`,
+  showCode: 'Show this code at the counter',
+  validUntil: (day) => `Valid until ${day}`,
+  expired: (day) => `This card expired on ${day}.`,
+  archived: 'This card is no longer given out. What you have collected can still be redeemed.',
+  onYourPhone: 'On your phone',
+  addToApple: 'Add to Apple Wallet',
+  addToGoogle: 'Add to Google Wallet',
+  notifyMe: 'Tell me about new stamps',
+  stopNotifying: 'Stop notifications',
+  notificationsBlocked: 'Notifications from this page are blocked in your browser’s settings.',
+  notificationsFailed: 'Notifications could not be switched on. Please try again later.',
+  install: 'Put on the home screen',
+  installByHand: 'To keep the card at hand, tap “Share” and then “Add to Home Screen”.',
+  offline: (when) => `No connection. The card as of ${when}.`,
+  notFound: 'This card does not exist',
+  notFoundWhy: 'The link may be incomplete, or the card was deleted. Please ask at the shop.',
+  unavailable: 'The card cannot be shown right now',
+  unavailableWhy: 'Please try again in a moment. Your stamps are safe.',
+  noticeStamped: (text, count) => `${stamps(text, count)} added`,
+  noticeUnlocked: (reward) => `${reward}: ready to redeem!`,
+  noticeRedeemed: (reward) => `${reward}: redeemed. Enjoy!`,
+};

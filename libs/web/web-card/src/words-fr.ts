@@ -1,0 +1,42 @@
+import type { Words } from './words-en.js';
+
+const s = (count: number) => (count < 2 ? '' : 's');
+const stamps = (text: string, count: number) => `${text} tampon${s(count)}`;
+
+export const fr: Words = {
+  stamps: 'Tampons',
+  stampsOf: (have, need) => `${have} tampons sur ${need}`,
+  stampsBeyond: stamps,
+  member: 'Membre',
+  toReward: 'Prochaine récompense dans',
+  stampCount: stamps,
+  rewards: 'Récompenses',
+  ready: 'Disponible',
+  toGo: (text, count) => `Encore ${stamps(text, count)}`,
+  qrCode: (code) => `Code QR de la carte ${code}`,
+  showCode: 'Présentez ce code à la caisse',
+  validUntil: (day) => `Valable jusqu’au ${day}`,
+  expired: (day) => `Cette carte a expiré le ${day}.`,
+  archived: 'Cette carte n’est plus délivrée. Ce que vous avez collecté peut encore être utilisé.',
+  onYourPhone: 'Sur votre téléphone',
+  addToApple: 'Ajouter à Apple Wallet',
+  addToGoogle: 'Ajouter à Google Wallet',
+  notifyMe: 'Me prévenir des nouveaux tampons',
+  stopNotifying: 'Ne plus me prévenir',
+  notificationsBlocked:
+    'Les notifications de cette page sont bloquées dans les réglages du navigateur.',
+  notificationsFailed:
+    'Les notifications n’ont pas pu être activées. Veuillez réessayer plus tard.',
+  install: 'Mettre sur l’écran d’accueil',
+  installByHand:
+    'Pour garder la carte à portée de main : touchez « Partager », puis « Sur l’écran d’accueil ».',
+  offline: (when) => `Hors connexion. La carte au ${when}.`,
+  notFound: 'Cette carte n’existe pas',
+  notFoundWhy:
+    'Le lien est peut-être incomplet, ou la carte a été supprimée. Renseignez-vous en magasin.',
+  unavailable: 'La carte ne peut pas être affichée pour le moment',
+  unavailableWhy: 'Veuillez réessayer dans un instant. Vos tampons sont bien enregistrés.',
+  noticeStamped: (text, count) => `${stamps(text, count)} ajouté${s(count)}`,
+  noticeUnlocked: (reward) => `${reward} : disponible !`,
+  noticeRedeemed: (reward) => `${reward} : utilisé. Profitez-en bien !`,
+};

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * The service worker of one card: shows the card's last state without a connection, and the notifications. Its scope
+ * is the card's own link, so cards of several shops on one phone know nothing of each other.
+ */
+const TEXT = `
+const scope = new URL(registration.scope).pathname;
+const prefix = 'card ' + scope + ' ';
+const cacheName = prefix + version;
+
+addEventListener('install', (event) => event.waitUntil(skipWaiting()));
+addEventListener('activate', (event) => event.waitUntil(takeOver()));
+async function takeOver() {
+  const names = await caches.keys();
+  await Promise.all(names
+    .filter((name) => name.startsWith(prefix) && name !== cacheName)
+    .map((name) => caches.delete(name)));
+  await clients.claim();
+}
+
+function isPage(url) {
+  return url.pathname === scope;
+}
+function isKept(url) {
+  if (url.origin !== location.origin) return false;
+  if (isPage(url)) return true;
+  const root = scope.slice(0, scope.indexOf('/passes/'));
+  const own = [scope + '/icon', scope + '/manifest', root + '/web-card/', root + '/img/'];
+  return own.some((start) => url.pathname.startsWith(start));
+}
+
+addEventListener('fetch', (event) => {
+  const { request } = event;
+  const url = new URL(request.url);
+  if (request.method === 'GET' && isKept(url)) event.respondWith(networkFirst(request, url));
+});
+async function networkFirst(request, url) {
+  const key = url.origin + url.pathname;
+  try {
+    const response = await fetch(request);
+    if (response.status < 500) {
+      const cache = await caches.open(cacheName);
+      if (response.ok && response.type === 'basic' && !response.redirected) {
+        await cache.put(key, response.clone());
+      } else if (isPage(url)) await forget();
+      return response;
+    }
+    return (await kept(key)) || response;
+  } catch (error) {
+    const found = await kept(key);
+    if (found) return found;
+    throw error;
+  }
+}
+async function kept(key) {
+  return (await caches.open(cacheName)).match(key);
+}
+/** The card is gone: nothing of it may stay on the device. */
+function forget() {
+  return caches.delete(cacheName);
+}
+
+addEventListener('message', (event) => {
+  if (event.data && Array.isArray(event.data.keep)) event.waitUntil(keep(event.data.keep));
+});
+async function keep(urls) {
+  const cache = await caches.open(cacheName);
+  const wanted = new Set(urls.map((text) => new URL(text)).filter(isKept).map((url) => url.origin + url.pathname));
+  for (const { url } of await cache.keys()) if (!wanted.has(url)) await cache.delete(url);
+  for (const url of wanted) if (!(await cache.match(url))) await cache.add(url);
+}
+
+addEventListener('push', (event) => {
+  const { title, body, url, lang } = event.data.json();
+  event.waitUntil(registration.showNotification(title, {
+    body, lang, icon: scope + '/icon.svg', tag: scope, renotify: true, data: { url },
+  }));
+});
+addEventListener('notificationclick', (event) => {
+  event.notification.close();
+  event.waitUntil(openCard(event.notification.data));
+});
+async function openCard(data) {
+  const url = new URL((data && data.url) || scope, location.origin);
+  if (url.origin !== location.origin) return;
+  const open = await clients.matchAll({ type: 'window', includeUncontrolled: true });
+  const found = open.find((client) => new URL(client.url).pathname === url.pathname);
+  await (found ? found.focus() : clients.openWindow(url.pathname));
+}
+addEventListener('pushsubscriptionchange', (event) => event.waitUntil(renew(event)));
+async function renew({ oldSubscription, newSubscription }) {
+  const options = oldSubscription && oldSubscription.options;
+  const made = newSubscription || (options && await registration.pushManager.subscribe(options));
+  if (!made) return;
+  const headers = { 'content-type': 'application/json' };
+  await fetch(scope + '/push', { method: 'POST', headers, body: JSON.stringify(made) });
+}
+`;
+
+const version = createHash('sha256').update(TEXT).digest('hex').slice(0, 16);
+
+/** Browsers install it anew when a byte of it has changed, so its version is part of it. */
+export const WORKER_SCRIPT = `'use strict';\nconst version = '${version}';${TEXT}`;

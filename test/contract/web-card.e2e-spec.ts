@@ -1,0 +1,266 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { PassLinks } from '#web-card/pass-links.service.js';
+import { useService, type ContractClient } from '../support/contract.js';
+import { enrolled } from '../support/web-card.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const IPHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15';
+const ANDROID = 'Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 Chrome/150.0';
+const DESKTOP = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/150.0';
+
+async function get(path: string, headers: Record<string, string> = {}) {
+  const { baseUrl } = service.running;
+  const response = await fetch(baseUrl + path, { headers, redirect: 'manual' });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** What is read on a page. */
+function words(page: string): string {
+  return page
+    .replace(/<(style|head)[^]*?<\/\1>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+}
+
+describe('the page', () => {
+  it('WEBCARD-01 shows the card without a token', async () => {
+    const { page, stamp, customerCard } = await enrolled(store, {
+      customer: { first_name: 'Grace', last_name: 'Hopper' },
+      rewards: [
+        ['Cookie', 3],
+        ['Free coffee', 10],
+      ],
+      card: { name: 'Coffee club', auxiliary_fields: [{ label: 'Branch', value: 'Harbour' }] },
+    });
+    await stamp(4);
+    const { status, headers, text } = await get(page);
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const read = words(text);
+    for (const shown of [
+      'Coffee club',
+      'Corner Café',
+      '4 / 10',
+      'Grace Hopper',
+      'Branch Harbour',
+      'Next reward in 6 stamps',
+      'Cookie Ready to redeem About Cookie',
+      'Free coffee 6 stamps to go About Free coffee',
+      customerCard.code,
+    ]) {
+      expect(read).toContain(shown);
+    }
+    expect(text).toContain(`aria-label="QR code of the card ${customerCard.code}"`);
+  });
+
+  it('WEBCARD-02 runs nothing but its own script, and is kept by nobody', async () => {
+    const { page } = await enrolled(store);
+    const { headers, text } = await get(page);
+    const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? [];
+    const hash = createHash('sha256').update(style).digest('base64');
+    expect(headers.get('content-security-policy')).toBe(
+      `default-src 'none'; style-src 'sha256-${hash}'; script-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    );
+    expect([headers.get('cache-control'), headers.get('referrer-policy')]).toEqual([
+      'no-store',
+      'no-referrer',
+    ]);
+    expect(headers.get('x-robots-tag')).toContain('noindex');
+    // No inline script or style, and nothing from anywhere else.
+    expect(text).not.toMatch(
+      /<script(?![^>]*\ssrc="\/)|\son\w+=|\sstyle=|(src|href)="(?!\/|data:)/,
+    );
+  });
+
+  it('WEBCARD-03 speaks the language of its store', async () => {
+    const german = await service.newStore();
+    const { status } = await german.patch(german.store, { account: { locale: 'de-AT' } });
+    expect(status).toBe(200);
+    const { page, stamp } = await enrolled(german, {
+      rewards: [['Kuchen', 5]],
+      card: { expires_at: '2199-05-31T10:00:00Z' },
+    });
+    await stamp(4);
+    const { text } = await get(page, { 'accept-language': 'fr' });
+    expect(text).toContain('<html lang="de-AT">');
+    expect(words(text)).toContain('Kuchen Noch 1 Stempel');
+    expect(words(text)).toContain('Gültig bis 31. Mai 2199');
+  });
+
+  it('WEBCARD-04 shows what somebody has typed as text', async () => {
+    const typed = `<script>alert(1)</script>"'&`;
+    const { page } = await enrolled(store, {
+      card: { name: typed, header_text: typed, auxiliary_fields: [{ label: typed, value: typed }] },
+      customer: { first_name: typed },
+      rewards: [[typed, 5]],
+    });
+    const { text } = await get(page);
+    expect(text).not.toContain('<script>');
+    expect(text.match(/&lt;script&gt;alert\(1\)&lt;\/script&gt;&quot;&#39;&amp;/g)?.length).toBe(
+      10,
+    );
+  });
+
+  it('WEBCARD-05 has the colours of the card, with text that can be read on them', async () => {
+    const readable = await enrolled(store, {
+      card: { card_color: '#004D40', text_color: '#FFE082' },
+    });
+    expect((await get(readable.page)).text).toContain('--card:#004D40;--on-card:#FFE082');
+    const faint = await enrolled(store, { card: { card_color: '#EEEEEE', text_color: '#FFFFFF' } });
+    expect((await get(faint.page)).text).toContain('--card:#EEEEEE;--on-card:#000000');
+  });
+
+  it('WEBCARD-06 says kindly that a card has expired, or is no longer given out', async () => {
+    const expired = await enrolled(store, { card: { expires_at: '2199-01-01T00:00:00Z' } });
+    await store.patch(`${store.store}/cards/${expired.card.id}`, {
+      card: { expires_at: '2025-01-31T10:00:00Z' },
+    });
+    const page = await get(expired.page);
+    expect(page.status).toBe(200);
+    expect(words(page.text)).toContain('This card expired on January 31, 2025.');
+    const archived = await enrolled(store);
+    await store.post(`${store.store}/cards/${archived.card.id}/archive`);
+    const old = await get(archived.page);
+    expect(old.status).toBe(200);
+    expect(words(old.text)).toContain('This card is no longer given out.');
+  });
+
+  it('WEBCARD-07 is the same 404 for a link that never was and for an erased customer', async () => {
+    const { page, customerId } = await enrolled(store, { customer: { first_name: 'Wilhelmina' } });
+    expect((await get(page)).text).toContain('Wilhelmina');
+    expect((await store.post(`${store.store}/customers/${customerId}/erase`)).status).toBe(204);
+    const erased = await get(page, { 'accept-language': 'es' });
+    expect([erased.status, erased.headers.get('content-type')]).toEqual([
+      404,
+      'text/html; charset=utf-8',
+    ]);
+    expect(words(erased.text)).toContain('Esta tarjeta no existe');
+    for (const link of [crypto.randomUUID(), 'x', '1', '%00', 'a'.repeat(3000)]) {
+      const unknown = await get(`/passes/${link}`, { 'accept-language': 'es' });
+      expect([unknown.status, unknown.text]).toEqual([404, erased.text]);
+    }
+  });
+
+  it('WEBCARD-08 leads from a merged card to the one that goes on for it', async () => {
+    const kept = await enrolled(store);
+    const { body: other } = await store.post<{ id: number }>(`${store.store}/customers`, {
+      customer: { first_name: 'Ada', email: 'same.person@mail.example' },
+    });
+    const cards = `${store.store}/customers/${other.id}/customer_cards`;
+    const { body: merged } = await store.post<{ uuid: string }>(cards, { card_id: kept.card.id });
+    const { status } = await store.post(`${store.store}/customers/${kept.customerId}/merge`, {
+      from_customer_id: other.id,
+    });
+    expect(status).toBe(200);
+    const { status: moved, headers } = await get(`/passes/${merged.uuid}`);
+    expect([moved, headers.get('location')]).toEqual([302, `https://cards.example${kept.page}`]);
+  });
+
+  it('WEBCARD-09 takes less than 30 KB with everything that a card can have', async () => {
+    const rewards = Array.from({ length: 50 }, (_, i): [string, number] => [`Reward ${i}`, i + 1]);
+    const { page } = await enrolled(store, { rewards: rewards.slice(0, 20) });
+    const { text } = await get(page);
+    expect(Buffer.byteLength(text)).toBeLessThan(30_000);
+  });
+
+  it('WEBCARD-10 can be put on the home screen', async () => {
+    const { page, customerCard } = await enrolled(store, { card: { name: 'Tea club' } });
+    const { text } = await get(page);
+    expect(text).toContain(`<link rel="manifest" href="${page}/manifest.webmanifest" />`);
+    const { headers, text: manifest } = await get(`${page}/manifest.webmanifest`);
+    expect(headers.get('content-type')).toMatch(/^application\/manifest\+json/);
+    expect(JSON.parse(manifest)).toMatchObject({
+      id: page,
+      name: 'Tea club · Corner Café',
+      short_name: 'Tea club',
+      start_url: page,
+      scope: page,
+      display: 'standalone',
+      icons: [{ src: `${page}/icon.svg` }, { purpose: 'maskable' }],
+    });
+    const icon = await get(`/passes/${customerCard.uuid}/icon.svg`);
+    expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+    expect((await get(`/passes/${crypto.randomUUID()}/manifest.webmanifest`)).status).toBe(404);
+  });
+
+  it('WEBCARD-11 has a service worker for its own link alone, and a script kept for ever', async () => {
+    const { page } = await enrolled(store);
+    const { text } = await get(page);
+    const worker = await get(`${page}/worker.js`);
+    expect(worker.headers.get('content-type')).toMatch(/^text\/javascript/);
+    expect([
+      worker.headers.get('service-worker-allowed'),
+      worker.headers.get('cache-control'),
+    ]).toEqual([page, 'no-cache']);
+    const [, path = ''] = /<script src="([^"]+)" defer>/.exec(text) ?? [];
+    const script = await get(path);
+    expect([script.status, script.headers.get('cache-control')]).toEqual([
+      200,
+      'public, max-age=31536000, immutable',
+    ]);
+  });
+});
+
+describe('the wallet links', () => {
+  it('WEBCARD-12 lead to the web card without credentials of the vendor', async () => {
+    const { page, customerCard } = await enrolled(store);
+    for (const url of [customerCard.apple_wallet_url, customerCard.google_wallet_url]) {
+      const { status, headers } = await get(new URL(url).pathname, { 'user-agent': IPHONE });
+      expect([status, headers.get('location')]).toEqual([302, `https://cards.example${page}`]);
+    }
+    const { text } = await get(page, { 'user-agent': IPHONE });
+    expect(text).not.toMatch(/(Apple|Google) Wallet/);
+  });
+
+  it('WEBCARD-13 lead to the wallet of the device, and the page has a link to it', async () => {
+    const { page } = await enrolled(store);
+    const links = service.running.app.get(PassLinks, { strict: false });
+    const changedAt = new Date('2026-11-01T10:00:00Z');
+    const before = { appleEnabled: false, googleEnabled: false };
+    Object.assign(links, {
+      appleEnabled: true,
+      googleEnabled: true,
+      packageOf: async ({ code }: { code: string }) => ({ bytes: Buffer.from(code), changedAt }),
+      saveUrlOf: async () => 'https://pay.google.com/gp/v/save/jwt',
+    });
+    try {
+      const apple = await get(`${page}/apple`, { 'user-agent': IPHONE });
+      expect([apple.status, apple.headers.get('content-type')]).toEqual([
+        200,
+        'application/vnd.apple.pkpass',
+      ]);
+      expect(apple.headers.get('last-modified')).toBe(changedAt.toUTCString());
+      const google = await get(`${page}/google`, { 'user-agent': ANDROID });
+      expect(google.headers.get('location')).toBe('https://pay.google.com/gp/v/save/jwt');
+      const lead = async (path: string, agent: string) =>
+        (await get(path, { 'user-agent': agent })).headers.get('location');
+      const card = `https://cards.example${page}`;
+      expect(await lead(`${page}/apple`, ANDROID)).toBe(card);
+      expect(await lead(`${page}/apple`, DESKTOP)).toBe(card);
+      expect(await lead(`${page}/google`, IPHONE)).toBe(card);
+      const offers = async (agent: string) =>
+        [...(await get(page, { 'user-agent': agent })).text.matchAll(/Add to (\w+) Wallet/g)].map(
+          ([, vendor]) => vendor,
+        );
+      expect(await offers(IPHONE)).toEqual(['Apple']);
+      expect(await offers(ANDROID)).toEqual(['Google']);
+      expect(await offers(DESKTOP)).toEqual(['Apple', 'Google']);
+    } finally {
+      Object.assign(links, before);
+    }
+  });
+
+  it('WEBCARD-14 lead to the page of a bad link for a bad link', async () => {
+    const { status, headers } = await get('/passes/nonsense/apple', { 'user-agent': IPHONE });
+    expect([status, headers.get('location')]).toEqual([
+      302,
+      'https://cards.example/passes/nonsense',
+    ]);
+  });
+});
