@@ -27,6 +27,7 @@ import { CardsIssued } from './migrations/0026-cards-issued.js';
 import { StripImages } from './migrations/0036-strip-images.js';
 import { LogTimes } from './migrations/0025-log-times.js';
 import { Passes } from './migrations/0035-passes.js';
+import { WebCards } from './migrations/0039-web-cards.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -59,4 +60,5 @@ export const migrations = [
   AuditLists,
   Passes,
   StripImages,
+  WebCards,
 ];

@@ -48,6 +48,8 @@ export class Config {
   };
   /** Of drawn images in the database, which are drawn again when they are asked for later. */
   readonly stripImagesKeptMb: number;
+  /** How many web cards one process keeps up to date at a time, in all and for one address. */
+  readonly openCards: { most: number; perAddress: number };
   readonly trustProxyHops: number;
   /** What webhooks may reach beside the public internet. */
   readonly webhookAllowedCidrs: AddressRange[];
@@ -111,6 +113,7 @@ export class Config {
       stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
     };
     this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
+    this.openCards = { most: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
     this.trustProxyHops = env.TRUST_PROXY_HOPS;
     this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
     this.redisUrl = env.REDIS_URL ?? null;

@@ -58,6 +58,8 @@ export class Settings {
   @Whole(1, 100_000) MAX_SUBSCRIPTIONS_PER_STORE = 25;
   @Whole(1, 1_000_000) MAX_STRIP_PICTURES_PER_STORE = 1000;
   @Whole(1, 100_000) STRIP_IMAGES_KEPT_MB = 1024;
+  @Whole(1, 1_000_000) MAX_OPEN_CARDS = 5_000;
+  @Whole(1, 1_000_000) MAX_OPEN_CARDS_PER_ADDRESS = 100;
   @Whole(0, 10) TRUST_PROXY_HOPS = 0;
   @Setting(rangesOf, 'must be ranges such as 10.1.0.0/16, separated by commas')
   WEBHOOK_ALLOWED_CIDRS: AddressRange[] = [];

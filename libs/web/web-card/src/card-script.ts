@@ -21,16 +21,20 @@ function listen() {
   source.onerror = () => {
     show('offline', true);
     // The browser connects again by itself unless the server has refused.
-    if (source.readyState === EventSource.CLOSED) again(15000 + Math.random() * 30000);
+    if (source.readyState === EventSource.CLOSED) again(15000 + Math.random() * 30000, catchUp);
   };
 }
 function alive() {
   show('offline', false);
   again(75000);
 }
-function again(after) {
+function again(after, what = listen) {
   clearTimeout(watch);
-  watch = setTimeout(listen, after);
+  watch = setTimeout(what, after);
+}
+async function catchUp() {
+  await refresh();
+  listen();
 }
 function stop() {
   clearTimeout(watch);
@@ -42,9 +46,9 @@ async function refresh() {
   try {
     response = await fetch(at, { cache: 'no-store' });
   } catch {
-    return again(5000);
+    return again(15000, catchUp);
   }
-  if (response.status >= 500) return again(15000);
+  if (response.status >= 429) return again(15000, catchUp);
   if (!response.ok || response.redirected) return location.reload();
   const page = new DOMParser().parseFromString(await response.text(), 'text/html');
   const fresh = page.getElementById('card');

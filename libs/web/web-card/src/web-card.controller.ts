@@ -1,4 +1,4 @@
-import { Controller, Get, Header, Param, Req, Res, UseFilters } from '@nestjs/common';
+import { Controller, Get, Header, Param, Query, Req, Res, UseFilters } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
@@ -11,6 +11,7 @@ import { Passes } from '#passes/passes.service.js';
 import { cardManifest } from './card-manifest.js';
 import { cardPage, plainPage } from './card-page.js';
 import { CARD_SCRIPT_PATH } from './card-script.js';
+import { CardStreams } from './card-streams.service.js';
 import { deviceOf } from './device.js';
 import { PagesFilter, sendPage, toldTo } from './pages.filter.js';
 import { PassLinks } from './pass-links.service.js';
@@ -30,6 +31,7 @@ export class WebCardController {
     private readonly passes: Passes,
     private readonly contents: PassContents,
     private readonly links: PassLinks,
+    private readonly streams: CardStreams,
     private readonly config: Config,
   ) {
     this.root = new URL(config.publicUrl).pathname.replace(/\/$/, '');
@@ -53,10 +55,10 @@ export class WebCardController {
       await reply.redirect(`${this.config.publicUrl}/passes/${found.card.uuid}`, 302);
       return;
     }
-    const { tag } = await this.passes.open(found.card);
+    const { pass, content } = await this.contents.open(found.card);
     const page = cardPage({
-      content: await this.contentOf(found.card),
-      tag,
+      content,
+      tag: pass.tag,
       now: new Date(),
       device: deviceOf(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
@@ -92,6 +94,26 @@ export class WebCardController {
     return WORKER_SCRIPT;
   }
 
+  /** Server-sent events: that the card has changed, with the tag of the change. */
+  @Get('events')
+  async events(
+    @Param('uuid') uuid: string,
+    @Query('since') since: string | undefined,
+    @Req() { ip, headers }: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const card = await this.known(uuid);
+    await this.passes.open(card);
+    const tag = Number(headers['last-event-id'] ?? since);
+    const stream = await this.streams.open(card.id, Number.isSafeInteger(tag) ? tag : 0, ip);
+    await reply
+      .type('text/event-stream')
+      .header('cache-control', 'no-store, no-transform')
+      // For nginx, which otherwise collects answers before it passes them on.
+      .header('x-accel-buffering', 'no')
+      .send(stream);
+  }
+
   private async known(uuid: string): Promise<CustomerCard> {
     const found = await this.cards.find(uuid);
     if (!found) throw new NotFoundError('Card');
@@ -99,7 +121,7 @@ export class WebCardController {
   }
 
   private async contentOf({ id }: CustomerCard): Promise<PassContent> {
-    const content = await this.contents.find(id);
+    const content = (await this.contents.load([id])).get(id);
     if (!content) throw new Error(`customer card ${id} has no content`);
     return content;
   }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { PassesModule } from '#passes/passes.module.js';
 import { CardScriptController } from './card-script.controller.js';
+import { CardStreams } from './card-streams.service.js';
 import { NoPassLinks, PassLinks } from './pass-links.service.js';
 import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
@@ -10,6 +11,6 @@ import { WebCards } from './web-cards.service.js';
 @Module({
   imports: [PassesModule],
   controllers: [WebCardController, PassLinksController, CardScriptController],
-  providers: [WebCards, { provide: PassLinks, useClass: NoPassLinks }],
+  providers: [WebCards, CardStreams, { provide: PassLinks, useClass: NoPassLinks }],
 })
 export class WebCardModule {}

@@ -1,0 +1,167 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Readable } from 'node:stream';
+import { Pool } from 'pg';
+import { Gauge, Registry } from 'prom-client';
+import { Config } from '#kernel/config.js';
+import { messageOf, RateLimitedError, UnavailableError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { Notifications } from '#database/notifications.js';
+import { addressKey } from '#http/rate-limit.js';
+
+/** What the database notifies: customer cards with their new tags, as in `12:345 13:346` (migration 0039). */
+const CHANNEL = 'inkpad_passes';
+/** Proxies close what has been silent for a minute. */
+const ALIVE_EVERY_MS = 25_000;
+/** For a notification that was lost without the connection being lost: one query for all cards together. */
+const LOOK_EVERY_MS = 60_000;
+/** A browser that does not read gets no more. Each event has fewer than 100 bytes. */
+const MOST_UNREAD = 16 * 1024;
+const REFUSED_FOR_SECONDS = 30;
+
+type Watcher = { stream: Readable; told: number };
+
+/**
+ * Tells the open pages of cards that something has changed, and nothing else: what it is they ask for themselves. One
+ * connection to the database for all of them.
+ */
+@Injectable()
+export class CardStreams implements OnModuleDestroy {
+  private readonly log = new Logger('open cards');
+  private readonly watchers = new Map<number, Set<Watcher>>();
+  private readonly byAddress = new Map<string, number>();
+  private readonly gauge: Gauge;
+  private count = 0;
+  private ending = false;
+  private notifications: Notifications | undefined;
+  private listening: Promise<void> | undefined;
+  private timers: NodeJS.Timeout[] = [];
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+    registry: Registry,
+  ) {
+    this.gauge = new Gauge({
+      name: 'inkpad_open_cards',
+      help: 'Web cards that are kept up to date at the moment',
+      registers: [registry],
+    });
+  }
+
+  /**
+   * Server-sent events about one card, until the page is closed.
+   * @param known the tag that the page shows; if the card has changed since, it is told at once
+   * @throws RateLimitedError, UnavailableError
+   */
+  async open(customerCardId: number, known: number, ip: string): Promise<Readable> {
+    const watcher = this.admit(customerCardId, known, ip);
+    try {
+      await (this.listening ??= this.listen());
+      await this.look([customerCardId]);
+    } catch (error) {
+      watcher.stream.destroy();
+      throw error;
+    }
+    return watcher.stream;
+  }
+
+  /** Before the server stops to accept connections, which waits until the open ones have ended. */
+  async onModuleDestroy(): Promise<void> {
+    this.ending = true;
+    for (const timer of this.timers) clearInterval(timer);
+    for (const { stream } of this.all()) stream.push(null);
+    await this.notifications?.close();
+  }
+
+  private admit(customerCardId: number, known: number, ip: string): Watcher {
+    const { most, perAddress } = this.config.openCards;
+    const address = addressKey(ip);
+    const ofAddress = this.byAddress.get(address) ?? 0;
+    if (ofAddress >= perAddress) throw new RateLimitedError(REFUSED_FOR_SECONDS);
+    if (this.count >= most || this.ending) throw new UnavailableError('Too many cards are open');
+    this.byAddress.set(address, ofAddress + 1);
+    this.counted(1);
+    const stream = new Readable({ read: () => undefined });
+    const watcher = { stream, told: known };
+    const watchers = this.watchers.get(customerCardId) ?? new Set();
+    this.watchers.set(customerCardId, watchers.add(watcher));
+    stream.push(`retry: ${2_000 + Math.floor(Math.random() * 3_000)}\n\n`);
+    stream.push(ALIVE);
+    // Also when the browser is gone: then the server destroys what it was sending.
+    stream.once('close', () => {
+      this.counted(-1);
+      watchers.delete(watcher);
+      if (watchers.size === 0) this.watchers.delete(customerCardId);
+      const left = (this.byAddress.get(address) ?? 1) - 1;
+      if (left > 0) this.byAddress.set(address, left);
+      else this.byAddress.delete(address);
+    });
+    return watcher;
+  }
+
+  private counted(change: 1 | -1): void {
+    this.count += change;
+    this.gauge.set(this.count);
+  }
+
+  private async listen(): Promise<void> {
+    this.notifications = new Notifications(
+      this.config.databaseUrl,
+      CHANNEL,
+      (payload) => this.hear(payload),
+      () => this.lookAtAll(),
+    );
+    const alive = () => {
+      for (const watcher of this.all()) send(watcher, ALIVE);
+    };
+    this.timers = [
+      setInterval(alive, ALIVE_EVERY_MS),
+      setInterval(() => this.lookAtAll(), LOOK_EVERY_MS),
+    ];
+    for (const timer of this.timers) timer.unref();
+    await this.notifications.listen();
+  }
+
+  private hear(payload: string): void {
+    for (const entry of payload.split(' ')) {
+      const [id, tag] = entry.split(':').map(Number);
+      if (id !== undefined && tag !== undefined) this.tell(id, tag);
+    }
+  }
+
+  private lookAtAll(): void {
+    this.look([...this.watchers.keys()]).catch((error: unknown) =>
+      this.log.warn(`open cards could not be compared: ${messageOf(error)}`),
+    );
+  }
+
+  private async look(customerCardIds: number[]): Promise<void> {
+    if (customerCardIds.length === 0) return;
+    const rows = await ask<{ customer_card_id: number; tag: string }>(this.pool, {
+      name: 'open_cards_tags',
+      text: 'select customer_card_id, tag from passes where customer_card_id = any ($1)',
+      values: [customerCardIds],
+    });
+    for (const { customer_card_id: id, tag } of rows) this.tell(id, Number(tag));
+  }
+
+  private tell(customerCardId: number, tag: number): void {
+    for (const watcher of this.watchers.get(customerCardId) ?? []) {
+      if (tag <= watcher.told) continue;
+      watcher.told = tag;
+      send(watcher, `event: changed\nid: ${tag}\ndata: ${tag}\n\n`);
+    }
+  }
+
+  private *all(): Iterable<Watcher> {
+    for (const watchers of this.watchers.values()) yield* watchers;
+  }
+}
+
+/** An event and not a comment, so that the page notices a connection that died without a word. */
+const ALIVE = 'event: alive\ndata:\n\n';
+
+function send({ stream }: Watcher, text: string): void {
+  if (stream.readableLength > MOST_UNREAD) stream.destroy();
+  else if (!stream.destroyed) stream.push(text);
+}

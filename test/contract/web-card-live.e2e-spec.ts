@@ -1,0 +1,146 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { useService, type ContractClient } from '../support/contract.js';
+import { EventStream } from '../support/event-stream.js';
+import { eventually } from '../support/eventually.js';
+import type { Program } from '../support/program.js';
+import { startSecondApi } from '../support/second-api.js';
+import { enrolled } from '../support/web-card.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+const service = useService({ MAX_OPEN_CARDS: '12', MAX_OPEN_CARDS_PER_ADDRESS: '8' });
+let store: ContractClient;
+let dispatcher: Program;
+const streams: EventStream[] = [];
+
+beforeAll(async () => {
+  store = await service.newStore();
+  dispatcher = await startDispatcher(service.running);
+});
+afterEach(async () => {
+  for (const stream of streams.splice(0)) stream.close();
+  await eventually(openCards, (count) => count === 0);
+});
+afterAll(() => dispatcher.kill('SIGTERM'));
+
+async function openCards(): Promise<number> {
+  const registry = service.running.app.get(Registry, { strict: false });
+  const [{ value } = { value: 0 }] =
+    (await registry.getSingleMetric('inkpad_open_cards')?.get())?.values ?? [];
+  return value;
+}
+
+async function open(page: string, headers: Record<string, string> = {}, base?: string) {
+  const url = `${base ?? service.running.baseUrl}${page}`;
+  const stream = await EventStream.open(url, headers);
+  streams.push(stream);
+  return stream;
+}
+
+/** The page with the tag that it shows. */
+async function shown(page: string): Promise<{ tag: number; text: string }> {
+  const text = await (await fetch(service.running.baseUrl + page)).text();
+  return { tag: Number(/data-tag="(\d+)"/.exec(text)?.[1]), text };
+}
+
+describe('events of a web card', () => {
+  it('WEBCARD-15 say that the card has changed, and nothing about it', async () => {
+    const { page, stamp, customerCard } = await enrolled(store);
+    const { tag } = await shown(page);
+    const stream = await open(`${page}/events?since=${tag}`);
+    expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    expect(stream.headers['cache-control']).toBe('no-store, no-transform');
+    await stamp(2);
+    const changed = await stream.changed();
+    expect(changed).toBeGreaterThan(tag);
+    expect(stream.events.at(-1)).toEqual({
+      event: 'changed',
+      id: String(changed),
+      data: String(changed),
+    });
+    expect(stream.retryMs).toBeGreaterThanOrEqual(2_000);
+    const after = await shown(page);
+    expect([after.tag, after.text.includes(`2 / ${customerCard.stamps_remaining}`)]).toEqual([
+      changed,
+      true,
+    ]);
+  });
+
+  it('WEBCARD-16 reach a page at any api, whichever of them stamps', async () => {
+    const { page, stamp } = await enrolled(store);
+    const { tag } = await shown(page);
+    const { program, second } = await startSecondApi(service.running, store);
+    try {
+      const here = await open(`${page}/events?since=${tag}`);
+      const there = await open(`${page}/events?since=${tag}`, {}, second.baseUrl);
+      await stamp(1);
+      expect(await there.changed()).toBe(await here.changed());
+      // It ends as soon as its process is asked to, for the browser to go to another.
+      await program.kill('SIGTERM');
+      await eventually(
+        () => there.ended,
+        (ended) => ended,
+      );
+      expect(here.ended).toBe(false);
+    } finally {
+      await program.kill('SIGKILL');
+    }
+  });
+
+  it('WEBCARD-17 tell at once what a page has missed', async () => {
+    const { page, stamp } = await enrolled(store);
+    const { tag } = await shown(page);
+    await stamp(1);
+    const { tag: newest } = await eventually(
+      () => shown(page),
+      (found) => found.tag > tag,
+    );
+    const since = await open(`${page}/events?since=${tag}`);
+    expect(await since.changed()).toBe(newest);
+    // What the browser has seen itself counts more than what the page began with.
+    const again = await open(`${page}/events?since=${tag}`, { 'last-event-id': String(newest) });
+    await stamp(1);
+    expect(await again.changed()).toBeGreaterThan(newest);
+    expect(again.changes).toHaveLength(1);
+  });
+
+  it('WEBCARD-18 are limited for an address and in all', async () => {
+    const { page } = await enrolled(store);
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    const refused = await startSecondApi(
+      {
+        ...service.running,
+        environment: {
+          ...service.running.environment,
+          TRUST_PROXY_HOPS: '1',
+          MAX_OPEN_CARDS: '12',
+          MAX_OPEN_CARDS_PER_ADDRESS: '8',
+        },
+      },
+      store,
+    );
+    try {
+      const base = refused.second.baseUrl;
+      const path = `${page}/events`;
+      for (let i = 0; i < 8; i++)
+        expect((await open(path, from('203.0.113.1'), base)).status).toBe(200);
+      const ninth = await open(path, from('203.0.113.1'), base);
+      expect([ninth.status, ninth.headers['retry-after']]).toEqual([429, '30']);
+      for (let i = 0; i < 4; i++)
+        expect((await open(path, from('203.0.113.2'), base)).status).toBe(200);
+      expect((await open(path, from('203.0.113.3'), base)).status).toBe(503);
+      streams[0]?.close();
+      await eventually(
+        async () => (await open(path, from('203.0.113.1'), base)).status,
+        (status) => status === 200,
+      );
+    } finally {
+      await refused.program.kill('SIGKILL');
+    }
+  });
+
+  it('WEBCARD-19 are a 404 for a link that leads to no card', async () => {
+    const stream = await open(`/passes/${crypto.randomUUID()}/events`);
+    expect(stream.status).toBe(404);
+  });
+});
