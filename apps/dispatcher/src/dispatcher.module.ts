@@ -9,6 +9,8 @@ import { MessagesModule } from '#messages/messages.module.js';
 import { TransparencyLogModule } from '#transparency/transparency-log.module.js';
 import { PassDispatchModule } from '#passes/pass-dispatch.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
+import { WebPushSendingModule } from '#web-card/web-push.module.js';
+import { WebPushes } from '#web-card/web-pushes.service.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -23,7 +25,7 @@ export class DispatcherModule {
         MessagesModule,
         TransparencyLogModule,
         DispatchModule,
-        PassDispatchModule.forRoot([], []),
+        PassDispatchModule.forRoot([WebPushSendingModule], [WebPushes]),
       ],
       providers: [Readiness, RoleWarning],
     };

@@ -7,8 +7,9 @@ import { gzipSync } from 'node:zlib';
 import { readConfig } from '#kernel/config.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { NameServer, type Zone } from '../../../../test/support/name-server.js';
+import { inTurns } from './guarded-agent.client.js';
 import { addressesInHosts, NameLookup } from './name-lookup.client.js';
-import { inTurns, WebhookClient, type Attempt } from './webhook.client.js';
+import { WebhookClient, type Attempt } from './webhook.client.js';
 
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 const OLD_SECRET = `whsec_${Buffer.alloc(32, 6).toString('base64')}`;

@@ -37,6 +37,7 @@ export const DATA_KEY_PURPOSES = [
   'cursors',
   'texts about nobody',
   'token checksums',
+  'web push',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

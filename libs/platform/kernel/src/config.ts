@@ -60,6 +60,11 @@ export class Config {
   /** Null until announced. At least twelve months lie between the two. */
   readonly v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
   readonly webhookAllowInsecureTargets: boolean;
+  /** What web push may reach: the public internet alone, and never what webhooks may besides. */
+  readonly webPushRules: {
+    webhookAllowInsecureTargets: boolean;
+    webhookAllowedCidrs: AddressRange[];
+  };
   /** Whole days, for delivered and failed deliveries and for rendered events. */
   readonly webhookRetentionDays: number;
   readonly webhookTimeScale: number;
@@ -123,6 +128,10 @@ export class Config {
       sunsetAt: env.API_V1_SUNSET_DATE ?? null,
     };
     this.webhookAllowInsecureTargets = env.WEBHOOK_ALLOW_INSECURE_TARGETS;
+    this.webPushRules = {
+      webhookAllowInsecureTargets: env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
+      webhookAllowedCidrs: [],
+    };
     this.webhookRetentionDays = env.WEBHOOK_RETENTION_DAYS;
     this.webhookTimeScale = env.WEBHOOK_TIME_SCALE;
     this.mail =

@@ -69,6 +69,7 @@ export class Settings {
   @Moment() API_V1_DEPRECATION_DATE?: Date;
   @Moment() API_V1_SUNSET_DATE?: Date;
   @Setting(flagOf, 'must be true or false') WEBHOOK_ALLOW_INSECURE_TARGETS = false;
+  @Setting(flagOf, 'must be true or false') WEB_PUSH_ALLOW_INSECURE_ENDPOINTS = false;
   @Whole(1, 3650) WEBHOOK_RETENTION_DAYS = 30;
   @MailUrl('smtp:', 'smtps:') SMTP_URL?: MailServer;
   @Matching(

@@ -15,6 +15,7 @@ import { CardStreams } from './card-streams.service.js';
 import { deviceOf } from './device.js';
 import { PagesFilter, sendPage, toldTo } from './pages.filter.js';
 import { PassLinks } from './pass-links.service.js';
+import { VapidKeys } from './vapid-keys.service.js';
 import { cardIcon } from './web-card-icon.js';
 import { WebCards } from './web-cards.service.js';
 import { WORKER_SCRIPT } from './worker-script.js';
@@ -32,6 +33,7 @@ export class WebCardController {
     private readonly contents: PassContents,
     private readonly links: PassLinks,
     private readonly streams: CardStreams,
+    private readonly vapid: VapidKeys,
     private readonly config: Config,
   ) {
     this.root = new URL(config.publicUrl).pathname.replace(/\/$/, '');
@@ -63,7 +65,7 @@ export class WebCardController {
       device: deviceOf(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
       strip: null,
-      pushKey: null,
+      pushKey: this.vapid.publicKey,
       root: this.root,
       scriptPath: this.root + CARD_SCRIPT_PATH,
     });

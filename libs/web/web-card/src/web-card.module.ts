@@ -5,12 +5,14 @@ import { CardStreams } from './card-streams.service.js';
 import { NoPassLinks, PassLinks } from './pass-links.service.js';
 import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
+import { WebPushController } from './web-push.controller.js';
+import { WebPushModule } from './web-push.module.js';
 import { WebCards } from './web-cards.service.js';
 
 /** The web card, and the two links that lead to it or to a wallet. */
 @Module({
-  imports: [PassesModule],
-  controllers: [WebCardController, PassLinksController, CardScriptController],
+  imports: [PassesModule, WebPushModule],
+  controllers: [WebCardController, PassLinksController, CardScriptController, WebPushController],
   providers: [WebCards, CardStreams, { provide: PassLinks, useClass: NoPassLinks }],
 })
 export class WebCardModule {}

@@ -1,0 +1,119 @@
+import type { LookupFunction } from 'node:net';
+import { Agent, buildConnector } from 'undici';
+import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
+import { isBlockedAddress, isBlockedHost, type TargetRules } from './target-address.js';
+import { DeadlineError } from './webhook-exchange.client.js';
+
+const KEEP_ALIVE_MS = 10_000;
+/** Bounds how long an open connection keeps using an address that the name no longer has. */
+const CONNECTION_MS = 60_000;
+/** Of the addresses of a name this many are tried, each but the last for this long, all within the deadline. */
+const MOST_ADDRESSES = 4;
+const ADDRESS_MS = 2_000;
+
+/** Nothing was sent: whoever has given the URL does not decide about our own network. */
+export class BlockedAddressError extends Error {
+  readonly code = 'BLOCKED_ADDRESS';
+}
+
+/**
+ * For URLs that others have given. The guard against our own network is in the connector, the only place that sees the
+ * address really used. It checks literals, which no resolver ever sees, and every resolved address, and connects only to
+ * an address that it has checked.
+ */
+export function guardedAgent(names: NameLookup, rules: TargetRules, deadlineMs: number): Agent {
+  const connect = buildConnector({
+    timeout: deadlineMs,
+    lookup: guardedLookup(names, rules),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+    // Set explicitly, so that no environment variable can turn it off.
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+  });
+  return new Agent({
+    connect: (options, callback) => {
+      if (isBlockedHost(options.protocol, options.hostname, rules)) {
+        callback(new BlockedAddressError(), null);
+      } else connect(options, callback);
+    },
+    // The caller has deadlines of its own: the library's start again with every chunk.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    clientTtl: CONNECTION_MS,
+    pipelining: 1,
+  });
+}
+
+/** Returns exactly the addresses that are then connected to, so no second lookup can give others. */
+function guardedLookup(names: NameLookup, rules: TargetRules): LookupFunction {
+  return (name, options, callback) => {
+    names.addressesOf(name).then(
+      ({ addresses, complete }) => {
+        const allowed = inTurns(
+          addresses.filter(({ address }) => !isBlockedAddress(address, rules)),
+        );
+        const [first] = allowed;
+        if (!first) {
+          const fault = complete ? new BlockedAddressError() : new UnresolvedNameError(name);
+          callback(fault, '');
+        } else if (options.all) callback(null, allowed);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+}
+
+/** The first few, alternating between IPv4 and IPv6, so that neither being broken here is fatal. */
+export function inTurns(addresses: Address[]): Address[] {
+  const [four, six] = [4, 6].map((family) => addresses.filter((one) => one.family === family));
+  return addresses
+    .flatMap((_, i) => [four?.[i], six?.[i]])
+    .filter((address) => address !== undefined)
+    .slice(0, MOST_ADDRESSES);
+}
+
+const WORDS: Record<string, string> = {
+  ENOTFOUND: 'The name of the URL could not be resolved',
+  ECONNREFUSED: 'The connection was refused',
+  ECONNRESET: 'The connection was closed before an answer came',
+  EPIPE: 'The connection was closed before an answer came',
+  EHOSTUNREACH: 'The host could not be reached',
+  ENETUNREACH: 'The host could not be reached',
+  ETIMEDOUT: 'The connection timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'The connection timed out',
+  UND_ERR_SOCKET: 'The connection was closed before an answer came',
+  UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer were too large',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'The TLS certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'The TLS certificate is self-signed',
+  CERT_HAS_EXPIRED: 'The TLS certificate has expired',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'The receiver offers no safe version of TLS',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'The receiver offers no safe version of TLS',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'The receiver does not speak TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'The receiver does not speak TLS',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'The TLS certificate is for another name',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'The TLS certificate could not be verified',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'The TLS certificate could not be verified',
+};
+
+/** How the library words answers that it cannot follow, besides the codes of its parser. */
+const NO_HTTP = new Set(['bad response', 'bad upgrade']);
+
+/** Plain words, because the library's own messages name addresses. */
+export function wordsFor(error: unknown): string {
+  if (error instanceof DeadlineError) return 'No answer within 10 seconds';
+  if (isNoHttp(error)) return 'The answer was not valid HTTP';
+  const code = codeOf(error);
+  if (code === undefined) return 'The request failed';
+  return WORDS[code] ?? `The request failed (${code})`;
+}
+
+function isNoHttp(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code?.startsWith('HPE_') || code === 'ERR_ASSERTION') return true;
+  if (!(error instanceof Error)) return false;
+  return error.name === 'HTTPParserError' || NO_HTTP.has(error.message);
+}

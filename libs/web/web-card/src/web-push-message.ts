@@ -1,0 +1,92 @@
+import { createCipheriv, createECDH, createPrivateKey, hkdfSync, sign } from 'node:crypto';
+
+/** A point of P-256, uncompressed. */
+export const POINT_BYTES = 65;
+export const AUTH_BYTES = 16;
+
+const CURVE = 'prime256v1';
+const RECORD_BYTES = 4096;
+/** After the last byte of the last record (RFC 8188, section 2). */
+const LAST = Buffer.from([2]);
+/** RFC 8292 allows at most 24 hours, and clocks differ. */
+const TOKEN_SECONDS = 12 * 60 * 60;
+
+/** What a browser has given us: its public key and the secret that authenticates us. */
+export type BrowserKeys = { p256dh: Buffer; auth: Buffer };
+
+export type KeyPair = { privateKey: Buffer; publicKey: Buffer };
+
+/** @param privateKey 32 bytes @throws when it is not one of the curve's */
+export function keyPair(privateKey: Buffer): KeyPair {
+  const ecdh = createECDH(CURVE);
+  ecdh.setPrivateKey(privateKey);
+  return { privateKey, publicKey: ecdh.getPublicKey() };
+}
+
+export function newKeyPair(): KeyPair {
+  const ecdh = createECDH(CURVE);
+  const publicKey = ecdh.generateKeys();
+  return { privateKey: ecdh.getPrivateKey(), publicKey };
+}
+
+/**
+ * Encrypts for one browser, in a single record of aes128gcm (RFC 8291, section 3.4).
+ * @param own a pair for this message alone
+ * @param salt 16 random bytes
+ * @throws when the browser's key is no point of the curve
+ */
+export function encrypted(
+  plain: Buffer,
+  { p256dh, auth }: BrowserKeys,
+  { privateKey, publicKey }: KeyPair,
+  salt: Buffer,
+): Buffer {
+  const ecdh = createECDH(CURVE);
+  ecdh.setPrivateKey(privateKey);
+  const info = Buffer.concat([Buffer.from('WebPush: info\0'), p256dh, publicKey]);
+  const secret = derived(ecdh.computeSecret(p256dh), auth, info, 32);
+  const key = derived(secret, salt, Buffer.from('Content-Encoding: aes128gcm\0'), 16);
+  const nonce = derived(secret, salt, Buffer.from('Content-Encoding: nonce\0'), 12);
+  const cipher = createCipheriv('aes-128-gcm', key, nonce);
+  const text = Buffer.concat([cipher.update(Buffer.concat([plain, LAST])), cipher.final()]);
+  const size = Buffer.alloc(5);
+  size.writeUInt32BE(RECORD_BYTES);
+  size.writeUInt8(publicKey.length, 4);
+  return Buffer.concat([salt, size, publicKey, text, cipher.getAuthTag()]);
+}
+
+/**
+ * Tells a push service who sends (VAPID, RFC 8292).
+ * @param contact a URL or mailto: address
+ */
+export function authorization(
+  endpoint: string,
+  { privateKey, publicKey }: KeyPair,
+  contact: string,
+  now: Date,
+): string {
+  const exp = Math.floor(now.getTime() / 1000) + TOKEN_SECONDS;
+  const claims = { aud: new URL(endpoint).origin, exp, sub: contact };
+  const signed = [{ typ: 'JWT', alg: 'ES256' }, claims].map(encodedJson).join('.');
+  const key = createPrivateKey({
+    format: 'jwk',
+    key: {
+      kty: 'EC',
+      crv: 'P-256',
+      x: publicKey.subarray(1, 33).toString('base64url'),
+      y: publicKey.subarray(33).toString('base64url'),
+      d: privateKey.toString('base64url'),
+    },
+  });
+  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' });
+  const token = `${signed}.${signature.toString('base64url')}`;
+  return `vapid t=${token}, k=${publicKey.toString('base64url')}`;
+}
+
+function encodedJson(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function derived(key: Buffer, salt: Buffer, info: Buffer, bytes: number): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, salt, info, bytes));
+}

@@ -1,0 +1,63 @@
+import { createECDH } from 'node:crypto';
+import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import { targetUrlFault, type TargetRules } from '#sending/target-address.js';
+import { AUTH_BYTES, newKeyPair, POINT_BYTES } from './web-push-message.js';
+
+/** Where a browser takes messages, as its PushSubscription says it. Keys in base64url. */
+export type WebPushSubscription = { endpoint: string; p256dh: string; auth: string };
+
+const BASE64URL = /^[\w-]+={0,2}$/;
+
+/**
+ * What the script of a page has sent: anybody may have written it.
+ * @throws InvalidFieldsError
+ */
+export function readSubscription(body: unknown, rules: TargetRules): WebPushSubscription {
+  const { keys, ...given } = objectOf(body);
+  const { p256dh, auth } = objectOf(keys);
+  const errors: FieldErrors = {};
+  const endpoint = readEndpoint(given['endpoint'], rules, errors);
+  const key = bytesOf(p256dh);
+  if (!key || !isPoint(key)) errors['keys.p256dh'] = ['must be a public key of P-256'];
+  const secret = bytesOf(auth);
+  if (secret?.length !== AUTH_BYTES) errors['keys.auth'] = [`must be ${AUTH_BYTES} bytes`];
+  if (!key || !secret || Object.keys(errors).length > 0) throw new InvalidFieldsError(errors);
+  return { endpoint, p256dh: key.toString('base64url'), auth: secret.toString('base64url') };
+}
+
+/** Of a subscription that is to be forgotten. @throws InvalidFieldsError */
+export function readEndpointOf(body: unknown): string {
+  const { endpoint } = objectOf(body);
+  if (typeof endpoint === 'string') return endpoint;
+  throw new InvalidFieldsError({ endpoint: ['must be the address of a subscription'] });
+}
+
+function readEndpoint(value: unknown, rules: TargetRules, errors: FieldErrors): string {
+  const text = typeof value === 'string' ? value : '';
+  const fault = targetUrlFault(text, rules);
+  if (fault !== undefined) errors['endpoint'] = [fault];
+  return text;
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function bytesOf(value: unknown): Buffer | undefined {
+  return typeof value === 'string' && value.length < 200 && BASE64URL.test(value)
+    ? Buffer.from(value, 'base64url')
+    : undefined;
+}
+
+/** Of the curve, which whoever encrypts to it relies on. */
+function isPoint(bytes: Buffer): boolean {
+  if (bytes.length !== POINT_BYTES) return false;
+  const ecdh = createECDH('prime256v1');
+  ecdh.setPrivateKey(newKeyPair().privateKey);
+  try {
+    ecdh.computeSecret(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,150 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { customerErased } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import type { WantedUpdate } from '#passes/pass-sender.js';
+import { Passes } from '#passes/passes.service.js';
+import { VapidKeys } from './vapid-keys.service.js';
+import type { WebPushSubscription } from './web-push-subscription.js';
+
+/** Browsers of one customer. Whoever has more has long forgotten the oldest. */
+const MOST_PER_CARD = 10;
+
+export type StoredSubscription = {
+  id: number;
+  customerCardId: number;
+  accountId: number;
+  customerId: number;
+  sealed: Buffer;
+  /** False: the card's holder was erased. */
+  known: boolean;
+  /** The tag of the notice that this browser was told last. */
+  toldTag: number;
+};
+
+const contextOf = (customerCardId: number): string => `web push ${customerCardId}`;
+
+/** The browsers that are told of changes. Their addresses are sealed with the customer's own key. */
+@Injectable()
+export class WebPushSubscriptions {
+  constructor(
+    private readonly pool: Pool,
+    private readonly keys: PersonalKeys,
+    private readonly vapid: VapidKeys,
+    private readonly passes: Passes,
+  ) {}
+
+  /** Doing so again changes nothing but the keys of the browser. @throws RejectedError when the customer was erased */
+  async add(card: CustomerCard, subscription: WebPushSubscription): Promise<void> {
+    const { id, accountId, customerId } = card;
+    const text = JSON.stringify(subscription);
+    const sealed = await this.keys.sealText(customerId, text, contextOf(id));
+    if (!sealed) throw customerErased();
+    const { noticeTag } = await this.passes.open(card);
+    const hash = this.vapid.fingerprintOf(subscription.endpoint);
+    await ask(this.pool, {
+      name: 'web_push_add',
+      text: `insert into web_push_subscriptions
+               (customer_card_id, account_id, customer_id, endpoint_hash, sealed, told_tag)
+             values ($1, $2, $3, $4, $5, $6)
+             on conflict (customer_card_id, endpoint_hash) do update
+             set sealed = excluded.sealed, customer_id = excluded.customer_id`,
+      values: [id, accountId, customerId, hash, sealed, noticeTag],
+    });
+    await ask(this.pool, {
+      name: 'web_push_prune',
+      text: `delete from web_push_subscriptions where id in (
+               select id from web_push_subscriptions where customer_card_id = $1
+               order by id desc offset ${MOST_PER_CARD})`,
+      values: [id],
+    });
+    await this.passes.installed(id, accountId, 'web');
+  }
+
+  async remove(customerCardId: number, endpoint: string): Promise<void> {
+    await ask(this.pool, {
+      name: 'web_push_remove',
+      text: 'delete from web_push_subscriptions where customer_card_id = $1 and endpoint_hash = $2',
+      values: [customerCardId, this.vapid.fingerprintOf(endpoint)],
+    });
+    await this.noteRemoved(customerCardId);
+  }
+
+  /** The browser has ended it, or nobody can read it any more. */
+  async forget({ id, customerCardId }: StoredSubscription): Promise<void> {
+    await ask(this.pool, {
+      name: 'web_push_forget',
+      text: 'delete from web_push_subscriptions where id = $1',
+      values: [id],
+    });
+    await this.noteRemoved(customerCardId);
+  }
+
+  async find(id: number): Promise<StoredSubscription | undefined> {
+    const [row] = await ask<{
+      id: number;
+      customer_card_id: number;
+      account_id: number;
+      customer_id: number;
+      sealed: Buffer;
+      known: boolean;
+      told_tag: string;
+    }>(this.pool, {
+      name: 'web_push_find',
+      text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.told_tag,
+               exists (select from customer_cards r join personal_keys k on k.customer_id = r.customer_id
+                       where r.id = s.customer_card_id) as known
+             from web_push_subscriptions s where s.id = $1`,
+      values: [id],
+    });
+    return (
+      row && {
+        id: row.id,
+        customerCardId: row.customer_card_id,
+        accountId: row.account_id,
+        customerId: row.customer_id,
+        sealed: row.sealed,
+        known: row.known,
+        toldTag: Number(row.told_tag),
+      }
+    );
+  }
+
+  /** Undefined when the customer was erased. */
+  async opened({
+    customerId,
+    customerCardId,
+    sealed,
+  }: StoredSubscription): Promise<WebPushSubscription | undefined> {
+    const text = await this.keys.openText(customerId, sealed, contextOf(customerCardId));
+    return text === undefined ? undefined : (JSON.parse(text) as WebPushSubscription);
+  }
+
+  async told({ id }: StoredSubscription, noticeTag: number): Promise<void> {
+    await ask(this.pool, {
+      name: 'web_push_told',
+      text: 'update web_push_subscriptions set told_tag = greatest(told_tag, $2) where id = $1',
+      values: [id, noticeTag],
+    });
+  }
+
+  async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    const rows = await ask<{ id: number; account_id: number }>(this.pool, {
+      name: 'web_push_targets',
+      text: 'select id, account_id from web_push_subscriptions where customer_card_id = any ($1)',
+      values: [customerCardIds],
+    });
+    return rows.map(({ id, account_id: accountId }) => ({
+      channel: 'web',
+      target: String(id),
+      accountId,
+    }));
+  }
+
+  private async noteRemoved(customerCardId: number): Promise<void> {
+    const left = await this.targetsOf([customerCardId]);
+    if (left.length === 0) await this.passes.removed(customerCardId, 'web');
+  }
+}

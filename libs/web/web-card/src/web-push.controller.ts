@@ -1,0 +1,60 @@
+import { Body, Controller, Delete, Headers, HttpCode, Param, Post } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { Config } from '#kernel/config.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { Throttle } from '#http/throttle.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import { WebCards } from './web-cards.service.js';
+import { readEndpointOf, readSubscription } from './web-push-subscription.js';
+import { WebPushSubscriptions } from './web-push-subscriptions.service.js';
+
+type Sender = Record<string, string | undefined>;
+
+const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
+
+/** Called by the script of the web card. Errors are the API's JSON. */
+@ApiExcludeController()
+@Controller('passes/:uuid/push')
+export class WebPushController {
+  constructor(
+    private readonly cards: WebCards,
+    private readonly subscriptions: WebPushSubscriptions,
+    private readonly config: Config,
+  ) {}
+
+  @Post()
+  @HttpCode(204)
+  @Throttle(PER_MINUTE)
+  async subscribe(
+    @Param('uuid') uuid: string,
+    @Headers() headers: Sender,
+    @Body() body: unknown,
+  ): Promise<void> {
+    const card = await this.known(uuid, headers);
+    await this.subscriptions.add(card, readSubscription(body, this.config.webPushRules));
+  }
+
+  @Delete()
+  @HttpCode(204)
+  @Throttle(PER_MINUTE)
+  async unsubscribe(
+    @Param('uuid') uuid: string,
+    @Headers() headers: Sender,
+    @Body() body: unknown,
+  ): Promise<void> {
+    const card = await this.known(uuid, headers);
+    await this.subscriptions.remove(card.id, readEndpointOf(body));
+  }
+
+  /** @throws RejectedError for what another site sends through somebody's browser, NotFoundError */
+  private async known(uuid: string, headers: Sender): Promise<CustomerCard> {
+    const { origin } = new URL(this.config.publicUrl);
+    const site = headers['sec-fetch-site'] ?? 'same-origin';
+    if (headers['origin'] !== origin || site !== 'same-origin') {
+      throw new RejectedError({ base: ['Only the page of the card may do this'] });
+    }
+    const found = await this.cards.find(uuid);
+    if (!found) throw new NotFoundError('Card');
+    return found.card;
+  }
+}

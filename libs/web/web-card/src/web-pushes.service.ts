@@ -1,0 +1,115 @@
+import { Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
+import { PassContents } from '#passes/pass-contents.service.js';
+import {
+  PassSender,
+  type PassOutcome,
+  type PassUpdate,
+  type WantedUpdate,
+} from '#passes/pass-sender.js';
+import { Passes } from '#passes/passes.service.js';
+import { pushNotice } from './push-notice.js';
+import { VapidKeys } from './vapid-keys.service.js';
+import { WebPushClient } from './web-push.client.js';
+import { authorization, encrypted, newKeyPair } from './web-push-message.js';
+import type { WebPushSubscription } from './web-push-subscription.js';
+import { WebPushSubscriptions, type StoredSubscription } from './web-push-subscriptions.service.js';
+
+/** A phone that was off for longer need not hear of a stamp any more; neither need one that could not be reached. */
+const WORTH_SECONDS = 24 * 60 * 60;
+const MOST_WAIT_SECONDS = 60 * 60;
+
+/** Tells browsers what their holder is to be told: once each notice, and nothing of silent changes. */
+@Injectable()
+export class WebPushes extends PassSender {
+  readonly channel = 'web';
+  readonly enabled = true;
+  readonly atOnce = 20;
+  readonly oneProcess = false;
+
+  constructor(
+    private readonly subscriptions: WebPushSubscriptions,
+    private readonly passes: Passes,
+    private readonly contents: PassContents,
+    private readonly client: WebPushClient,
+    private readonly vapid: VapidKeys,
+    private readonly config: Config,
+  ) {
+    super();
+  }
+
+  targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    return this.subscriptions.targetsOf(customerCardIds);
+  }
+
+  async send({ target }: PassUpdate): Promise<PassOutcome> {
+    const stored = await this.subscriptions.find(Number(target));
+    if (!stored) return { kind: 'done' };
+    const browser = await this.subscriptions.opened(stored);
+    const pass = await this.passes.find(stored.customerCardId);
+    const content = (await this.contents.load([stored.customerCardId])).get(stored.customerCardId);
+    if (!stored.known || !browser || !pass || !content) {
+      await this.subscriptions.forget(stored);
+      return { kind: 'done' };
+    }
+    const { notice, noticeTag } = pass;
+    if (notice === null || noticeTag <= stored.toldTag) return { kind: 'done' };
+    if (Date.now() - pass.changedAt.getTime() > WORTH_SECONDS * 1000) {
+      await this.subscriptions.told(stored, noticeTag);
+      return { kind: 'done' };
+    }
+    const text = JSON.stringify(pushNotice(content, notice, this.config.publicUrl));
+    return this.settle(stored, noticeTag, await this.post(browser, text));
+  }
+
+  private post({ endpoint, p256dh, auth }: WebPushSubscription, text: string): Promise<Outcome> {
+    const keys = {
+      p256dh: Buffer.from(p256dh, 'base64url'),
+      auth: Buffer.from(auth, 'base64url'),
+    };
+    const body = encrypted(Buffer.from(text), keys, newKeyPair(), randomBytes(16));
+    const headers = {
+      authorization: authorization(endpoint, this.vapid.pair, this.config.publicUrl, new Date()),
+      'content-type': 'application/octet-stream',
+      'content-encoding': 'aes128gcm',
+      ttl: String(WORTH_SECONDS),
+      urgency: 'normal',
+      // Of several that wait for a phone that is off, it gets the last.
+      topic: 'card',
+    };
+    return this.client.post(endpoint, headers, body);
+  }
+
+  private async settle(
+    stored: StoredSubscription,
+    noticeTag: number,
+    outcome: Outcome,
+  ): Promise<PassOutcome> {
+    const { customerCardId, accountId } = stored;
+    const status = outcome.kind === 'answered' ? outcome.status : 0;
+    if (isSuccess(outcome)) {
+      await this.subscriptions.told(stored, noticeTag);
+      await this.passes.synced(customerCardId, accountId, 'web');
+      return { kind: 'done' };
+    }
+    if (status === 404 || status === 410 || outcome.kind === 'blocked') {
+      await this.subscriptions.forget(stored);
+      return outcome.kind === 'blocked'
+        ? { kind: 'refused', error: 'its address does not lead to a public one' }
+        : { kind: 'done' };
+    }
+    const error = errorOf(outcome) ?? messageOf(outcome);
+    await this.passes.synced(customerCardId, accountId, 'web', error);
+    if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
+      await this.subscriptions.told(stored, noticeTag);
+      return { kind: 'refused', error };
+    }
+    const retryAfter = outcome.kind === 'answered' ? Number(outcome.retryAfter ?? NaN) : NaN;
+    return Number.isFinite(retryAfter)
+      ? { kind: 'failed', error, retryInMs: Math.min(retryAfter, MOST_WAIT_SECONDS) * 1000 }
+      : { kind: 'failed', error };
+  }
+}

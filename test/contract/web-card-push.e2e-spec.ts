@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { useService, type ContractClient, type Failure } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import type { Program } from '../support/program.js';
+import { enrolled, type Enrolled } from '../support/web-card.js';
+import {
+  startPushService,
+  type PushService,
+  type SubscribedBrowser,
+} from '../support/web-push/server.mjs';
+import { startDispatcher } from '../support/webhooks.js';
+
+const ORIGIN = 'https://cards.example';
+const service = useService({ WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true', PUBLIC_URL: ORIGIN });
+let store: ContractClient;
+let dispatcher: Program;
+let pushes: PushService;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  pushes = await startPushService();
+  dispatcher = await startDispatcher(service.running, {
+    WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true',
+    PUBLIC_URL: ORIGIN,
+  });
+});
+afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
+  await pushes.stop();
+});
+
+async function send(
+  method: string,
+  page: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+) {
+  const response = await fetch(`${service.running.baseUrl}${page}/push`, {
+    method,
+    headers: { origin: ORIGIN, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? undefined : (JSON.parse(text) as Failure) };
+}
+
+/** A browser that has opened the page and allowed notifications. */
+async function subscribed({ page }: Enrolled): Promise<SubscribedBrowser> {
+  const html = await (await fetch(service.running.baseUrl + page)).text();
+  const [, key = ''] = /data-push-key="([\w-]+)"/.exec(html) ?? [];
+  const browser = pushes.subscribe(key);
+  expect((await send('POST', page, browser.subscription)).status).toBe(204);
+  return browser;
+}
+
+async function isInstalled({ api }: Enrolled): Promise<boolean> {
+  return (await store.get<CustomerCardDetailJson>(api)).body.pass_installed;
+}
+
+async function stored({ customerCard }: Enrolled): Promise<number> {
+  const { rows } = await service.running.database.query(
+    'select from web_push_subscriptions where customer_card_id = $1',
+    [customerCard.id],
+  );
+  return rows.length;
+}
+
+const told = (browser: SubscribedBrowser) =>
+  browser.messages.map(({ text }) => JSON.parse(text) as Record<string, string>);
+
+async function messages(browser: SubscribedBrowser, count: number) {
+  await eventually(
+    () => told(browser),
+    ({ length }) => length >= count,
+  );
+  return told(browser);
+}
+
+describe('notifications of a web card', () => {
+  it('WEBCARD-20 are sent to a browser that subscribes, in which the card then is installed', async () => {
+    const card = await enrolled(store);
+    expect(await isInstalled(card)).toBe(false);
+    const browser = await subscribed(card);
+    expect(await isInstalled(card)).toBe(true);
+    // The page does so at every visit.
+    expect((await send('POST', card.page, browser.subscription)).status).toBe(204);
+    expect(await stored(card)).toBe(1);
+  });
+
+  it('WEBCARD-21 tell each change once, in the language of the store, with a link to the card', async () => {
+    const german = await service.newStore();
+    await german.patch(german.store, { account: { locale: 'de', store_name: 'Eck-Café' } });
+    const card = await enrolled(german, { card: { name: 'Kaffee' }, rewards: [['Kuchen', 3]] });
+    const [one, other] = [await subscribed(card), await subscribed(card)];
+    await card.stamp(2);
+    const expected = {
+      title: 'Eck-Café',
+      body: '2 Stempel gesammelt\nKaffee: 2 von 10 Stempeln',
+      url: `${ORIGIN}${card.page}`,
+      lang: 'de',
+    };
+    expect(await messages(one, 1)).toEqual([expected]);
+    expect(await messages(other, 1)).toEqual([expected]);
+    expect(one.messages[0]).toMatchObject({ ttl: 86_400, topic: 'card', urgency: 'normal' });
+    await card.stamp(1);
+    const [, unlocked] = await messages(one, 2);
+    expect(unlocked?.['body']).toBe('Kuchen: jetzt einlösbar!\nKaffee: 3 von 10 Stempeln');
+    expect(told(one)).toHaveLength(2);
+    expect(pushes.refusals).toEqual([]);
+  });
+
+  it('WEBCARD-22 say nothing of what was done with skip_notifications', async () => {
+    const card = await enrolled(store);
+    const browser = await subscribed(card);
+    await card.stamp(1, { skip_notifications: true });
+    const { customerCard } = card;
+    await eventually(
+      async () => {
+        const { rows } = await service.running.database.query<{ tag: number; left: number }>(
+          `select p.tag, (select count(*) from pass_updates) as left from passes p
+           where customer_card_id = $1`,
+          [customerCard.id],
+        );
+        return rows[0];
+      },
+      (row) => Number(row?.tag) > 0 && Number(row?.left) === 0,
+    );
+    expect(browser.messages).toEqual([]);
+    await card.stamp(1);
+    expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added\n/);
+  });
+
+  it('WEBCARD-23 end when the browser unsubscribes, or its push service says that it is gone', async () => {
+    const card = await enrolled(store);
+    const [one, other] = [await subscribed(card), await subscribed(card)];
+    const { endpoint } = one.subscription;
+    expect((await send('DELETE', card.page, { endpoint })).status).toBe(204);
+    expect([await stored(card), await isInstalled(card)]).toEqual([1, true]);
+    other.end();
+    await card.stamp(1);
+    await eventually(
+      () => stored(card),
+      (count) => count === 0,
+    );
+    expect(await isInstalled(card)).toBe(false);
+    expect(one.messages).toEqual([]);
+    // Unsubscribing once more changes nothing.
+    expect((await send('DELETE', card.page, { endpoint })).status).toBe(204);
+  });
+
+  it('WEBCARD-24 are refused to other sites, and to what is no subscription', async () => {
+    const card = await enrolled(store);
+    const { subscription } = pushes.subscribe('x');
+    const { keys } = subscription;
+    const refused = async (body: unknown, headers: Record<string, string> = {}) => {
+      const answer = await send('POST', card.page, body, headers);
+      return [answer.status, ...Object.keys(answer.body?.errors ?? {}).sort()];
+    };
+    expect(await refused(subscription, { origin: 'https://evil.example' })).toEqual([422, 'base']);
+    expect(await refused(subscription, { 'sec-fetch-site': 'cross-site' })).toEqual([422, 'base']);
+    expect(await refused({})).toEqual([422, 'endpoint', 'keys.auth', 'keys.p256dh']);
+    expect(await refused([null])).toEqual([422, 'endpoint', 'keys.auth', 'keys.p256dh']);
+    const point = Buffer.alloc(65, 4).toString('base64url');
+    expect(await refused({ ...subscription, keys: { ...keys, p256dh: point } })).toEqual([
+      422,
+      'keys.p256dh',
+    ]);
+    expect(await refused({ ...subscription, keys: { ...keys, auth: 'AAAA' } })).toEqual([
+      422,
+      'keys.auth',
+    ]);
+    for (const endpoint of [
+      'https://10.0.0.1/push',
+      'https://169.254.169.254/latest',
+      'https://[::ffff:192.168.0.1]/',
+      'https://user:pass@push.example/',
+      'ftp://push.example/',
+      'x',
+    ]) {
+      expect(await refused({ ...subscription, endpoint })).toEqual([422, 'endpoint']);
+    }
+    expect((await send('POST', `/passes/${crypto.randomUUID()}`, subscription)).status).toBe(404);
+    expect(await stored(card)).toBe(0);
+  });
+
+  it('WEBCARD-25 go to the ten browsers of a card that subscribed last', async () => {
+    const card = await enrolled(store);
+    const browsers: SubscribedBrowser[] = [];
+    for (let i = 0; i < 11; i++) browsers.push(await subscribed(card));
+    expect(await stored(card)).toBe(10);
+    await card.stamp(1);
+    for (const browser of browsers.slice(1)) await messages(browser, 1);
+    expect(browsers[0]?.messages).toEqual([]);
+  });
+
+  it('WEBCARD-26 end when the customer is erased, and nobody can read where they went', async () => {
+    const card = await enrolled(store);
+    const browser = await subscribed(card);
+    const { rows } = await service.running.database.query<{ sealed: Buffer }>(
+      'select sealed from web_push_subscriptions where customer_card_id = $1',
+      [card.customerCard.id],
+    );
+    expect(rows[0]?.sealed.includes('http')).toBe(false);
+    const erased = await store.post(`${store.store}/customers/${card.customerId}/erase`);
+    expect(erased.status).toBe(204);
+    await eventually(
+      () => stored(card),
+      (count) => count === 0,
+    );
+    expect(browser.messages).toEqual([]);
+  });
+
+  it('WEBCARD-27 are made up for after an outage of the push service', async () => {
+    const card = await enrolled(store);
+    const browser = await subscribed(card);
+    let asked = 0;
+    pushes.answerWith(() =>
+      ++asked < 3 ? { status: 503, headers: { 'retry-after': '1' } } : undefined,
+    );
+    await card.stamp(1);
+    expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added/);
+    pushes.answerWith(undefined);
+    expect(asked).toBe(3);
+  });
+});
