@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { makeKeyFile } from './key-file.js';
 import { withSecretFiles } from './secret-files.js';
+import type { ServiceAccount } from './service-account.js';
 import { momentOf, Settings, type AddressRange, type MailServer } from './settings.js';
 
 /** The settings as the code uses them, made once at the start. */
@@ -70,6 +71,8 @@ export class Config {
   readonly webhookTimeScale: number;
   /** Null: no e-mails are sent. */
   readonly mail: (MailServer & { from: string }) | null;
+  /** Null: cards are not offered in Google Wallet. */
+  readonly google: GoogleWallet | null;
   /** Null: each process has its own of METRICS_PORTS. */
   readonly metricsPort: number | null;
   readonly checkpoints: {
@@ -138,6 +141,7 @@ export class Config {
       env.SMTP_URL !== undefined && env.MAIL_FROM !== undefined
         ? { ...env.SMTP_URL, from: env.MAIL_FROM }
         : null;
+    this.google = googleWallet(env);
     this.metricsPort = env.METRICS_PORT ?? null;
     const besideData = production ? null : join(dataDir, 'checkpoints');
     this.checkpoints = {
@@ -150,6 +154,18 @@ export class Config {
     this.logFormat = env.LOG_FORMAT ?? (production ? 'json' : 'text');
   }
 }
+
+/** URLs have no slash at the end. */
+export type GoogleWallet = {
+  issuerId: string;
+  account: ServiceAccount;
+  /** Ends every id, so that several installations can share an issuer. */
+  idSuffix: string;
+  url: string;
+  saveUrl: string;
+  callbackKeysUrl: string;
+  requestsPerSecond: number;
+};
 
 /** The processes of the service. Both run on one machine, so each has a port of its own. */
 export const METRICS_PORTS = { api: 9464, dispatcher: 9465 } as const;
@@ -177,6 +193,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...mailFaults(given),
     ...renamedFaults(given),
     ...keyFaults(given),
+    ...googleFaults(given),
   ];
   if (faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
@@ -225,6 +242,20 @@ function mailFaults({
     : ['SMTP_URL: needs MAIL_FROM, the address that mails come from'];
 }
 
+/** Google is either set up whole or not at all: half of it would look like an outage. */
+function googleFaults(given: Record<string, string | undefined>): string[] {
+  const { GOOGLE_WALLET_ISSUER_ID: issuer, GOOGLE_WALLET_KEY: key, PUBLIC_URL } = given;
+  if (issuer === undefined && key === undefined) return [];
+  if (key === undefined) return ['GOOGLE_WALLET_ISSUER_ID: needs GOOGLE_WALLET_KEY_FILE'];
+  if (issuer === undefined) return ['GOOGLE_WALLET_KEY: needs GOOGLE_WALLET_ISSUER_ID'];
+  // A counterpart on this machine takes images over http as well.
+  const isCounterpart = given['GOOGLE_WALLET_URL']?.startsWith('http:') ?? false;
+  if (isCounterpart || PUBLIC_URL?.startsWith('https:')) return [];
+  return [
+    'PUBLIC_URL: must begin with https:// and be reachable from the internet when GOOGLE_WALLET_ISSUER_ID is set: Google fetches the images of passes from there, and refuses passes without them',
+  ];
+}
+
 function keyFaults({
   MASTER_KEY,
   MASTER_KEY_PREVIOUS,
@@ -251,6 +282,21 @@ function embeddedDatabase(dataDir: string): { url: string; ownerUrl?: string } {
       { cause },
     );
   }
+}
+
+function googleWallet(env: Settings): GoogleWallet | null {
+  const { GOOGLE_WALLET_ISSUER_ID: issuerId, GOOGLE_WALLET_KEY: account } = env;
+  if (issuerId === undefined || account === undefined) return null;
+  const trimmed = (url: string) => url.replace(/\/+$/, '');
+  return {
+    issuerId,
+    account,
+    idSuffix: env.GOOGLE_WALLET_ID_SUFFIX,
+    url: trimmed(env.GOOGLE_WALLET_URL),
+    saveUrl: trimmed(env.GOOGLE_WALLET_SAVE_URL),
+    callbackKeysUrl: env.GOOGLE_WALLET_CALLBACK_KEYS_URL,
+    requestsPerSecond: env.GOOGLE_WALLET_REQUESTS_PER_SECOND,
+  };
 }
 
 function masterKey(

@@ -11,6 +11,7 @@ export const SECRET_SETTINGS = [
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
   'CHECKPOINT_KEY',
+  'GOOGLE_WALLET_KEY',
   'REDIS_URL',
   'SMTP_URL',
 ] as const;

@@ -1,6 +1,7 @@
 import { ValidateBy } from 'class-validator';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { serviceAccountOf, type ServiceAccount } from './service-account.js';
 import { signerOf } from './signed-note.js';
 
 /** A network: its address and how many bits of it count. */
@@ -78,6 +79,18 @@ export class Settings {
   )
   MAIL_FROM?: string;
   @Setting(factorOf, 'must be a number of at least 1') WEBHOOK_TIME_SCALE = 1;
+  @Matching(/^\d{4,25}$/, 'must be the number that the Google Pay & Wallet console shows')
+  GOOGLE_WALLET_ISSUER_ID?: string;
+  @Setting(googleKeyOf, 'must be the JSON of a service account key')
+  GOOGLE_WALLET_KEY?: ServiceAccount;
+  @Matching(/^[A-Za-z0-9.-]{1,32}$/, 'must match [A-Za-z0-9.-]{1,32}') GOOGLE_WALLET_ID_SUFFIX =
+    'inkpad';
+  @Url('http:', 'https:') GOOGLE_WALLET_URL =
+    'https://walletobjects.googleapis.com/walletobjects/v1';
+  @Url('http:', 'https:') GOOGLE_WALLET_SAVE_URL = 'https://pay.google.com/gp/v/save';
+  @Url('http:', 'https:') GOOGLE_WALLET_CALLBACK_KEYS_URL =
+    'https://pay.google.com/gp/m/issuer/keys';
+  @Whole(1, 1_000) GOOGLE_WALLET_REQUESTS_PER_SECOND = 15;
   @Whole(0, 65_535) METRICS_PORT?: number;
   @Url('http:', 'https:') OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   @OneOf(LOG_LEVELS) LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
@@ -164,6 +177,11 @@ function keyOf(text: string): string | undefined {
 
 function signerKeyOf(text: string): string | undefined {
   return signerOf(text) && text;
+}
+
+function googleKeyOf(text: string): ServiceAccount | Unusable {
+  const account = serviceAccountOf(text);
+  return typeof account === 'string' ? new Unusable(account) : account;
 }
 
 function flagOf(text: string): boolean | undefined {

@@ -1,0 +1,107 @@
+import { describe, expect, it } from '@jest/globals';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError, readConfig } from './config.js';
+
+const rsa = (modulusLength: number) =>
+  generateKeyPairSync('rsa', {
+    modulusLength,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  }).privateKey;
+const ec = generateKeyPairSync('ec', {
+  namedCurve: 'P-256',
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+}).privateKey;
+
+const KEY = {
+  type: 'service_account',
+  project_id: 'cards',
+  private_key_id: 'k1',
+  private_key: rsa(2048),
+  client_email: 'inkpad@cards.iam.gserviceaccount.com',
+  token_uri: 'https://oauth2.googleapis.com/token',
+};
+const ISSUER = '3388000000022000000';
+const GOOGLE = { GOOGLE_WALLET_ISSUER_ID: ISSUER, GOOGLE_WALLET_KEY: JSON.stringify(KEY) };
+const HTTPS = { PUBLIC_URL: 'https://cards.example' };
+
+const folder = () => mkdtempSync(join(tmpdir(), 'inkpad-google-'));
+const read = (given: NodeJS.ProcessEnv) =>
+  readConfig({ DATABASE_URL: 'postgres://u:p@localhost/x', DATA_DIR: folder(), ...given }).google;
+
+describe('the settings of Google Wallet', () => {
+  it('are not needed', () => {
+    expect(read({})).toBeNull();
+    expect(read({ PUBLIC_URL: 'http://cards.local' })).toBeNull();
+  });
+
+  it('take an issuer with the key of a service account, as text or as a file', () => {
+    const file = join(folder(), 'key.json');
+    writeFileSync(file, JSON.stringify(KEY, null, 2));
+    const expected = {
+      issuerId: ISSUER,
+      account: { email: KEY.client_email, keyId: 'k1', tokenUrl: KEY.token_uri },
+      idSuffix: 'inkpad',
+      url: 'https://walletobjects.googleapis.com/walletobjects/v1',
+      saveUrl: 'https://pay.google.com/gp/v/save',
+      callbackKeysUrl: 'https://pay.google.com/gp/m/issuer/keys',
+      requestsPerSecond: 15,
+    };
+    expect(read({ ...GOOGLE, ...HTTPS })).toMatchObject(expected);
+    expect(
+      read({ ...HTTPS, GOOGLE_WALLET_ISSUER_ID: ISSUER, GOOGLE_WALLET_KEY_FILE: file }),
+    ).toMatchObject(expected);
+  });
+
+  it('lead elsewhere for tests and proxies', () => {
+    const urls = {
+      GOOGLE_WALLET_URL: 'http://127.0.0.1:9/walletobjects/v1/',
+      GOOGLE_WALLET_SAVE_URL: 'http://127.0.0.1:9/save',
+      GOOGLE_WALLET_CALLBACK_KEYS_URL: 'http://127.0.0.1:9/keys',
+    };
+    expect(read({ ...GOOGLE, ...urls, GOOGLE_WALLET_ID_SUFFIX: 'staging' })).toMatchObject({
+      url: 'http://127.0.0.1:9/walletobjects/v1',
+      saveUrl: 'http://127.0.0.1:9/save',
+      callbackKeysUrl: 'http://127.0.0.1:9/keys',
+      idSuffix: 'staging',
+    });
+  });
+
+  it.each<[string, NodeJS.ProcessEnv, RegExp]>([
+    ['an issuer alone', { GOOGLE_WALLET_ISSUER_ID: ISSUER }, /ISSUER_ID: needs GOOGLE_WALLET_KEY/],
+    ['a key alone', { GOOGLE_WALLET_KEY: GOOGLE.GOOGLE_WALLET_KEY }, /KEY: needs GOOGLE_WALLET_IS/],
+    ['a name as issuer', { ...GOOGLE, GOOGLE_WALLET_ISSUER_ID: 'Corner Café' }, /ISSUER_ID: must/],
+    ['no JSON', { ...GOOGLE, GOOGLE_WALLET_KEY: '{' }, /GOOGLE_WALLET_KEY: must be the JSON/],
+    [
+      'a public address without TLS',
+      { ...GOOGLE, PUBLIC_URL: 'http://x.example' },
+      /PUBLIC_URL: must begin with https/,
+    ],
+    ['no public address', { ...GOOGLE, PUBLIC_URL: '' }, /PUBLIC_URL: must begin with https/],
+    [
+      'an underscore in the suffix',
+      { ...GOOGLE, GOOGLE_WALLET_ID_SUFFIX: 'a_b' },
+      /ID_SUFFIX: must match/,
+    ],
+  ])('refuse %s', (_, given, fault) => {
+    expect(() => read({ ...HTTPS, ...given })).toThrow(ConfigError);
+    expect(() => read({ ...HTTPS, ...given })).toThrow(fault);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['of an OAuth client', { type: 'authorized_user' }, /not the key of a service account/],
+    ['without an address', { client_email: undefined }, /lacks "client_email"/],
+    ['without an id', { private_key_id: '' }, /lacks "private_key_id"/],
+    ['without the address of tokens', { token_uri: 'oauth2' }, /lacks "token_uri"/],
+    ['without the key itself', { private_key: 'secret-text' }, /has no "private_key"(?!.*secret)/],
+    ['that is short', { private_key: rsa(1024) }, /not RSA with at least 2048 bits/],
+    ['that is not RSA', { private_key: ec }, /not RSA with at least 2048 bits/],
+  ])('refuse a key %s', (_, change, fault) => {
+    const wrong = { ...GOOGLE, ...HTTPS, GOOGLE_WALLET_KEY: JSON.stringify({ ...KEY, ...change }) };
+    expect(() => read(wrong)).toThrow(fault);
+  });
+});

@@ -1,0 +1,66 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+
+/** The key of a Google service account. */
+export type ServiceAccount = {
+  email: string;
+  keyId: string;
+  privateKey: KeyObject;
+  /** Where an assertion is exchanged for an access token. */
+  tokenUrl: string;
+};
+
+const SMALLEST_KEY_BITS = 2048;
+
+/**
+ * @param text the JSON file that the Google Cloud console has made
+ * @returns a sentence that says what is wrong with it, without any of its content
+ */
+export function serviceAccountOf(text: string): ServiceAccount | string {
+  const given = jsonObjectOf(text);
+  if (!given)
+    return 'must be the JSON of a service account key, as the Google Cloud console makes it';
+  const {
+    type,
+    client_email: email,
+    private_key_id: keyId,
+    private_key: pem,
+    token_uri: tokenUrl,
+  } = given;
+  if (type !== 'service_account') return 'is not the key of a service account ("type" says so)';
+  if (typeof email !== 'string' || !email.includes('@')) return 'lacks "client_email"';
+  if (typeof keyId !== 'string' || keyId === '') return 'lacks "private_key_id"';
+  if (typeof tokenUrl !== 'string' || !/^https?:$/.test(protocolOf(tokenUrl))) {
+    return 'lacks "token_uri", or it is no URL';
+  }
+  const privateKey = typeof pem === 'string' ? privateKeyOf(pem) : undefined;
+  if (!privateKey) return 'has no "private_key" that can be read';
+  const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (privateKey.asymmetricKeyType !== 'rsa' || bits < SMALLEST_KEY_BITS) {
+    return `has a "private_key" that is not RSA with at least ${SMALLEST_KEY_BITS} bits`;
+  }
+  return { email, keyId, privateKey, tokenUrl };
+}
+
+function jsonObjectOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    return value as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function protocolOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).protocol : '';
+}
+
+/** The reason is not passed on: OpenSSL's messages say nothing to an operator. */
+function privateKeyOf(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined;
+  }
+}
