@@ -1,0 +1,185 @@
+/** What Google holds classes and objects to. Each function returns what is wrong, or undefined. */
+
+const DAY_MS = 24 * 3600 * 1000;
+/** Of each kind, for one object in 24 hours. */
+export const MOST_NOTICES = 3;
+export const MOST_KEPT_MESSAGES = 10;
+export const LONGEST_JWT = 1800;
+const MOST_LOCATIONS = 10;
+const STATES = new Set(['ACTIVE', 'COMPLETED', 'EXPIRED', 'INACTIVE']);
+/** A change of one of these is what NOTIFY_ON_UPDATE tells of. */
+const TELLING_FIELDS = ['loyaltyPoints', 'secondaryLoyaltyPoints'];
+
+const CLASS_FIELDS = new Set([
+  'id',
+  'issuerName',
+  'programName',
+  'programLogo',
+  'reviewStatus',
+  'hexBackgroundColor',
+  'heroImage',
+  'locations',
+  'merchantLocations',
+  'accountNameLabel',
+  'accountIdLabel',
+  'countryCode',
+  'homepageUri',
+  'textModulesData',
+  'linksModuleData',
+  'imageModulesData',
+  'classTemplateInfo',
+  'callbackOptions',
+  'multipleDevicesAndHoldersAllowedStatus',
+  'securityAnimation',
+  'messages',
+  'localizedIssuerName',
+  'localizedProgramName',
+  'rewardsTier',
+  'rewardsTierLabel',
+]);
+const OBJECT_FIELDS = new Set([
+  'id',
+  'classId',
+  'state',
+  'accountId',
+  'accountName',
+  'loyaltyPoints',
+  'secondaryLoyaltyPoints',
+  'barcode',
+  'heroImage',
+  'textModulesData',
+  'linksModuleData',
+  'imageModulesData',
+  'validTimeInterval',
+  'locations',
+  'merchantLocations',
+  'notifyPreference',
+  'groupingInfo',
+  'passConstraints',
+  'saveRestrictions',
+  'messages',
+]);
+
+/** @param {string} issuerId @param {unknown} id */
+export function faultOfId(issuerId, id) {
+  const [, issuer] = /^(\d+)\.[A-Za-z0-9._-]+$/.exec(String(id)) ?? [];
+  if (issuer === undefined)
+    return { status: 400, reason: 'invalidId', message: `Invalid id: ${id}` };
+  if (issuer !== issuerId) {
+    return {
+      status: 403,
+      reason: 'permissionDenied',
+      message: `Not an issuer of yours: ${issuer}`,
+    };
+  }
+  return undefined;
+}
+
+/** @param {'loyaltyClass' | 'loyaltyObject'} kind @param {Record<string, any>} given */
+export function faultOfFields(kind, given) {
+  const known = kind === 'loyaltyClass' ? CLASS_FIELDS : OBJECT_FIELDS;
+  const unknown = Object.keys(given).find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    return invalid(`Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`);
+  }
+  return undefined;
+}
+
+/** @param {Record<string, any>} given as it would be afterwards @param {boolean} allowHttp */
+export function faultOfClass(given, allowHttp) {
+  for (const name of ['issuerName', 'programName']) {
+    if (!isText(given[name])) return invalid(`${name} is required`);
+  }
+  if (!isText(given.programLogo?.sourceUri?.uri)) return invalid('programLogo is required');
+  if (!['UNDER_REVIEW', 'DRAFT', 'APPROVED'].includes(given.reviewStatus)) {
+    return invalid('reviewStatus is required');
+  }
+  const color = given.hexBackgroundColor;
+  if (color !== undefined && !/^#[0-9a-fA-F]{6}$/.test(color)) return invalid(`color ${color}`);
+  const callback = given.callbackOptions?.url;
+  if (callback !== undefined && !isFetchable(callback, allowHttp)) {
+    return invalid(`callbackOptions.url must be https: ${callback}`);
+  }
+  return faultOfParts(given, allowHttp);
+}
+
+/**
+ * @param {Record<string, any>} given as it would be afterwards
+ * @param {Map<string, any>} classes
+ * @param {boolean} allowHttp
+ */
+export function faultOfObject(given, classes, allowHttp) {
+  const ofClass = classes.get(given.classId);
+  if (!ofClass) return invalid(`Class ${given.classId} not found`, 'classNotFound');
+  if (ofClass.reviewStatus !== 'APPROVED') return invalid(`Class ${given.classId} is a draft`);
+  if (!STATES.has(given.state)) return invalid('state is required');
+  const end = given.validTimeInterval?.end?.date;
+  if (end !== undefined && !/T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(end)) {
+    return invalid(`validTimeInterval.end.date needs an offset: ${end}`);
+  }
+  return faultOfParts(given, allowHttp);
+}
+
+/** @param {Record<string, any>} given @param {boolean} allowHttp */
+function faultOfParts(given, allowHttp) {
+  for (const name of ['programLogo', 'heroImage']) {
+    const uri = given[name]?.sourceUri?.uri;
+    if (uri !== undefined && !isFetchable(uri, allowHttp)) {
+      return invalid(`The image ${uri} cannot be fetched: it must be public and https`);
+    }
+  }
+  for (const name of ['locations', 'merchantLocations']) {
+    const locations = given[name] ?? [];
+    if (locations.length > MOST_LOCATIONS) return invalid(`more than ${MOST_LOCATIONS} ${name}`);
+    if (locations.some((/** @type {any} */ one) => !isDegrees(one))) return invalid(`bad ${name}`);
+  }
+  if ((given.messages ?? []).length > MOST_KEPT_MESSAGES) return invalid('too many messages');
+  const ids = (given.textModulesData ?? []).map((/** @type {any} */ one) => one.id);
+  if (new Set(ids).size !== ids.length) return invalid('textModulesData: ids must be unique');
+  return undefined;
+}
+
+/** @param {unknown} uri @param {boolean} allowHttp */
+function isFetchable(uri, allowHttp) {
+  if (typeof uri !== 'string' || !URL.canParse(uri)) return false;
+  const { protocol, hostname } = new URL(uri);
+  if (allowHttp && protocol === 'http:') return true;
+  return protocol === 'https:' && hostname !== 'localhost' && !/^(127|10)\./.test(hostname);
+}
+
+/** @param {{ latitude?: unknown, longitude?: unknown }} place */
+function isDegrees({ latitude, longitude }) {
+  return Math.abs(Number(latitude)) <= 90 && Math.abs(Number(longitude)) <= 180;
+}
+
+/** @param {unknown} text */
+function isText(text) {
+  return typeof text === 'string' && text !== '';
+}
+
+/** @param {string} message */
+function invalid(message, reason = 'invalid') {
+  return { status: 400, reason, message };
+}
+
+/** Top-level fields are merged, null takes one away. @param {any} before @param {any} change */
+export function merged(before, change) {
+  const after = { ...before, ...change };
+  for (const [name, value] of Object.entries(after)) if (value === null) delete after[name];
+  return after;
+}
+
+/** @param {any} before @param {any} after */
+export function tells(before, after) {
+  return TELLING_FIELDS.some(
+    (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
+  );
+}
+
+/** @param {{ kind: string, objectId: string, at: number }[]} notices */
+export function isOverQuota(notices, kind, objectId, now) {
+  const recent = notices.filter(
+    (one) => one.kind === kind && one.objectId === objectId && one.at > now - DAY_MS,
+  );
+  return recent.length >= MOST_NOTICES;
+}

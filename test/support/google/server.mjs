@@ -1,0 +1,341 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { CallbackSigner } from './callbacks.mjs';
+import { claimsOf, faultOfAssertion, faultOfSave } from './jwt.mjs';
+import {
+  faultOfClass,
+  faultOfFields,
+  faultOfId,
+  faultOfObject,
+  isOverQuota,
+  LONGEST_JWT,
+  merged,
+  MOST_KEPT_MESSAGES,
+  tells,
+} from './rules.mjs';
+
+const REST = '/walletobjects/v1';
+const SAVE = '/gp/v/save';
+const TOKEN_SECONDS = 3600;
+const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+
+/** Fails a request with Google's error body. */
+class Refusal extends Error {
+  constructor(status, reason, message) {
+    super(message);
+    Object.assign(this, { status, reason });
+  }
+}
+
+/** @param {import('./server.d.mts').GoogleWalletOptions} options */
+export async function startGoogleWallet(options = {}) {
+  const wallet = new GoogleWallet(options);
+  await wallet.listenAgain();
+  return wallet;
+}
+
+class GoogleWallet {
+  classes = new Map();
+  objects = new Map();
+  /** Objects that a user has in the wallet. */
+  saved = new Set();
+  notices = [];
+  requests = [];
+  tokenRequests = 0;
+  #tokens = new Map();
+  #faults = [];
+  #starts = [];
+  #held = false;
+  #server;
+  #port;
+
+  constructor({
+    port = 0,
+    issuerId = '3388000000022000000',
+    requestsPerSecond = 20,
+    allowHttp = false,
+    now = Date.now,
+    key,
+  }) {
+    this.#port = port;
+    this.issuerId = issuerId;
+    this.requestsPerSecond = requestsPerSecond;
+    this.allowHttp = allowHttp;
+    this.now = now;
+    this.signer = new CallbackSigner(issuerId, now);
+    const pair =
+      key ??
+      generateKeyPairSync('rsa', {
+        modulusLength: 2048,
+        publicKeyEncoding: { type: 'spki', format: 'pem' },
+        privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      });
+    this.account = {
+      email: 'inkpad@cards.iam.gserviceaccount.com',
+      keyId: 'fake-key-1',
+      publicKey: pair.publicKey,
+      privateKey: pair.privateKey,
+    };
+  }
+
+  get origin() {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get tokenUrl() {
+    return `${this.origin}/token`;
+  }
+
+  get saveUrl() {
+    return `${this.origin}${SAVE}`;
+  }
+
+  /** What a service needs to use this server. */
+  get environment() {
+    return {
+      GOOGLE_WALLET_ISSUER_ID: this.issuerId,
+      GOOGLE_WALLET_KEY: JSON.stringify({
+        type: 'service_account',
+        client_email: this.account.email,
+        private_key_id: this.account.keyId,
+        private_key: this.account.privateKey,
+        token_uri: this.tokenUrl,
+      }),
+      GOOGLE_WALLET_URL: `${this.origin}${REST}`,
+      GOOGLE_WALLET_SAVE_URL: this.saveUrl,
+      GOOGLE_WALLET_CALLBACK_KEYS_URL: `${this.origin}/gp/m/issuer/keys`,
+    };
+  }
+
+  /** Writes since the start: what a client has asked for besides reading. */
+  get writes() {
+    return this.requests.filter(({ method }) => method !== 'GET');
+  }
+
+  fail(count, { status = 503, reason = 'backendError', headers = {}, afterwards = false } = {}) {
+    for (let i = 0; i < count; i++) this.#faults.push({ status, reason, headers, afterwards });
+  }
+
+  hold(held) {
+    this.#held = held;
+  }
+
+  expireTokens() {
+    this.#tokens.clear();
+  }
+
+  async stopListening() {
+    const server = this.#server;
+    this.#server = undefined;
+    server?.closeAllConnections();
+    if (server) await new Promise((resolve) => server.close(resolve));
+  }
+
+  async listenAgain() {
+    const server = createServer((request, response) => void this.#answer(request, response));
+    server.listen(this.#port, '127.0.0.1');
+    await once(server, 'listening');
+    this.#port = server.address().port;
+    this.#server = server;
+  }
+
+  stop() {
+    return this.stopListening();
+  }
+
+  /** What a user's phone does with a save link. */
+  save(link) {
+    return fetch(link, { redirect: 'manual' });
+  }
+
+  envelope(event, wrong) {
+    return this.signer.envelope(event, wrong);
+  }
+
+  async #answer(request, response) {
+    try {
+      if (this.#held) return;
+      const body = await text(request);
+      const { status, json, headers = {} } = this.#route(request, body);
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(JSON.stringify(json));
+    } catch (error) {
+      const { status = 500, reason = 'internal', headers = {}, message } = error;
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(
+        JSON.stringify({ error: { code: status, message, errors: [{ reason, message }] } }),
+      );
+    }
+  }
+
+  #route(request, body) {
+    const { pathname } = new URL(request.url, this.origin);
+    if (pathname === '/token') return this.#exchange(request, body);
+    if (pathname === '/gp/m/issuer/keys') {
+      return {
+        status: 200,
+        json: this.signer.keys(),
+        headers: { 'cache-control': 'max-age=3600' },
+      };
+    }
+    if (pathname.startsWith(`${SAVE}/`)) return this.#save(pathname.slice(SAVE.length + 1));
+    if (!pathname.startsWith(`${REST}/`)) throw new Refusal(404, 'notFound', 'Not found');
+    return this.#rest(request, pathname.slice(REST.length + 1), body);
+  }
+
+  #exchange(request, body) {
+    this.tokenRequests++;
+    const refuse = (error_description) => ({
+      status: 400,
+      json: { error: 'invalid_grant', error_description },
+    });
+    const form = new URLSearchParams(body);
+    const type = request.headers['content-type'] ?? '';
+    if (request.method !== 'POST' || !type.startsWith('application/x-www-form-urlencoded')) {
+      return refuse('must be a posted form');
+    }
+    if (form.get('grant_type') !== GRANT) return refuse('grant_type');
+    const claims = claimsOf(form.get('assertion') ?? '', this.account);
+    if (!claims) return refuse('Invalid JWT Signature.');
+    const nowSeconds = Math.floor(this.now() / 1000);
+    const fault = faultOfAssertion(claims, {
+      email: this.account.email,
+      tokenUrl: this.tokenUrl,
+      nowSeconds,
+    });
+    if (fault) return refuse(fault);
+    const token = randomBytes(16).toString('hex');
+    this.#tokens.set(token, this.now() + TOKEN_SECONDS * 1000);
+    return {
+      status: 200,
+      json: { access_token: token, expires_in: TOKEN_SECONDS, token_type: 'Bearer' },
+    };
+  }
+
+  #rest(request, path, body) {
+    this.#admit(request);
+    const [kind = '', id, action] = path.split('/').map(decodeURIComponent);
+    const records = { loyaltyClass: this.classes, loyaltyObject: this.objects }[kind];
+    if (!records) throw new Refusal(404, 'notFound', 'Not found');
+    const given = body === '' ? {} : JSON.parse(body);
+    this.requests.push({ method: request.method, path, body: given, at: this.now() });
+    const fault = this.#faults.shift();
+    if (fault && !fault.afterwards) throw this.#failure(fault);
+    const json = this.#perform(request.method, { kind, id, action, records }, given);
+    if (fault) throw this.#failure(fault);
+    return { status: 200, json };
+  }
+
+  #failure({ status, reason, headers }) {
+    return Object.assign(new Refusal(status, reason, 'It was decided that this fails.'), {
+      headers,
+    });
+  }
+
+  #admit(request) {
+    const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    const until = this.#tokens.get(token);
+    if (until === undefined || until <= this.now()) {
+      throw new Refusal(401, 'authError', 'Invalid Credentials');
+    }
+    const second = Date.now() - 1000;
+    this.#starts = this.#starts.filter((at) => at > second);
+    if (this.#starts.length >= this.requestsPerSecond) {
+      throw new Refusal(403, 'rateLimitExceeded', 'Rate Limit Exceeded');
+    }
+    this.#starts.push(Date.now());
+  }
+
+  #perform(method, { kind, id, action, records }, given) {
+    if (method === 'POST' && id === undefined) return this.#insert(kind, records, given);
+    const known = records.get(id);
+    if (id !== undefined && !known) {
+      const fault = faultOfId(this.issuerId, id);
+      if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+      throw new Refusal(404, kind === 'loyaltyClass' ? 'classNotFound' : 'resourceNotFound', id);
+    }
+    if (method === 'GET' && id !== undefined) return known;
+    if (method === 'POST' && action === 'addMessage') return this.#addMessage(kind, known, given);
+    if (method === 'PATCH' || method === 'PUT') {
+      return this.#update(kind, method === 'PUT' ? {} : known, known, given);
+    }
+    throw new Refusal(405, 'httpMethodNotAllowed', `${method} ${kind}`);
+  }
+
+  #insert(kind, records, given) {
+    const fault = faultOfId(this.issuerId, given.id) ?? faultOfFields(kind, given);
+    if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+    if (records.has(given.id)) throw new Refusal(409, 'existingResource', `${given.id} exists`);
+    const record = merged({}, given);
+    delete record.notifyPreference;
+    this.#check(kind, record);
+    if (record.reviewStatus === 'UNDER_REVIEW') record.reviewStatus = 'APPROVED';
+    records.set(record.id, record);
+    return record;
+  }
+
+  #update(kind, base, known, given) {
+    const fault = faultOfFields(kind, given);
+    if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+    if (kind === 'loyaltyClass' && given.reviewStatus !== 'UNDER_REVIEW') {
+      throw new Refusal(400, 'invalidReviewStatus', 'reviewStatus must be UNDER_REVIEW');
+    }
+    const { notifyPreference, ...change } = given;
+    const after = { ...merged(base, change), id: known.id };
+    this.#check(kind, after);
+    if (after.reviewStatus === 'UNDER_REVIEW') after.reviewStatus = 'APPROVED';
+    const isTold = notifyPreference === 'NOTIFY_ON_UPDATE' && tells(known, after);
+    if (isTold && !isOverQuota(this.notices, 'update', known.id, this.now())) {
+      this.#notify('update', known.id, after.loyaltyPoints?.balance?.string ?? '');
+    }
+    const records = kind === 'loyaltyClass' ? this.classes : this.objects;
+    records.set(known.id, after);
+    return after;
+  }
+
+  #check(kind, record) {
+    const fault =
+      kind === 'loyaltyClass'
+        ? faultOfClass(record, this.allowHttp)
+        : faultOfObject(record, this.classes, this.allowHttp);
+    if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+  }
+
+  #addMessage(kind, known, { message }) {
+    if (typeof message?.header !== 'string' || typeof message?.body !== 'string') {
+      throw new Refusal(400, 'invalid', 'a message needs header and body');
+    }
+    if (message.messageType === 'TEXT_AND_NOTIFY') {
+      if (isOverQuota(this.notices, 'message', known.id, this.now())) {
+        throw new Refusal(403, 'QuotaExceededException', 'Quota exceeded for notifications');
+      }
+      this.#notify('message', known.id, message.body);
+    }
+    const others = (known.messages ?? []).filter(({ id }) => id === undefined || id !== message.id);
+    known.messages = [...others, message].slice(-MOST_KEPT_MESSAGES);
+    return { resource: known };
+  }
+
+  /** Counted whether or not somebody has saved the object; `seen` by those who have. */
+  #notify(kind, objectId, shown) {
+    this.notices.push({ kind, objectId, shown, at: this.now(), seen: this.saved.has(objectId) });
+  }
+
+  #save(jwt) {
+    if (jwt.length > LONGEST_JWT) throw new Refusal(414, 'tooLong', 'The JWT is too long');
+    const claims = claimsOf(jwt, this.account);
+    if (!claims) throw new Refusal(400, 'invalidSignature', 'The JWT is not signed by the issuer');
+    const fault = faultOfSave(claims, this.account.email);
+    if (fault) throw new Refusal(400, 'invalidJwt', fault);
+    for (const given of claims.payload.loyaltyClasses ?? []) {
+      if (!this.classes.has(given.id)) this.#insert('loyaltyClass', this.classes, given);
+    }
+    for (const given of claims.payload.loyaltyObjects) {
+      if (!this.objects.has(given.id)) this.#insert('loyaltyObject', this.objects, given);
+      this.saved.add(given.id);
+    }
+    return { status: 200, json: { saved: claims.payload.loyaltyObjects.map(({ id }) => id) } };
+  }
+}
