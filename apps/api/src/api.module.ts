@@ -22,6 +22,7 @@ import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#wallet/strip-images.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
+import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -48,6 +49,7 @@ export class ApiModule {
         WalletStateModule,
         PublicImagesModule,
         WebCardModule,
+        GoogleWalletModule,
       ],
       controllers: [HealthController],
       providers: [Readiness, ReplicaWarning, RoleWarning],

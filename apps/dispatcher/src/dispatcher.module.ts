@@ -11,6 +11,9 @@ import { PassDispatchModule } from '#passes/pass-dispatch.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
 import { WebPushSendingModule } from '#web-card/web-push.module.js';
 import { WebPushes } from '#web-card/web-pushes.service.js';
+import { GoogleClassSender } from '#google-wallet/google-class.sender.js';
+import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
+import { GoogleSendingModule } from '#google-wallet/google-wallet.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -26,6 +29,7 @@ export class DispatcherModule {
         TransparencyLogModule,
         DispatchModule,
         PassDispatchModule.forRoot([WebPushSendingModule], [WebPushes]),
+        PassDispatchModule.forRoot([GoogleSendingModule], [GoogleClassSender, GoogleObjectSender]),
       ],
       providers: [Readiness, RoleWarning],
     };

@@ -28,6 +28,7 @@ import { StripImages } from './migrations/0036-strip-images.js';
 import { LogTimes } from './migrations/0025-log-times.js';
 import { Passes } from './migrations/0035-passes.js';
 import { WebCards } from './migrations/0039-web-cards.js';
+import { GoogleWallet } from './migrations/0038-google-wallet.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -61,4 +62,5 @@ export const migrations = [
   Passes,
   StripImages,
   WebCards,
+  GoogleWallet,
 ];

@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import { messageOf, UnavailableError } from '#kernel/errors.js';
+import { rootKeysOf, type RootKey } from './callback.js';
+
+const DEADLINE_MS = 5_000;
+const KEPT_MS = 3600_000;
+/** Callers cannot make the service fetch the keys more often, whatever they send. */
+const REFRESHED_AT_MOST_EVERY_MS = 60_000;
+
+/** Google's public root keys for callbacks. */
+@Injectable()
+export class CallbackKeys {
+  private keys: RootKey[] = [];
+  private fetchedAt = -Infinity;
+  private fetching: Promise<void> | undefined;
+
+  constructor(private readonly config: Config) {}
+
+  /** @throws UnavailableError when there are none, and none can be had */
+  async current(): Promise<RootKey[]> {
+    if (Date.now() - this.fetchedAt > KEPT_MS) await this.refresh();
+    return this.keys;
+  }
+
+  /** After a signature that no known key has made: Google may have changed its keys. @returns whether there was anything to do */
+  async refreshed(): Promise<boolean> {
+    if (Date.now() - this.fetchedAt < REFRESHED_AT_MOST_EVERY_MS) return false;
+    await this.refresh();
+    return true;
+  }
+
+  private refresh(): Promise<void> {
+    this.fetching ??= this.fetch().finally(() => {
+      this.fetching = undefined;
+    });
+    return this.fetching;
+  }
+
+  private async fetch(): Promise<void> {
+    const url = this.config.google?.callbackKeysUrl;
+    if (url === undefined) throw new UnavailableError('Google Wallet is not configured');
+    try {
+      const response = await fetch(url, {
+        redirect: 'error',
+        signal: AbortSignal.timeout(DEADLINE_MS),
+      });
+      if (!response.ok) throw new Error(`answered ${response.status}`);
+      const keys = rootKeysOf(await response.json());
+      if (keys.length === 0) throw new Error('no keys in the answer');
+      this.keys = keys;
+      this.fetchedAt = Date.now();
+    } catch (cause) {
+      throw new UnavailableError(`Google's keys cannot be fetched: ${messageOf(cause)}`, { cause });
+    }
+  }
+}

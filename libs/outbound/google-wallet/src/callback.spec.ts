@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { rootKeysOf, verifiedCallback } from './callback.js';
+
+const PROTOCOL = 'ECv2SigningOnly';
+const ISSUER = '3388000000022000000';
+const NOW = new Date('2026-03-01T10:00:00Z');
+const LATER = NOW.getTime() + 3600_000;
+
+const pair = (namedCurve = 'P-256') => generateKeyPairSync('ec', { namedCurve });
+const spki = (key: KeyObject) => key.export({ type: 'spki', format: 'der' }).toString('base64');
+const [root, other, intermediate] = [pair(), pair(), pair()];
+
+function signed(key: KeyObject, parts: string[]): string {
+  const bytes = parts.map((part) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(Buffer.byteLength(part));
+    return Buffer.concat([length, Buffer.from(part)]);
+  });
+  return sign('sha256', Buffer.concat(bytes), key).toString('base64');
+}
+
+const published = (change: object = {}, key = root) => ({
+  keys: [
+    {
+      keyValue: spki(key.publicKey),
+      protocolVersion: PROTOCOL,
+      keyExpiration: String(LATER),
+      ...change,
+    },
+  ],
+});
+const ROOTS = rootKeysOf(published());
+
+function envelope(
+  message: object = {},
+  {
+    sender = 'GooglePayPasses',
+    issuer = ISSUER,
+    by = root,
+    expires = LATER,
+    own = intermediate,
+  } = {},
+) {
+  const signedKey = JSON.stringify({
+    keyValue: spki(own.publicKey),
+    keyExpiration: String(expires),
+  });
+  const signedMessage = JSON.stringify({
+    classId: `${ISSUER}.card_1`,
+    objectId: `${ISSUER}.cc_1`,
+    eventType: 'save',
+    expTimeMillis: LATER,
+    count: 1,
+    nonce: 'n1',
+    ...message,
+  });
+  return {
+    signature: signed(own.privateKey, [sender, issuer, PROTOCOL, signedMessage]),
+    intermediateSigningKey: {
+      signedKey,
+      signatures: [signed(by.privateKey, [sender, PROTOCOL, signedKey])],
+    },
+    protocolVersion: PROTOCOL,
+    signedMessage,
+  };
+}
+
+const verify = (body: unknown, roots = ROOTS, now = NOW) =>
+  verifiedCallback(body, roots, ISSUER, now);
+
+describe('a callback', () => {
+  it('is believed when Google has signed it for this issuer', () => {
+    expect(verify(envelope())).toEqual({
+      objectId: `${ISSUER}.cc_1`,
+      eventType: 'save',
+      nonce: 'n1',
+      expiresAt: new Date(LATER),
+    });
+    expect(verify(envelope({ eventType: 'del' }))?.eventType).toBe('del');
+    expect(verify(envelope({}, { sender: 'GoogleWalletPasses' }))).toBeDefined();
+  });
+
+  it('is found among several root keys and signatures', () => {
+    const both = [...rootKeysOf(published({}, other)), ...ROOTS];
+    const twice = envelope();
+    twice.intermediateSigningKey.signatures.unshift('AAAA');
+    expect(verify(twice, both)).toBeDefined();
+  });
+
+  it.each<[string, unknown]>([
+    ['for another issuer', envelope({}, { issuer: '3388000000022999999' })],
+    ['of another sender', envelope({}, { sender: 'GoogleAds' })],
+    ['by a key of nobody', envelope({}, { by: other })],
+    ['by an intermediate key that has expired', envelope({}, { expires: NOW.getTime() })],
+    ['by a key of another curve', envelope({}, { own: pair('P-384') })],
+    ['that has expired', envelope({ expTimeMillis: NOW.getTime() })],
+    ['of an unknown kind', envelope({ eventType: 'view' })],
+    ['without a nonce', envelope({ nonce: undefined })],
+    ['with an endless nonce', envelope({ nonce: 'n'.repeat(300) })],
+    ['without an end', envelope({ expTimeMillis: undefined })],
+    ['without an object', envelope({ objectId: 7 })],
+    [
+      'with another message',
+      { ...envelope(), signedMessage: envelope({ nonce: 'n2' }).signedMessage },
+    ],
+    [
+      'with another key',
+      {
+        ...envelope(),
+        intermediateSigningKey: envelope({}, { own: other }).intermediateSigningKey,
+      },
+    ],
+    ['of another protocol', { ...envelope(), protocolVersion: 'ECv1' }],
+    [
+      'without signatures',
+      { ...envelope(), intermediateSigningKey: { signedKey: '{}', signatures: [] } },
+    ],
+    ['with a signature that is none', { ...envelope(), signature: 'AAAA' }],
+    ['that is no object', 'save'],
+    ['that is nothing', null],
+    ['that is a list', []],
+  ])('is not believed: one %s', (_, body) => {
+    expect(verify(body)).toBeUndefined();
+  });
+
+  it('is not believed when the root key has expired', () => {
+    expect(
+      verify(
+        envelope({ expTimeMillis: LATER * 2 }, { expires: LATER * 2 }),
+        ROOTS,
+        new Date(LATER),
+      ),
+    ).toBeUndefined();
+  });
+});
+
+describe('root keys', () => {
+  it('of other protocols and of no use are left out', () => {
+    for (const change of [
+      { protocolVersion: 'ECv1' },
+      { keyValue: 'AAAA' },
+      { keyValue: spki(pair('P-384').publicKey) },
+      { keyExpiration: 'never' },
+    ]) {
+      expect([change, rootKeysOf(published(change)).length]).toEqual([change, 0]);
+    }
+    expect(rootKeysOf({})).toEqual([]);
+    expect(rootKeysOf('keys')).toEqual([]);
+  });
+});

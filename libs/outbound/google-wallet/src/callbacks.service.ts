@@ -1,0 +1,98 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { createHash } from 'node:crypto';
+import { Pool } from 'pg';
+import { Config, type GoogleWallet } from '#kernel/config.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { Passes } from '#passes/passes.service.js';
+import { PassUpdates } from '#passes/pass-updates.service.js';
+import { CallbackKeys } from './callback-keys.client.js';
+import { verifiedCallback, type Callback } from './callback.js';
+import { GoogleObjects } from './google-objects.service.js';
+import { uuidOf } from './google-pass.js';
+
+/**
+ * What Google tells of customers' phones. A hint only: callbacks have been missing for months at times, so nothing but
+ * `pass_installed` depends on them.
+ */
+@Injectable()
+export class GoogleCallbacks {
+  private readonly log = new Logger('google-wallet');
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly keys: CallbackKeys,
+    private readonly passes: Passes,
+    private readonly objects: GoogleObjects,
+    private readonly updates: PassUpdates,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * The same callback a second time changes nothing, and neither does one for another installation's pass.
+   * @throws RejectedError for what Google has not signed for this issuer
+   */
+  async receive(body: unknown, now: Date): Promise<void> {
+    const { google } = this.config;
+    if (google === null) throw new NotFoundError('Path');
+    const callback = await this.verified(body, google, now);
+    if (!callback) {
+      throw new RejectedError(
+        { base: ['This is no callback that Google has signed for this issuer, or it has expired'] },
+        'validation_failed',
+        'Send what Google has sent, unchanged and in time.',
+      );
+    }
+    if (await this.isKnown(callback)) return;
+    await this.apply(callback, google);
+    await this.keep(callback);
+  }
+
+  private async verified(
+    body: unknown,
+    { issuerId }: GoogleWallet,
+    now: Date,
+  ): Promise<Callback | undefined> {
+    const callback = verifiedCallback(body, await this.keys.current(), issuerId, now);
+    if (callback || !(await this.keys.refreshed())) return callback;
+    return verifiedCallback(body, await this.keys.current(), issuerId, now);
+  }
+
+  private async apply({ objectId, eventType }: Callback, google: GoogleWallet): Promise<void> {
+    const { issuerId, idSuffix } = google;
+    const uuid = uuidOf(objectId, { issuerId, idSuffix, publicUrl: this.config.publicUrl });
+    const card = uuid === undefined ? undefined : await this.passes.holderOf(uuid);
+    if (!card) {
+      this.log.debug(`a callback for a pass of another installation: ${eventType}`);
+      return;
+    }
+    if (eventType === 'del') return this.passes.removed(card.id, 'google');
+    await this.passes.installed(card.id, card.accountId, 'google');
+    // Google may have inserted what an old link held.
+    await this.updates.ask(this.pool, await this.objects.targetsOf([card.id]), 0);
+  }
+
+  private async isKnown({ nonce }: Callback): Promise<boolean> {
+    const rows = await ask(this.pool, {
+      name: 'google_callbacks_find',
+      text: 'select from google_callbacks where nonce_hash = $1',
+      values: [hashOf(nonce)],
+    });
+    return rows.length > 0;
+  }
+
+  /** Only until it has expired: afterwards it is not taken anyway. */
+  private async keep({ nonce, expiresAt }: Callback): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_callbacks_keep',
+      text: `with expired as (delete from google_callbacks where expires_at < now())
+             insert into google_callbacks (nonce_hash, expires_at) values ($1, $2)
+             on conflict do nothing`,
+      values: [hashOf(nonce), expiresAt],
+    });
+  }
+}
+
+function hashOf(nonce: string): Buffer {
+  return createHash('sha256').update(nonce).digest();
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { answerOf } from './google-answer.js';
+
+const NOW = new Date('2026-03-01T10:00:00Z');
+const body = (reason: string, message = 'why') =>
+  JSON.stringify({ error: { code: 0, message, errors: [{ reason }] } });
+const of = (status: number, text = '', retryAfter: string | null = null) =>
+  answerOf(status, text, retryAfter, NOW);
+
+describe('an answer of Google', () => {
+  it.each([
+    [409, body('existingResource'), { kind: 'exists' }],
+    [404, body('resourceNotFound'), { kind: 'missing' }],
+    [404, body('classNotFound'), { kind: 'refused', classIsMissing: true }],
+    [400, body('classNotFound'), { kind: 'refused', classIsMissing: true }],
+    [400, body('invalid'), { kind: 'refused', error: 'answered 400: why', classIsMissing: false }],
+    [401, body('authError'), { kind: 'unauthorized' }],
+    [403, body('QuotaExceededException'), { kind: 'over_quota' }],
+    [403, body('rateLimitExceeded'), { kind: 'limited', retryInMs: 2_000 }],
+    [403, body('permissionDenied'), { kind: 'failed', retryInMs: 600_000 }],
+    [429, '', { kind: 'limited', retryInMs: 2_000 }],
+    [408, '', { kind: 'failed' }],
+    [500, body('backendError'), { kind: 'failed', error: 'answered 500: why' }],
+    [502, '<html>Bad gateway</html>', { kind: 'failed', error: 'answered 502' }],
+  ])('%i %s', (status, text, expected) => {
+    expect(of(status, text)).toMatchObject(expected);
+  });
+
+  it('is taken as it is when it went well', () => {
+    expect(of(200, '{"id":"a"}')).toEqual({ kind: 'ok', body: { id: 'a' } });
+    expect(of(200, '')).toEqual({ kind: 'ok', body: {} });
+  });
+
+  it.each([
+    ['5', 5_000],
+    ['Sun, 01 Mar 2026 10:00:30 GMT', 30_000],
+    ['Sun, 01 Mar 2026 09:00:00 GMT', 0],
+    ['99999999', 3600_000],
+  ])('is followed where it says when to come back: %s', (retryAfter, retryInMs) => {
+    expect(of(503, '', retryAfter)).toMatchObject({ kind: 'failed', retryInMs });
+    expect(of(429, '', retryAfter)).toMatchObject({ kind: 'limited', retryInMs });
+  });
+
+  it('does not grow what is kept of it beyond measure', () => {
+    const answer = of(500, body('backendError', 'x'.repeat(10_000)));
+    expect(JSON.stringify(answer).length).toBeLessThan(500);
+    expect(of(503, '', 'soon')).toEqual({ kind: 'failed', error: 'answered 503' });
+  });
+});

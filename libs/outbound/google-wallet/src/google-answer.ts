@@ -1,0 +1,80 @@
+/** What became of a request to Google. */
+export type GoogleAnswer =
+  | { kind: 'ok'; body: Record<string, unknown> }
+  /** Inserted before. */
+  | { kind: 'exists' }
+  | { kind: 'missing' }
+  /** Three notifications of this kind have been sent in 24 hours. */
+  | { kind: 'over_quota' }
+  /** The access token is no longer taken. */
+  | { kind: 'unauthorized' }
+  /** More requests than Google allows. */
+  | { kind: 'limited'; error: string; retryInMs: number }
+  /** Google does not take what was sent. */
+  | { kind: 'refused'; error: string; classIsMissing: boolean }
+  | { kind: 'failed'; error: string; retryInMs?: number };
+
+/** Of Google's answers for too many requests, which come without a Retry-After. */
+const LIMITED_MS = 2_000;
+/** Until an operator has put right what the account may not do. */
+const FORBIDDEN_MS = 10 * 60_000;
+const LONGEST_RETRY_MS = 3600_000;
+const LONGEST_ERROR = 300;
+const LIMITS = new Set(['rateLimitExceeded', 'userRateLimitExceeded', 'quotaExceeded']);
+
+/** @param retryAfter the header, in seconds or as a date */
+export function answerOf(
+  status: number,
+  text: string,
+  retryAfter: string | null,
+  now: Date,
+): GoogleAnswer {
+  if (status >= 200 && status < 300) return { kind: 'ok', body: objectOf(text) };
+  const { reason, message } = errorOf(text);
+  const error = `answered ${status}${message ? `: ${message.slice(0, LONGEST_ERROR)}` : ''}`;
+  const wait = waitOf(retryAfter, now);
+  if (status === 409) return { kind: 'exists' };
+  if (status === 401) return { kind: 'unauthorized' };
+  if (reason === 'QuotaExceededException') return { kind: 'over_quota' };
+  if (status === 429 || (status === 403 && LIMITS.has(reason))) {
+    return { kind: 'limited', error, retryInMs: wait ?? LIMITED_MS };
+  }
+  if (status === 403) return { kind: 'failed', error, retryInMs: FORBIDDEN_MS };
+  const classIsMissing = reason === 'classNotFound';
+  if (status === 404 && !classIsMissing) return { kind: 'missing' };
+  if (status >= 400 && status < 500 && status !== 408) {
+    return { kind: 'refused', error, classIsMissing };
+  }
+  return { kind: 'failed', error, ...(wait !== undefined && { retryInMs: wait }) };
+}
+
+function errorOf(text: string): { reason: string; message: string } {
+  const { error } = objectOf(text) as { error?: Record<string, unknown> };
+  const [first] = Array.isArray(error?.['errors']) ? (error['errors'] as unknown[]) : [];
+  const { reason } = (first ?? {}) as { reason?: unknown };
+  const message = error?.['message'];
+  return {
+    reason: typeof reason === 'string' ? reason : '',
+    message: typeof message === 'string' ? message : '',
+  };
+}
+
+/** Proxies answer in HTML. */
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
+
+function waitOf(retryAfter: string | null, now: Date): number | undefined {
+  if (retryAfter === null) return undefined;
+  const milliseconds = /^\d+$/.test(retryAfter)
+    ? Number(retryAfter) * 1000
+    : new Date(retryAfter).getTime() - now.getTime();
+  if (Number.isNaN(milliseconds)) return undefined;
+  return Math.min(Math.max(milliseconds, 0), LONGEST_RETRY_MS);
+}

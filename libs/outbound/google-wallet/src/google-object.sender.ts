@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import {
+  PassSender,
+  type PassOutcome,
+  type PassUpdate,
+  type WantedUpdate,
+} from '#passes/pass-sender.js';
+import { GoogleObjects } from './google-objects.service.js';
+import { GooglePasses } from './google-passes.service.js';
+import { settled } from './publication.js';
+
+const AT_ONCE = 8;
+
+/** A customer's card. The target is the customer card's id. */
+@Injectable()
+export class GoogleObjectSender extends PassSender {
+  readonly channel = 'google_object';
+  readonly atOnce = AT_ONCE;
+  /** Google's limit is kept by all processes together, see GooglePace. */
+  readonly oneProcess = false;
+  readonly enabled: boolean;
+
+  constructor(
+    private readonly passes: GooglePasses,
+    private readonly objects: GoogleObjects,
+    { google }: Config,
+  ) {
+    super();
+    this.enabled = google !== null;
+  }
+
+  targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    return this.objects.targetsOf(customerCardIds);
+  }
+
+  async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
+    return settled(await this.passes.publishObject(Number(target), attempts, signal));
+  }
+}

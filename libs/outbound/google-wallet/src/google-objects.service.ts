@@ -1,0 +1,232 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import type { CardScope, WantedUpdate } from '#passes/pass-sender.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+
+/** Longer than sending can last: after that, another process may take over from one that has died. */
+const BUSY_SECONDS = 60;
+const QUOTA_HOURS = 24;
+/** Of each kind, for one pass within these hours. */
+const QUOTA = 3;
+
+export type NoticeKind = 'update' | 'message';
+
+/** Who holds it is the only one to send it. */
+export type Hold<R> = R & { until: string };
+export type HeldClass = Hold<{ cardId: number; accountId: number; sentHash: string | null }>;
+export type HeldObject = Hold<{
+  customerCardId: number;
+  accountId: number;
+  cardId: number;
+  sentHash: string | null;
+  toldTag: number;
+}>;
+
+const IS_FREE = '(busy_until is null or busy_until <= now())';
+const TAKE = `busy_until = now() + interval '${BUSY_SECONDS} seconds'`;
+
+/** The classes and objects that Google has, or should have, and what was last sent of each. */
+@Injectable()
+export class GoogleObjects {
+  constructor(private readonly pool: Pool) {}
+
+  /** Those of these customer cards that Google has. */
+  async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    const rows = await ask<{ id: number; account_id: number }>(this.pool, {
+      name: 'google_objects_targets',
+      text: `select customer_card_id as id, account_id from google_objects
+             where customer_card_id = any ($1)`,
+      values: [customerCardIds],
+    });
+    return rows.map(({ id, account_id: accountId }) => ({
+      channel: 'google_object',
+      target: String(id),
+      accountId,
+    }));
+  }
+
+  /** The class of this card, or all of the store, as far as Google has them. */
+  async classTargetsOf({ accountId, cardId }: CardScope): Promise<WantedUpdate[]> {
+    const rows = await ask<{ card_id: number }>(this.pool, {
+      name: 'google_classes_targets',
+      text: `select card_id from google_classes
+             where account_id = $1 and ($2::bigint is null or card_id = $2)`,
+      values: [accountId, cardId],
+    });
+    return rows.map(({ card_id: id }) => ({
+      channel: 'google_class',
+      target: String(id),
+      accountId,
+    }));
+  }
+
+  /**
+   * From now on both are kept up to date at Google.
+   * @param toldTag what the customer need not be told any more
+   * @returns whether Google has had the class and the object
+   */
+  async register(
+    { id, accountId, cardId }: Pick<CustomerCard, 'id' | 'accountId' | 'cardId'>,
+    toldTag: number,
+  ): Promise<{ hasClass: boolean; hasObject: boolean }> {
+    await ask(this.pool, {
+      name: 'google_register',
+      text: `with of_class as (
+               insert into google_classes (card_id, account_id) values ($3, $2) on conflict do nothing
+             )
+             insert into google_objects (customer_card_id, account_id, card_id, told_tag)
+             values ($1, $2, $3, $4) on conflict do nothing`,
+      values: [id, accountId, cardId, toldTag],
+    });
+    const [row] = await ask<{ has_class: boolean; has_object: boolean }>(this.pool, {
+      name: 'google_has',
+      text: `select
+               exists (select from google_classes where card_id = $2 and sent_hash is not null) as has_class,
+               exists (select from google_objects where customer_card_id = $1 and sent_hash is not null) as has_object`,
+      values: [id, cardId],
+    });
+    return { hasClass: row?.has_class ?? false, hasObject: row?.has_object ?? false };
+  }
+
+  /** @returns undefined: no such class; busy: another process is sending it */
+  async holdClass(cardId: number): Promise<HeldClass | 'busy' | undefined> {
+    const [row] = await ask<{ account_id: number; sent_hash: string | null; until: string }>(
+      this.pool,
+      {
+        name: 'google_classes_hold',
+        text: `update google_classes set ${TAKE} where card_id = $1 and ${IS_FREE}
+               returning account_id, sent_hash, busy_until::text as until`,
+        values: [cardId],
+      },
+    );
+    if (!row) return (await this.hasRow('google_classes', cardId)) ? 'busy' : undefined;
+    return { cardId, accountId: row.account_id, sentHash: row.sent_hash, until: row.until };
+  }
+
+  /** @returns undefined: no such object; busy: another process is sending it */
+  async holdObject(customerCardId: number): Promise<HeldObject | 'busy' | undefined> {
+    const [row] = await ask<{
+      account_id: number;
+      card_id: number;
+      sent_hash: string | null;
+      told_tag: string;
+      until: string;
+    }>(this.pool, {
+      name: 'google_objects_hold',
+      text: `update google_objects set ${TAKE} where customer_card_id = $1 and ${IS_FREE}
+             returning account_id, card_id, sent_hash, told_tag, busy_until::text as until`,
+      values: [customerCardId],
+    });
+    if (!row) return (await this.hasRow('google_objects', customerCardId)) ? 'busy' : undefined;
+    return {
+      customerCardId,
+      accountId: row.account_id,
+      cardId: row.card_id,
+      sentHash: row.sent_hash,
+      toldTag: Number(row.told_tag),
+      until: row.until,
+    };
+  }
+
+  private async hasRow(table: 'google_classes' | 'google_objects', id: number): Promise<boolean> {
+    const key = table === 'google_classes' ? 'card_id' : 'customer_card_id';
+    const rows = await ask(this.pool, {
+      name: `${table}_exists`,
+      text: `select from ${table} where ${key} = $1`,
+      values: [id],
+    });
+    return rows.length > 0;
+  }
+
+  async freeClass({ cardId, until }: HeldClass): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_classes_free',
+      text: `update google_classes set busy_until = null
+             where card_id = $1 and busy_until = $2::timestamptz`,
+      values: [cardId, until],
+    });
+  }
+
+  async freeObject({ customerCardId, until }: HeldObject): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_objects_free',
+      text: `update google_objects set busy_until = null
+             where customer_card_id = $1 and busy_until = $2::timestamptz`,
+      values: [customerCardId, until],
+    });
+  }
+
+  /** Any customer card of this card that Google has. */
+  async exampleOf(cardId: number): Promise<number | undefined> {
+    const [row] = await ask<{ customer_card_id: number }>(this.pool, {
+      name: 'google_objects_example',
+      text: `select customer_card_id from google_objects where card_id = $1
+             order by customer_card_id limit 1`,
+      values: [cardId],
+    });
+    return row?.customer_card_id;
+  }
+
+  /** @param hash of what Google has; null: Google has lost it */
+  async classSent(cardId: number, hash: string | null): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_classes_sent',
+      text: 'update google_classes set sent_hash = $2 where card_id = $1',
+      values: [cardId, hash],
+    });
+  }
+
+  async objectSent(customerCardId: number, hash: string): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_objects_sent',
+      text: 'update google_objects set sent_hash = $2 where customer_card_id = $1',
+      values: [customerCardId, hash],
+    });
+  }
+
+  /** The customer is not to be told of this again. */
+  async told(customerCardId: number, tag: number): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_objects_told',
+      text: `update google_objects set told_tag = greatest(told_tag, $2) where customer_card_id = $1`,
+      values: [customerCardId, tag],
+    });
+  }
+
+  /**
+   * Counts a notice before it is sent, so that a process that dies cannot send one too many.
+   * @returns false: three have been sent in 24 hours. A notice that was counted before may be sent again
+   */
+  async countNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<boolean> {
+    await ask(this.pool, {
+      name: 'google_notices_prune',
+      text: `delete from google_notices
+             where customer_card_id = $1 and sent_at <= now() - interval '${QUOTA_HOURS} hours'`,
+      values: [customerCardId],
+    });
+    const [row] = await ask<{ may: boolean }>(this.pool, {
+      name: 'google_notices_count',
+      text: `with counted as (
+               insert into google_notices (customer_card_id, kind, tag)
+               select $1, $2, $3
+               where (select count(*) from google_notices where customer_card_id = $1 and kind = $2) < ${QUOTA}
+               on conflict do nothing returning 1
+             )
+             select exists (select from counted) or exists (
+               select from google_notices where customer_card_id = $1 and kind = $2 and tag = $3
+             ) as may`,
+      values: [customerCardId, kind, tag],
+    });
+    return row?.may ?? false;
+  }
+
+  /** It was not sent after all. */
+  async uncountNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_notices_uncount',
+      text: 'delete from google_notices where customer_card_id = $1 and kind = $2 and tag = $3',
+      values: [customerCardId, kind, tag],
+    });
+  }
+}

@@ -1,0 +1,204 @@
+import { describe, expect, it } from '@jest/globals';
+import type { PassContent } from '#passes/pass-content.js';
+import {
+  classId,
+  googleHash,
+  loyaltyClass,
+  loyaltyObject,
+  objectId,
+  uuidOf,
+  withoutNulls,
+  zonedTime,
+} from './google-pass.js';
+
+const UUID = '0d9e3f6a-7b1c-4e8d-9a5f-2c6b8e1d4f70';
+const PLACE = { issuerId: '3388', idSuffix: 'test', publicUrl: 'https://cards.example' };
+const LOGO = 'https://cards.example/img/logo/a.png';
+const HERO = 'https://cards.example/img/strip/a/3@hero.png';
+
+const CONTENT = {
+  customerCardId: 7,
+  accountId: 1,
+  cardId: 5,
+  uuid: UUID,
+  code: 'ABCD2345',
+  state: 'valid',
+  storeName: 'Corner Café',
+  locale: 'en-GB',
+  timeZone: 'Europe/Berlin',
+  card: {
+    name: 'Coffee',
+    cardColor: '#6B4226',
+    stampsRequired: 10,
+    headerText: 'Thanks!',
+    auxiliaryFields: [{ key: 'wifi', label: 'Wifi', value: 'latte' }],
+  },
+  memberName: 'Anna Berg',
+  stampsCount: 3,
+  rewards: [
+    { id: 1, name: 'Cookie', description: null, stampsRequired: 3, available: true },
+    { id: 2, name: 'Free coffee', description: 'Any size', stampsRequired: 10, available: false },
+  ],
+  stampsToReward: 7,
+  expiresAt: '2027-01-31T22:59:59.000Z',
+  locations: [
+    { name: 'B', latitude: 52.5, longitude: 13.4 },
+    { name: 'A', latitude: 48.1, longitude: 11.5 },
+  ],
+} as unknown as PassContent;
+
+const many = (n: number) =>
+  Array.from({ length: n }, (_, i) => ({ name: `${i}`, latitude: 50 - i, longitude: 8 }));
+
+describe('the class of a card', () => {
+  it('has what all customers see alike', () => {
+    expect(loyaltyClass(CONTENT, PLACE, LOGO)).toEqual({
+      id: '3388.card_5_test',
+      issuerName: 'Corner Café',
+      programName: 'Coffee',
+      programLogo: {
+        sourceUri: { uri: LOGO },
+        contentDescription: { defaultValue: { language: 'en-GB', value: 'Corner Café' } },
+      },
+      reviewStatus: 'UNDER_REVIEW',
+      hexBackgroundColor: '#6B4226',
+      accountNameLabel: 'Member',
+      accountIdLabel: 'Card code',
+      textModulesData: [
+        { id: 'header', header: 'Coffee', body: 'Thanks!' },
+        { id: 'field_wifi', header: 'Wifi', body: 'latte' },
+        {
+          id: 'rewards',
+          header: 'Rewards',
+          body: 'Cookie: 3 stamps\nFree coffee: 10 stamps\nAny size',
+        },
+      ],
+      locations: [
+        { latitude: 48.1, longitude: 11.5 },
+        { latitude: 52.5, longitude: 13.4 },
+      ],
+      multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES',
+      callbackOptions: { url: 'https://cards.example/wallet/google/callback' },
+    });
+  });
+
+  it('is the same whichever customer it was made from', () => {
+    const other: PassContent = {
+      ...CONTENT,
+      customerCardId: 8,
+      uuid: 'other',
+      code: 'ZZZZ9999',
+      state: 'void',
+      memberName: null,
+      stampsCount: 11,
+      stampsToReward: 0,
+      rewards: CONTENT.rewards.map((reward) => ({ ...reward, available: true })),
+      locations: [...CONTENT.locations].reverse(),
+    };
+    const [one, another] = [CONTENT, other].map((each) => loyaltyClass(each, PLACE, LOGO));
+    expect(another).toEqual(one);
+    const tenOrMore = { ...CONTENT, locations: many(10) };
+    expect(loyaltyClass(tenOrMore, PLACE, LOGO).locations).toEqual([]);
+  });
+
+  it('speaks the language of the store', () => {
+    const german = { ...CONTENT, locale: 'de-AT' };
+    expect(loyaltyClass(german, PLACE, LOGO).accountNameLabel).toBe('Mitglied');
+    expect(loyaltyClass({ ...CONTENT, locale: 'sv' }, PLACE, LOGO).accountNameLabel).toBe('Member');
+  });
+});
+
+describe('the object of a customer card', () => {
+  it('has what is the customer’s own', () => {
+    expect(loyaltyObject(CONTENT, PLACE, HERO)).toEqual({
+      id: `3388.cc_${UUID}_test`,
+      classId: '3388.card_5_test',
+      state: 'ACTIVE',
+      accountId: 'ABCD2345',
+      accountName: 'Anna Berg',
+      loyaltyPoints: { label: 'Stamps', balance: { string: '3 / 10' } },
+      secondaryLoyaltyPoints: { label: 'To next reward', balance: { int: 7 } },
+      barcode: { type: 'QR_CODE', value: 'ABCD2345', alternateText: 'ABCD2345' },
+      heroImage: {
+        sourceUri: { uri: HERO },
+        contentDescription: { defaultValue: { language: 'en-GB', value: 'Stamps: 3 / 10' } },
+      },
+      textModulesData: [{ id: 'available', header: 'Ready for you', body: 'Cookie' }],
+      linksModuleData: {
+        uris: [
+          {
+            id: 'page',
+            uri: `https://cards.example/passes/${UUID}`,
+            description: 'Card in the browser',
+          },
+        ],
+      },
+      validTimeInterval: { end: { date: '2027-01-31T23:59:59+01:00' } },
+      locations: [],
+    });
+  });
+
+  it('takes away what there is no more', () => {
+    const bare = { ...CONTENT, stampsToReward: null, memberName: null, expiresAt: null };
+    const object = loyaltyObject(bare, PLACE, HERO);
+    expect(object).toMatchObject({
+      accountName: null,
+      secondaryLoyaltyPoints: null,
+      validTimeInterval: null,
+    });
+    expect(Object.values(withoutNulls(object))).not.toContain(null);
+  });
+
+  it('shows the member where the missing stamps would be', () => {
+    expect(
+      loyaltyObject({ ...CONTENT, stampsToReward: null }, PLACE, HERO).secondaryLoyaltyPoints,
+    ).toEqual({ label: 'Member', balance: { string: 'Anna Berg' } });
+  });
+
+  it('has the nearest locations itself where there are ten or more', () => {
+    const locations = loyaltyObject({ ...CONTENT, locations: many(10) }, PLACE, HERO).locations;
+    expect(locations).toHaveLength(10);
+    expect(loyaltyObject({ ...CONTENT, locations: many(9) }, PLACE, HERO).locations).toEqual([]);
+  });
+
+  it('keeps nothing personal once it is void', () => {
+    const object = loyaltyObject({ ...CONTENT, state: 'void' }, PLACE, HERO);
+    expect(object.state).toBe('INACTIVE');
+    expect(Object.keys(object).sort()).toEqual(
+      [...Object.keys(loyaltyObject(CONTENT, PLACE, HERO)), 'messages'].sort(),
+    );
+    for (const own of ['Anna', 'ABCD2345', '3 / 10', 'Cookie', HERO]) {
+      expect(JSON.stringify(object)).not.toContain(own);
+    }
+  });
+
+  it('has another hash for another thing to show, and only then', () => {
+    const hash = (content: PassContent) => googleHash(loyaltyObject(content, PLACE, HERO));
+    expect(hash({ ...CONTENT })).toBe(hash(CONTENT));
+    expect(hash({ ...CONTENT, stampsCount: 4 })).not.toBe(hash(CONTENT));
+    expect(hash({ ...CONTENT, storeName: 'Tea House' })).toBe(hash(CONTENT));
+  });
+});
+
+describe('ids', () => {
+  it('lead back to the customer card of this installation only', () => {
+    expect(uuidOf(objectId(UUID, PLACE), PLACE)).toBe(UUID);
+    expect(uuidOf(objectId(UUID, { ...PLACE, idSuffix: 'live' }), PLACE)).toBeUndefined();
+    expect(uuidOf(objectId(UUID, { ...PLACE, issuerId: '3399' }), PLACE)).toBeUndefined();
+    expect(uuidOf(classId(5, PLACE), PLACE)).toBeUndefined();
+  });
+});
+
+describe('a time with its offset', () => {
+  it.each([
+    ['2027-01-31T22:59:59Z', 'Europe/Berlin', '2027-01-31T23:59:59+01:00'],
+    ['2027-07-31T21:59:59Z', 'Europe/Berlin', '2027-07-31T23:59:59+02:00'],
+    ['2027-07-31T12:00:00Z', 'UTC', '2027-07-31T12:00:00+00:00'],
+    ['2027-01-01T00:00:00Z', 'America/New_York', '2026-12-31T19:00:00-05:00'],
+    ['2027-01-01T00:00:00Z', 'Asia/Kolkata', '2027-01-01T05:30:00+05:30'],
+    ['2027-01-01T05:00:00Z', 'America/New_York', '2027-01-01T00:00:00-05:00'],
+  ])('%s in %s is %s', (time, zone, expected) => {
+    expect(zonedTime(time, zone)).toBe(expected);
+    expect(new Date(zonedTime(time, zone))).toEqual(new Date(time));
+  });
+});

@@ -1,0 +1,104 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import type { ServiceAccount } from '#kernel/service-account.js';
+import { assertionJwt } from './google-jwt.js';
+
+const DEADLINE_MS = 10_000;
+/** A token is not used in its last minute, because a request may take a while. */
+const EARLY_MS = 60_000;
+const LONGEST_ERROR = 300;
+
+type Token = { value: string; usableUntil: number };
+
+/** No access token could be had. The message is without any secret. */
+export class TokenError extends Error {}
+
+/** Access tokens of the service account: one at a time, shared by all requests of the process. */
+@Injectable()
+export class GoogleTokens {
+  private token: Token | undefined;
+  private asking: Promise<Token> | undefined;
+
+  constructor(private readonly config: Config) {}
+
+  /**
+   * @param signal ends the wait of this caller alone
+   * @throws TokenError
+   */
+  async current(signal: AbortSignal): Promise<string> {
+    if (this.token && this.token.usableUntil > Date.now()) return this.token.value;
+    this.asking ??= this.exchange().finally(() => {
+      this.asking = undefined;
+    });
+    const { value } = await untilAborted(this.asking, signal);
+    return value;
+  }
+
+  /** Google did not take it. */
+  forget(value: string): void {
+    if (this.token?.value === value) this.token = undefined;
+  }
+
+  private async exchange(): Promise<Token> {
+    const { google } = this.config;
+    if (google === null) throw new TokenError('Google Wallet is not configured');
+    const asked = Date.now();
+    const { status, text } = await post(google.account, new Date(asked));
+    const { access_token: value, expires_in: seconds } = answerIn(text);
+    if (status !== 200 || typeof value !== 'string' || typeof seconds !== 'number') {
+      throw new TokenError(`no access token: answered ${status}${reasonIn(text)}`);
+    }
+    this.token = { value, usableUntil: asked + seconds * 1000 - EARLY_MS };
+    return this.token;
+  }
+}
+
+async function post(account: ServiceAccount, now: Date): Promise<{ status: number; text: string }> {
+  try {
+    const response = await fetch(account.tokenUrl, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        assertion: assertionJwt(account, now),
+      }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(DEADLINE_MS),
+    });
+    return { status: response.status, text: await response.text() };
+  } catch (cause) {
+    const { cause: deeper } = cause as Error;
+    throw new TokenError(`no access token: ${messageOf(deeper ?? cause)}`, { cause });
+  }
+}
+
+/** Rejects with the signal's reason as soon as it aborts; what was waited for goes on for the others. */
+async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([result, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function answerIn(text: string): Record<string, unknown> {
+  try {
+    return (JSON.parse(text) ?? {}) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
+
+/** `error` and its description hold no secret (RFC 6749, section 5.2). */
+function reasonIn(text: string): string {
+  const { error, error_description: description } = answerIn(text);
+  const said = [error, description].filter((part) => typeof part === 'string').join(', ');
+  return said === '' ? '' : ` (${said.slice(0, LONGEST_ERROR)})`;
+}

@@ -1,0 +1,73 @@
+/** What stands on a pass beside the store's own words. */
+export type Words = {
+  stamps: string;
+  member: string;
+  /** Label of the code beneath the barcode. */
+  code: string;
+  /** Label of the number of stamps that are missing. */
+  toReward: string;
+  rewards: string;
+  /** One line of the list of rewards. */
+  reward: (name: string, stamps: number) => string;
+  /** Heading of the rewards that the customer can have now. */
+  ready: string;
+  unlocked: { header: string; body: (reward: string) => string };
+  page: string;
+};
+
+const de: Words = {
+  stamps: 'Stempel',
+  member: 'Mitglied',
+  code: 'Kartencode',
+  toReward: 'Bis zur Prämie',
+  rewards: 'Prämien',
+  reward: (name, stamps) => `${name}: ${stamps} Stempel`,
+  ready: 'Einlösbar',
+  unlocked: { header: 'Prämie erreicht', body: (reward) => `Jetzt einlösbar: ${reward}` },
+  page: 'Karte im Browser',
+};
+
+const en: Words = {
+  stamps: 'Stamps',
+  member: 'Member',
+  code: 'Card code',
+  toReward: 'To next reward',
+  rewards: 'Rewards',
+  reward: (name, stamps) => `${name}: ${stamps} ${stamps === 1 ? 'stamp' : 'stamps'}`,
+  ready: 'Ready for you',
+  unlocked: { header: 'Reward unlocked', body: (reward) => `Ready for you: ${reward}` },
+  page: 'Card in the browser',
+};
+
+const es: Words = {
+  stamps: 'Sellos',
+  member: 'Miembro',
+  code: 'Código de la tarjeta',
+  toReward: 'Hasta el premio',
+  rewards: 'Premios',
+  reward: (name, stamps) => `${name}: ${stamps} ${stamps === 1 ? 'sello' : 'sellos'}`,
+  ready: 'Disponible para ti',
+  unlocked: { header: 'Premio conseguido', body: (reward) => `Disponible para ti: ${reward}` },
+  page: 'Tarjeta en el navegador',
+};
+
+const fr: Words = {
+  stamps: 'Tampons',
+  member: 'Membre',
+  code: 'Code de la carte',
+  toReward: 'Avant la récompense',
+  rewards: 'Récompenses',
+  reward: (name, stamps) => `${name} : ${stamps} ${stamps === 1 ? 'tampon' : 'tampons'}`,
+  ready: 'Disponible',
+  unlocked: { header: 'Récompense débloquée', body: (reward) => `Disponible : ${reward}` },
+  page: 'Carte dans le navigateur',
+};
+
+/** To add a language: its words above, and its ISO 639 code here. */
+const LANGUAGES: Partial<Record<string, Words>> = { de, en, es, fr };
+
+/** @param locale of the store, a BCP 47 tag; languages without words get English */
+export function wordsOf(locale: string): Words {
+  const { language } = new Intl.Locale(locale);
+  return (Object.hasOwn(LANGUAGES, language) ? LANGUAGES[language] : undefined) ?? en;
+}

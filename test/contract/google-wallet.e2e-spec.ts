@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { useService, expectFailure, type ContractClient } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import {
+  balanceOf,
+  noticesOf,
+  objectOf,
+  openLink,
+  saveToGoogle,
+  untilBalance,
+} from '../support/google/passes.js';
+import {
+  startGoogleWallet,
+  type CallbackEvent,
+  type GoogleWallet,
+} from '../support/google/server.mjs';
+import type { Program } from '../support/program.js';
+import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+let google: GoogleWallet;
+let dispatcher: Program;
+const settings: NodeJS.ProcessEnv = {};
+
+beforeAll(async () => {
+  google = await startGoogleWallet();
+  Object.assign(settings, google.environment);
+});
+const service = useService(settings);
+const withoutGoogle = useService();
+beforeAll(async () => {
+  dispatcher = await startDispatcher(service.running);
+});
+afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
+  await google.stop();
+});
+
+/** A card in a customer's Google Wallet. */
+async function saved(options: Parameters<typeof enrol>[1] = {}) {
+  const store = await service.newStore();
+  const story = await enrol(store, options);
+  const { uuid } = story.customerCard;
+  await saveToGoogle(google, store, uuid);
+  return { ...story, store, uuid };
+}
+
+async function stamp(store: ContractClient, path: string, body: object = {}) {
+  expect((await store.post(`${path}/stamp`, { stamps: 1, ...body })).status).toBe(200);
+}
+
+async function callBack(event: Partial<CallbackEvent> & { objectId: string }, wrong = {}) {
+  const body = google.envelope({ classId: 'any', eventType: 'save', ...event }, wrong);
+  return post(body);
+}
+
+function post(body: string) {
+  return service.anonymous.send('POST', '/wallet/google/callback', body, {
+    'content-type': 'application/json',
+  });
+}
+
+const isInstalled = async (store: ContractClient, path: string) =>
+  (await store.get<CustomerCardDetailJson>(path)).body.pass_installed;
+
+const WEB_CARD = 'https://cards.example/passes';
+
+describe('the Google link of a customer card', () => {
+  it('GOOGLE-01 leads to Google with a signed link', async () => {
+    const store = await service.newStore();
+    const { customerCard } = await enrol(store);
+    expect(customerCard.google_wallet_url).toBe(`${WEB_CARD}/${customerCard.uuid}/google`);
+    const url = `${store.baseUrl}/passes/${customerCard.uuid}/google`;
+    const response = await fetch(url, { redirect: 'manual' });
+    expect(response.status).toBe(302);
+    expect(response.headers.get('cache-control')).toContain('no-store');
+    const link = response.headers.get('location') ?? '';
+    expect(link.startsWith(`${google.saveUrl}/`)).toBe(true);
+    expect(link.length).toBeLessThanOrEqual(1800);
+    expect((await google.save(link)).status).toBe(200);
+    expect(google.saved.size).toBeGreaterThan(0);
+  });
+
+  it('GOOGLE-02 saves the card as it is', async () => {
+    const store = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const { customerCard, card } = await enrol(store, {
+      card: { stamps_required: 8, card_color: '#123456', expires_at: '2099-01-31T22:59:59Z' },
+      rewards: [3, 8],
+    });
+    await saveToGoogle(google, store, customerCard.uuid);
+    expect(objectOf(google, customerCard.uuid)).toMatchObject({
+      state: 'ACTIVE',
+      accountId: customerCard.code,
+      barcode: { type: 'QR_CODE', value: customerCard.code },
+      loyaltyPoints: { balance: { string: '0 / 8' } },
+      validTimeInterval: { end: { date: '2099-01-31T23:59:59+01:00' } },
+    });
+    const shown = [...google.classes.values()].find(({ id }) => id.includes(`card_${card.id}_`));
+    expect(shown).toMatchObject({
+      issuerName: 'Corner Café',
+      programName: 'Coffee',
+      hexBackgroundColor: '#123456',
+      callbackOptions: { url: 'https://cards.example/wallet/google/callback' },
+    });
+    expect(JSON.stringify(shown)).toContain('Reward at 3: 3 stamps');
+  });
+
+  it('GOOGLE-03 leads to the web card where there is nothing to save', async () => {
+    const store = await service.newStore();
+    const unknown = randomUUID();
+    expect(await openLink(store, unknown)).toBe(`${WEB_CARD}/${unknown}`);
+    expect(await openLink(store, 'no%20uuid')).toBe(`${WEB_CARD}/no%20uuid`);
+    const archived = await enrol(store);
+    await store.post(`${store.store}/cards/${archived.card.id}/archive`);
+    const { uuid } = archived.customerCard;
+    expect(await openLink(store, uuid)).toBe(`${WEB_CARD}/${uuid}`);
+    const expired = await enrol(store);
+    await store.patch(`${store.store}/cards/${expired.card.id}`, {
+      card: { expires_at: '2020-01-01T00:00:00Z' },
+    });
+    const past = expired.customerCard.uuid;
+    expect(await openLink(store, past)).toBe(`${WEB_CARD}/${past}`);
+  });
+
+  it('GOOGLE-04 works while Google is down, and the pass is up to date afterwards', async () => {
+    const { store, card } = await saved();
+    const { body: customer } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+      customer: { first_name: 'Ben', email: 'ben@example.com' },
+      card_id: card.id,
+    });
+    const { uuid, id } = customer.customer_card ?? { uuid: '', id: 0 };
+    const large = await enrol(store, {
+      card: { header_text: 'x'.repeat(255) },
+      rewards: [2, 4, 6, 8],
+    });
+    await google.stopListening();
+    const link = await openLink(store, uuid);
+    const page = await openLink(store, large.customerCard.uuid);
+    await stamp(store, `${store.store}/customers/${customer.id}/customer_cards/${id}`);
+    await google.listenAgain();
+    expect((await google.save(link)).status).toBe(200);
+    expect(page).toBe(`${WEB_CARD}/${large.customerCard.uuid}`);
+    await untilBalance(google, uuid, '1 / 10');
+    await untilBalance(google, large.customerCard.uuid, '0 / 10');
+    await saveToGoogle(google, store, large.customerCard.uuid);
+  });
+});
+
+describe('without Google', () => {
+  it('GOOGLE-14 leads to the web card, and takes no callbacks', async () => {
+    const store = await withoutGoogle.newStore();
+    const { uuid } = (await enrol(store)).customerCard;
+    expect(await openLink(store, uuid)).toBe(`${WEB_CARD}/${uuid}`);
+    expectFailure(await store.post('/wallet/google/callback', {}), 404, 'not_found');
+  });
+});
+
+describe('a card in Google Wallet', () => {
+  it('GOOGLE-05 shows a stamp, and tells of it once', async () => {
+    const { store, path, uuid } = await saved();
+    await stamp(store, path);
+    await untilBalance(google, uuid, '1 / 10');
+    await eventually(
+      () => noticesOf(google, uuid),
+      ([notice]) => notice?.shown === '1 / 10',
+    );
+    await stamp(store, path, { stamps: 2 });
+    await untilBalance(google, uuid, '3 / 10');
+    expect(noticesOf(google, uuid).map(({ kind, shown, seen }) => [kind, shown, seen])).toEqual([
+      ['update', '1 / 10', true],
+      ['update', '3 / 10', true],
+    ]);
+  });
+
+  it('GOOGLE-06 follows skip_notifications silently', async () => {
+    const { store, path, uuid } = await saved();
+    await stamp(store, path, { skip_notifications: true });
+    await untilBalance(google, uuid, '1 / 10');
+    expect(noticesOf(google, uuid)).toEqual([]);
+  });
+
+  it('GOOGLE-07 tells of an unlocked reward with a message', async () => {
+    const { store, path, uuid } = await saved({ rewards: [2] });
+    await stamp(store, path, { stamps: 2 });
+    const notices = await eventually(
+      () => noticesOf(google, uuid),
+      ({ length }) => length > 0,
+    );
+    expect(notices).toMatchObject([
+      { kind: 'message', shown: 'Ready for you: Reward at 2', seen: true },
+    ]);
+    expect(balanceOf(google, uuid)).toBe('2 / 10');
+  });
+
+  it('GOOGLE-08 tells of three changes a day, and shows the others silently', async () => {
+    const { store, path, uuid } = await saved();
+    for (const n of [1, 2, 3, 4, 5]) {
+      await stamp(store, path);
+      await untilBalance(google, uuid, `${n} / 10`);
+    }
+    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
+      '1 / 10',
+      '2 / 10',
+      '3 / 10',
+    ]);
+    const asked = google.writes.filter(
+      ({ path: to, body }) => to.includes(uuid) && body['notifyPreference'] !== undefined,
+    );
+    expect(asked).toHaveLength(3);
+  });
+
+  it('GOOGLE-09 is void once the card is archived or the customer erased', async () => {
+    const one = await saved();
+    await one.store.post(`${one.store.store}/cards/${one.card.id}/archive`);
+    await eventually(
+      () => objectOf(google, one.uuid),
+      (object) => object?.['state'] === 'INACTIVE',
+    );
+    const { store, customer, uuid } = await saved({ card: { show_member_field: true } });
+    expect(JSON.stringify(objectOf(google, uuid))).toContain('Anna');
+    await store.post(`${store.store}/customers/${customer.id}/erase`);
+    const object = await eventually(
+      () => objectOf(google, uuid),
+      (shown) => shown?.['state'] === 'INACTIVE',
+    );
+    expect(JSON.stringify(object)).not.toContain('Anna');
+  });
+});
+
+describe('a callback from Google', () => {
+  it('GOOGLE-10 says whether the card is in the wallet', async () => {
+    const { store, path, uuid } = await saved();
+    expect(await isInstalled(store, path)).toBe(false);
+    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    expect((await callBack({ objectId })).status).toBe(200);
+    expect(await isInstalled(store, path)).toBe(true);
+    expect((await callBack({ objectId, eventType: 'del' })).status).toBe(200);
+    expect(await isInstalled(store, path)).toBe(false);
+  });
+
+  it('GOOGLE-11 that Google has not signed for this issuer is 422, and changes nothing', async () => {
+    const { store, path, uuid } = await saved();
+    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    for (const wrong of [
+      { rootless: true },
+      { recipientId: '3388000000022999999' },
+      { keyExpiration: Date.now() - 1 },
+      { protocolVersion: 'ECv1' },
+    ]) {
+      expectFailure(await callBack({ objectId }, wrong), 422, 'validation_failed');
+    }
+    expectFailure(
+      await callBack({ objectId, expTimeMillis: Date.now() - 1 }),
+      422,
+      'validation_failed',
+    );
+    for (const body of ['{}', '[]', '"save"', 'null']) {
+      expectFailure(await post(body), 422, 'validation_failed');
+    }
+    expectFailure(await post('{'), 400, 'malformed_json');
+    expect(await isInstalled(store, path)).toBe(false);
+  });
+
+  it('GOOGLE-12 counts once', async () => {
+    const { store, path, uuid } = await saved();
+    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    const body = google.envelope({ classId: 'any', objectId, eventType: 'save' });
+    expect((await post(body)).status).toBe(200);
+    expect((await callBack({ objectId, eventType: 'del' })).status).toBe(200);
+    expect((await post(body)).status).toBe(200);
+    expect(await isInstalled(store, path)).toBe(false);
+  });
+
+  it('GOOGLE-13 for a pass of another installation is taken and changes nothing', async () => {
+    const objectId = `${google.issuerId}.cc_${randomUUID()}_staging`;
+    expect((await callBack({ objectId })).status).toBe(200);
+  });
+});
