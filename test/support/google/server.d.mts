@@ -56,6 +56,8 @@ export type GoogleFault = {
   headers?: Record<string, string>;
   /** The request takes effect first. */
   afterwards?: boolean;
+  /** Only requests whose path contains this. */
+  on?: string;
 };
 
 export type GoogleWallet = {
@@ -77,7 +79,7 @@ export type GoogleWallet = {
   readonly signer: { rotate(): void };
   /** The next REST requests fail. */
   fail(count: number, fault?: GoogleFault): void;
-  /** While held, requests are never answered. */
+  /** While held, requests are never answered; afterwards their connections are cut. */
   hold(held: boolean): void;
   /** Access tokens given so far are no longer taken. */
   expireTokens(): void;

@@ -48,6 +48,7 @@ class GoogleWallet {
   #faults = [];
   #starts = [];
   #held = false;
+  #silent = [];
   #server;
   #port;
 
@@ -114,12 +115,14 @@ class GoogleWallet {
     return this.requests.filter(({ method }) => method !== 'GET');
   }
 
-  fail(count, { status = 503, reason = 'backendError', headers = {}, afterwards = false } = {}) {
-    for (let i = 0; i < count; i++) this.#faults.push({ status, reason, headers, afterwards });
+  fail(count, fault = {}) {
+    const usual = { status: 503, reason: 'backendError', headers: {}, afterwards: false, on: '' };
+    for (let i = 0; i < count; i++) this.#faults.push({ ...usual, ...fault });
   }
 
   hold(held) {
     this.#held = held;
+    if (!held) for (const socket of this.#silent.splice(0)) socket.destroy();
   }
 
   expireTokens() {
@@ -156,7 +159,10 @@ class GoogleWallet {
 
   async #answer(request, response) {
     try {
-      if (this.#held) return;
+      if (this.#held) {
+        this.#silent.push(request.socket);
+        return;
+      }
       const body = await text(request);
       const { status, json, headers = {} } = this.#route(request, body);
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
@@ -221,7 +227,8 @@ class GoogleWallet {
     if (!records) throw new Refusal(404, 'notFound', 'Not found');
     const given = body === '' ? {} : JSON.parse(body);
     this.requests.push({ method: request.method, path, body: given, at: this.now() });
-    const fault = this.#faults.shift();
+    const due = this.#faults.findIndex(({ on }) => path.includes(on));
+    const [fault] = due < 0 ? [] : this.#faults.splice(due, 1);
     if (fault && !fault.afterwards) throw this.#failure(fault);
     const json = this.#perform(request.method, { kind, id, action, records }, given);
     if (fault) throw this.#failure(fault);

@@ -13,7 +13,13 @@ export class CardImages extends PassImages {
   }
 
   async addressesOf({ card, rewards, stampsCount }: PassContent) {
-    const design = { card, rewards: rewards.map(({ stampsRequired }) => stampsRequired) };
+    const design = {
+      stamps: card.stampsRequired,
+      rewards: rewards.map(({ stampsRequired }) => stampsRequired),
+      icon: card.stampIcon,
+      colors: [card.cardColor, card.stampColor, card.stampBackgroundColor],
+      strip: [card.stripType, card.stripColor, card.stripPreset, card.stripOpacity],
+    };
     const hash = createHash('sha256').update(canonicalJson(design)).digest('hex').slice(0, 32);
     const filled = Math.min(stampsCount, card.stampsRequired);
     const { publicUrl } = this.config;

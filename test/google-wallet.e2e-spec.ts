@@ -1,0 +1,359 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
+import { GooglePace } from '#google-wallet/google-pace.service.js';
+import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
+import { eventually } from './support/eventually.js';
+import {
+  balanceOf,
+  noticesOf,
+  objectOf,
+  openLink,
+  saveToGoogle,
+  untilBalance,
+} from './support/google/passes.js';
+import { startGoogleWallet, type GoogleWallet } from './support/google/server.mjs';
+import type { Program } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+import { stamp, startDispatcher } from './support/webhooks.js';
+
+let google: GoogleWallet;
+let service: Service;
+let store: Client;
+const dispatchers: Program[] = [];
+
+beforeAll(async () => {
+  google = await startGoogleWallet();
+  service = await startService(google.environment);
+});
+afterAll(async () => {
+  await service.stop();
+  await google.stop();
+});
+beforeEach(async () => {
+  store = await service.newStore();
+});
+afterEach(async () => {
+  google.hold(false);
+  await Promise.all(dispatchers.splice(0).map((dispatcher) => dispatcher.kill('SIGTERM')));
+});
+
+async function dispatch(): Promise<Program> {
+  const dispatcher = await startDispatcher(service);
+  dispatchers.push(dispatcher);
+  return dispatcher;
+}
+
+/** A card in a customer's Google Wallet. */
+async function saved(options: Parameters<typeof enrol>[1] = {}) {
+  const story = await enrol(store, options);
+  await saveToGoogle(google, store, story.customerCard.uuid);
+  return { ...story, uuid: story.customerCard.uuid };
+}
+
+const writesTo = (part: string, method?: string) =>
+  google.writes.filter(
+    ({ path, body, method: by }) =>
+      (path.includes(part) || String(body['id']).includes(part)) &&
+      (method === undefined || method === by),
+  );
+
+/** Nothing is left to be sent, and all that has happened was looked at. */
+async function untilSent(): Promise<void> {
+  const ask = async (text: string) =>
+    (await service.database.query<{ n: number }>(text)).rows[0]?.n;
+  await eventually(
+    async () => [
+      await ask('select count(*)::int as n from pass_updates'),
+      await ask('select count(*)::int as n from pass_refreshes'),
+    ],
+    (left) => left.every((n) => n === 0),
+  );
+}
+
+describe('what is sent to Google', () => {
+  it('is one request for a change that all customers of a card see', async () => {
+    await dispatch();
+    const first = await saved({ rewards: [5] });
+    const uuids = [first.uuid];
+    for (const name of ['Ben', 'Cleo']) {
+      const { body } = await store.post<{ customer_card: { uuid: string } }>(
+        `${store.store}/customers`,
+        { customer: { first_name: name, email: `${name}@example.com` }, card_id: first.card.id },
+      );
+      uuids.push(body.customer_card.uuid);
+      await saveToGoogle(google, store, body.customer_card.uuid);
+    }
+    const before = google.writes.length;
+    const renamed = { card: { name: 'Espresso' } };
+    expect(
+      (await store.send('PATCH', `${store.store}/cards/${first.card.id}`, renamed)).status,
+    ).toBe(200);
+    await eventually(
+      () => writesTo(`card_${first.card.id}_`, 'PATCH'),
+      ({ length }) => length > 0,
+    );
+    await untilSent();
+    const sent = google.writes.slice(before);
+    expect(sent.map(({ method, path }) => [method, path.split('/')[0]])).toEqual([
+      ['PATCH', 'loyaltyClass'],
+    ]);
+    expect(uuids.map((uuid) => noticesOf(google, uuid).length)).toEqual([0, 0, 0]);
+  });
+
+  it('is nothing that Google has already', async () => {
+    await dispatch();
+    const { uuid, path } = await saved();
+    const before = google.writes.length;
+    await stamp(store, path);
+    await untilBalance(google, uuid, '1 / 10');
+    await untilSent();
+    const { rows } = await service.database.query<{ customer_card_id: number }>(
+      `select customer_card_id from passes where customer_card_id =
+         (select id from customer_cards where uuid = $1)`,
+      [uuid],
+    );
+    const sender = service.app.get(GoogleObjectSender, { strict: false });
+    const update = {
+      channel: 'google_object',
+      target: String(rows[0]?.customer_card_id),
+      accountId: store.accountId,
+      attempts: 1,
+    } as const;
+    const never = new AbortController().signal;
+    expect(await sender.send(update, never)).toEqual({ kind: 'done' });
+    expect(google.writes.length).toBe(before + 1);
+    expect(await openLink(store, uuid)).toContain(google.saveUrl);
+    expect(google.writes.length).toBe(before + 1);
+  });
+
+  it('is made up for after an outage, with one notice', async () => {
+    await dispatch();
+    const { uuid, path, customerCard } = await saved({ rewards: [9] });
+    await google.stopListening();
+    await stamp(store, path, 4);
+    await eventually(
+      async () =>
+        (
+          await service.database.query<{ attempts: number }>(
+            'select attempts from pass_updates where target = $1',
+            [String(customerCard.id)],
+          )
+        ).rows[0]?.attempts ?? 0,
+      (attempts) => attempts > 1,
+    );
+    await google.listenAgain();
+    await untilBalance(google, uuid, '4 / 10');
+    await untilSent();
+    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual(['4 / 10']);
+  });
+
+  it('outlasts errors, limits and tokens that are taken back', async () => {
+    await dispatch();
+    const { uuid, path } = await saved();
+    google.fail(1, { status: 503 });
+    await stamp(store, path);
+    await untilBalance(google, uuid, '1 / 10');
+    google.fail(1, { status: 403, reason: 'rateLimitExceeded' });
+    await stamp(store, path);
+    await untilBalance(google, uuid, '2 / 10');
+    google.expireTokens();
+    await stamp(store, path);
+    await untilBalance(google, uuid, '3 / 10');
+    await untilSent();
+    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
+      '1 / 10',
+      '2 / 10',
+      '3 / 10',
+    ]);
+  });
+
+  it('is inserted anew where Google has lost it', async () => {
+    await dispatch();
+    const { uuid, path, card } = await saved();
+    google.objects.clear();
+    google.classes.clear();
+    await stamp(store, path);
+    await untilBalance(google, uuid, '1 / 10');
+    expect([...google.classes.keys()].join()).toContain(`card_${card.id}_`);
+  });
+
+  it('is told once though the answer was lost', async () => {
+    await dispatch();
+    const { uuid, path } = await saved({ rewards: [2] });
+    google.fail(1, { status: 500, afterwards: true });
+    await stamp(store, path);
+    await untilBalance(google, uuid, '1 / 10');
+    await untilSent();
+    expect(noticesOf(google, uuid)).toHaveLength(1);
+    google.fail(1, { status: 500, afterwards: true, on: 'addMessage' });
+    await stamp(store, path);
+    await untilBalance(google, uuid, '2 / 10');
+    await untilSent();
+    expect(noticesOf(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
+    expect(writesTo(`${uuid}_inkpad/addMessage`)).toHaveLength(1);
+  });
+
+  it('is not doubled by two dispatchers, who keep one pace', async () => {
+    await Promise.all([dispatch(), dispatch()]);
+    const cards = [];
+    for (let i = 0; i < 6; i++) cards.push(await saved());
+    const from = google.requests.length;
+    await Promise.all(cards.map(({ path }) => stamp(store, path, 2)));
+    for (const { uuid } of cards) await untilBalance(google, uuid, '2 / 10');
+    await untilSent();
+    for (const { uuid } of cards) {
+      const notices = noticesOf(google, uuid).map(({ shown }) => shown);
+      expect(notices.at(-1)).toBe('2 / 10');
+      expect(new Set(notices).size).toBe(notices.length);
+    }
+    const times = google.requests.slice(from).map(({ at }) => at);
+    // 15 a second: no two within less than most of 67 ms, were it not for the way through this machine.
+    for (const [i, at] of times.entries()) {
+      const inOneSecond = times.slice(i).filter((other) => other < at + 1000).length;
+      expect(inOneSecond).toBeLessThanOrEqual(18);
+    }
+  });
+
+  it('is not lost with a dispatcher that is killed while sending', async () => {
+    const dispatcher = await dispatch();
+    const { uuid, path } = await saved({ rewards: [1] });
+    google.hold(true);
+    const before = google.tokenRequests;
+    await stamp(store, path);
+    await eventually(
+      async () =>
+        (
+          await service.database.query<{ busy: boolean }>(
+            'select busy_until is not null as busy from google_objects where account_id = $1',
+            [store.accountId],
+          )
+        ).rows[0]?.busy ?? false,
+      (busy) => busy,
+    );
+    await dispatcher.kill('SIGKILL');
+    expect(google.tokenRequests).toBe(before);
+    google.hold(false);
+    // Otherwise the next one waits until a minute is over.
+    await service.database.query('update google_objects set busy_until = null');
+    await service.database.query('update pass_updates set due_at = now()');
+    await dispatch();
+    await untilBalance(google, uuid, '1 / 10');
+    await untilSent();
+    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
+      'Ready for you: Reward at 1',
+    ]);
+  });
+});
+
+describe('three notices a day', () => {
+  it('are counted from the time of each', async () => {
+    await dispatch();
+    const { uuid, path } = await saved();
+    for (const n of [1, 2, 3, 4]) {
+      await stamp(store, path);
+      await untilBalance(google, uuid, `${n} / 10`);
+    }
+    await untilSent();
+    expect(noticesOf(google, uuid)).toHaveLength(3);
+    await service.database.query(
+      `update google_notices set sent_at = sent_at - interval '24 hours' where tag =
+         (select min(tag) from google_notices n join google_objects o using (customer_card_id)
+          where o.account_id = $1)`,
+      [store.accountId],
+    );
+    for (const notice of noticesOf(google, uuid)) notice.at -= 25 * 3600_000;
+    await stamp(store, path);
+    await untilBalance(google, uuid, '5 / 10');
+    await stamp(store, path);
+    await untilBalance(google, uuid, '6 / 10');
+    await untilSent();
+    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
+      '1 / 10',
+      '2 / 10',
+      '3 / 10',
+      '5 / 10',
+    ]);
+  });
+
+  it('become texts where Google counts otherwise', async () => {
+    await dispatch();
+    const { uuid, path } = await saved({ rewards: [1] });
+    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    for (let i = 0; i < 3; i++) {
+      google.notices.push({ kind: 'message', objectId, shown: 'x', at: Date.now(), seen: true });
+    }
+    await stamp(store, path);
+    await eventually(
+      () => JSON.stringify(objectOf(google, uuid)?.['messages'] ?? []),
+      (messages) => messages.includes('Reward at 1'),
+    );
+    await untilSent();
+    expect(balanceOf(google, uuid)).toBe('1 / 10');
+    expect(noticesOf(google, uuid)).toHaveLength(3);
+  });
+});
+
+describe('the api', () => {
+  it('asks for one token, however many need it', async () => {
+    const tokens = service.app.get(GoogleTokens, { strict: false });
+    google.expireTokens();
+    const never = new AbortController().signal;
+    tokens.forget(await tokens.current(never));
+    const before = google.tokenRequests;
+    const all = await Promise.all(Array.from({ length: 20 }, () => tokens.current(never)));
+    expect(new Set(all).size).toBe(1);
+    expect(google.tokenRequests).toBe(before + 1);
+  });
+
+  it('does not wait longer than a caller wants to', async () => {
+    const tokens = service.app.get(GoogleTokens, { strict: false });
+    tokens.forget(await tokens.current(new AbortController().signal));
+    google.hold(true);
+    await expect(tokens.current(AbortSignal.timeout(50))).rejects.toThrow();
+    google.hold(false);
+  });
+
+  it('gives turns in the pace that is set, and none that is too far away', async () => {
+    const pace = service.app.get(GooglePace, { strict: false });
+    const never = new AbortController().signal;
+    const { query } = service.database;
+    const startedAt = Date.now();
+    await query('update google_pace set next_at = clock_timestamp()');
+    expect(await Promise.all(Array.from({ length: 16 }, () => pace.turn(never)))).toEqual(
+      Array.from({ length: 16 }, () => true),
+    );
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(990);
+    await query(`update google_pace set next_at = clock_timestamp() + interval '11 seconds'`);
+    expect(await pace.turn(never)).toBe(false);
+    await query('update google_pace set next_at = clock_timestamp()');
+    await pace.rest(500);
+    expect(await pace.turn(AbortSignal.timeout(20))).toBe(false);
+    await query('update google_pace set next_at = clock_timestamp()');
+  });
+
+  it('opens a link twice at the same moment as it opens it once', async () => {
+    const { customerCard } = await enrol(store);
+    const links = await Promise.all(
+      Array.from({ length: 4 }, () => openLink(store, customerCard.uuid)),
+    );
+    for (const link of links) expect((await google.save(link)).status).toBe(200);
+    expect(writesTo(customerCard.uuid, 'POST')).toHaveLength(1);
+  });
+
+  it('answers within seconds when Google is silent', async () => {
+    const { customerCard } = await enrol(store);
+    google.hold(true);
+    const link = await openLink(store, customerCard.uuid);
+    google.hold(false);
+    expect(link).toMatch(/^(http:.*save|https:\/\/cards\.example\/passes)/);
+  });
+
+  it('keeps a pass up to date before it is saved', async () => {
+    const { customerCard, path } = await enrol(store);
+    await openLink(store, customerCard.uuid);
+    await stamp(store, path);
+    await dispatch();
+    expect(await untilBalance(google, customerCard.uuid, '1 / 10')).toBe('1 / 10');
+  });
+});
