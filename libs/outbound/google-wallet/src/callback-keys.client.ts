@@ -6,26 +6,44 @@ import { rootKeysOf, type RootKey } from './callback.js';
 const DEADLINE_MS = 5_000;
 const KEPT_MS = 3600_000;
 /** Callers cannot make the service fetch the keys more often, whatever they send. */
-const REFRESHED_AT_MOST_EVERY_MS = 60_000;
+const FETCHED_AT_MOST_EVERY_MS = 60_000;
+const RETRIED_AT_MOST_EVERY_MS = 5_000;
 
 /** Google's public root keys for callbacks. */
 @Injectable()
 export class CallbackKeys {
   private keys: RootKey[] = [];
   private fetchedAt = -Infinity;
+  private triedAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
   constructor(private readonly config: Config) {}
 
-  /** @throws UnavailableError when there are none, and none can be had */
+  /**
+   * Those that are known go on while new ones cannot be had; each says itself until when it counts.
+   * @throws UnavailableError when there are none, and none can be had
+   */
   async current(): Promise<RootKey[]> {
-    if (Date.now() - this.fetchedAt > KEPT_MS) await this.refresh();
+    const now = Date.now();
+    const isDue = now - this.fetchedAt > KEPT_MS && now - this.triedAt > RETRIED_AT_MOST_EVERY_MS;
+    if (isDue || this.fetching) {
+      try {
+        await this.refresh();
+      } catch (error) {
+        if (this.keys.length === 0) throw error;
+      }
+    }
+    if (this.keys.length === 0) throw new UnavailableError("Google's keys cannot be fetched");
     return this.keys;
   }
 
-  /** After a signature that no known key has made: Google may have changed its keys. @returns whether there was anything to do */
+  /**
+   * After a signature that no known key has made: Google may have changed its keys.
+   * @returns whether they were fetched
+   * @throws UnavailableError
+   */
   async refreshed(): Promise<boolean> {
-    if (Date.now() - this.fetchedAt < REFRESHED_AT_MOST_EVERY_MS) return false;
+    if (Date.now() - this.triedAt < FETCHED_AT_MOST_EVERY_MS) return false;
     await this.refresh();
     return true;
   }
@@ -40,6 +58,7 @@ export class CallbackKeys {
   private async fetch(): Promise<void> {
     const url = this.config.google?.callbackKeysUrl;
     if (url === undefined) throw new UnavailableError('Google Wallet is not configured');
+    this.triedAt = Date.now();
     try {
       const response = await fetch(url, {
         redirect: 'error',
@@ -49,7 +68,7 @@ export class CallbackKeys {
       const keys = rootKeysOf(await response.json());
       if (keys.length === 0) throw new Error('no keys in the answer');
       this.keys = keys;
-      this.fetchedAt = Date.now();
+      this.fetchedAt = this.triedAt;
     } catch (cause) {
       throw new UnavailableError(`Google's keys cannot be fetched: ${messageOf(cause)}`, { cause });
     }

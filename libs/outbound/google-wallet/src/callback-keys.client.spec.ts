@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createServer, type Server } from 'node:http';
+import { generateKeyPairSync } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import type { Config } from '#kernel/config.js';
+import { UnavailableError } from '#kernel/errors.js';
+import { CallbackKeys } from './callback-keys.client.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const spki = () =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .publicKey.export({ type: 'spki', format: 'der' })
+    .toString('base64');
+
+let server: Server;
+let keys: CallbackKeys;
+let asked = 0;
+let status = 200;
+let now = Date.now();
+
+beforeEach(async () => {
+  asked = 0;
+  status = 200;
+  jest.spyOn(Date, 'now').mockImplementation(() => now);
+  server = createServer((_request, response) => {
+    asked++;
+    const key = {
+      keyValue: spki(),
+      protocolVersion: 'ECv2SigningOnly',
+      keyExpiration: String(now + 100 * HOUR),
+    };
+    response.writeHead(status).end(JSON.stringify({ keys: [key] }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const callbackKeysUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+  keys = new CallbackKeys({ google: { callbackKeysUrl } } as Config);
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+describe('the keys of callbacks', () => {
+  it('are fetched once for all who need them, and again after an hour', async () => {
+    const all = await Promise.all([keys.current(), keys.current(), keys.current()]);
+    expect(all.map(({ length }) => length)).toEqual([1, 1, 1]);
+    await keys.current();
+    expect(asked).toBe(1);
+    now += HOUR + 1;
+    await keys.current();
+    expect(asked).toBe(2);
+  });
+
+  it('are looked at again for an unknown signature, once a minute', async () => {
+    const [before] = await keys.current();
+    expect(await keys.refreshed()).toBe(false);
+    now += MINUTE;
+    expect(await keys.refreshed()).toBe(true);
+    expect(await keys.refreshed()).toBe(false);
+    const [after] = await keys.current();
+    expect(after?.key.equals(before?.key ?? after.key)).toBe(false);
+    expect(asked).toBe(2);
+  });
+
+  it('are missing while they cannot be fetched, which is not tried for every caller', async () => {
+    status = 503;
+    await expect(keys.current()).rejects.toThrow(UnavailableError);
+    await expect(keys.current()).rejects.toThrow(UnavailableError);
+    expect(asked).toBe(1);
+    status = 200;
+    now += 5_001;
+    expect(await keys.current()).toHaveLength(1);
+  });
+
+  it('go on while new ones cannot be had', async () => {
+    await keys.current();
+    status = 500;
+    now += HOUR + 1;
+    expect(await keys.current()).toHaveLength(1);
+    expect(await keys.current()).toHaveLength(1);
+    expect(asked).toBe(2);
+  });
+});
