@@ -28,8 +28,10 @@ export class DispatcherModule {
         MessagesModule,
         TransparencyLogModule,
         DispatchModule,
-        PassDispatchModule.forRoot([WebPushSendingModule], [WebPushes]),
-        PassDispatchModule.forRoot([GoogleSendingModule], [GoogleClassSender, GoogleObjectSender]),
+        PassDispatchModule.forRoot(
+          [GoogleSendingModule, WebPushSendingModule],
+          [GoogleClassSender, GoogleObjectSender, WebPushes],
+        ),
       ],
       providers: [Readiness, RoleWarning],
     };

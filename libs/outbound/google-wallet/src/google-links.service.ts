@@ -4,6 +4,7 @@ import { Config } from '#kernel/config.js';
 import { pause } from '#kernel/pause.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
+import { PassImages } from '#passes/pass-images.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { LONGEST_SAVE_JWT, saveJwt } from './google-jwt.js';
@@ -17,7 +18,6 @@ import {
   type GooglePlace,
 } from './google-pass.js';
 import { GooglePasses } from './google-passes.service.js';
-import { PassImages } from './pass-images.js';
 
 /** How long a customer who opens the link waits for Google to take the pass. */
 const PATIENCE_MS = 3_000;
@@ -85,8 +85,8 @@ export class GoogleLinks {
     place: GooglePlace,
     hasClass: boolean,
   ): Promise<Payload> {
-    const { logo, hero } = await this.images.addressesOf(content);
-    const loyaltyObjects = [withoutNulls(loyaltyObject(content, place, hero))];
+    const { logo, strip } = await this.images.linksOf(content);
+    const loyaltyObjects = [withoutNulls(loyaltyObject(content, place, strip.hero))];
     return hasClass
       ? { loyaltyObjects }
       : { loyaltyObjects, loyaltyClasses: [withoutNulls(loyaltyClass(content, place, logo))] };

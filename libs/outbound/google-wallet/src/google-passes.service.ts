@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config, type GoogleWallet } from '#kernel/config.js';
 import { PassContents } from '#passes/pass-contents.service.js';
+import { PassImages } from '#passes/pass-images.service.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassOutcome } from '#passes/pass-sender.js';
 import { Passes, type Pass } from '#passes/passes.service.js';
@@ -15,7 +16,6 @@ import {
   type GooglePlace,
 } from './google-pass.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
-import { PassImages } from './pass-images.js';
 import type { Publication } from './publication.js';
 
 /** Shorter than how long others keep away from what is being sent. */
@@ -82,7 +82,7 @@ export class GooglePasses {
     const example = await this.objects.exampleOf(cardId);
     const content = example === undefined ? undefined : await this.contentOf(example);
     if (!content) return { kind: 'done' };
-    const { logo } = await this.images.addressesOf(content);
+    const { logo } = await this.images.linksOf(content);
     const wanted = loyaltyClass(content, this.placeOf(google), logo);
     const hash = googleHash(wanted);
     if (hash === sentHash) return { kind: 'done' };
@@ -136,8 +136,8 @@ export class GooglePasses {
     }: { held: HeldObject; pass: Pass; content: PassContent; google: GoogleWallet; isDue: boolean },
     signal: AbortSignal,
   ): Promise<GoogleAnswer> {
-    const { hero } = await this.images.addressesOf(content);
-    const wanted = loyaltyObject(content, this.placeOf(google), hero);
+    const { strip } = await this.images.linksOf(content);
+    const wanted = loyaltyObject(content, this.placeOf(google), strip.hero);
     const hash = googleHash(wanted);
     if (hash === sentHash) return { kind: 'ok', body: {} };
     const isLoud =

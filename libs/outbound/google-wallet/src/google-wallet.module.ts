@@ -1,11 +1,9 @@
 import { Module } from '@nestjs/common';
 import { PassesModule } from '#passes/passes.module.js';
-import { CardImages } from './card-images.service.js';
 import { CallbackKeys } from './callback-keys.client.js';
 import { GoogleCallbacks } from './callbacks.service.js';
 import { GoogleCallbackController } from './google-callback.controller.js';
 import { GoogleClassSender } from './google-class.sender.js';
-import { GoogleLinkController } from './google-link.controller.js';
 import { GoogleLinks } from './google-links.service.js';
 import { GoogleObjectSender } from './google-object.sender.js';
 import { GoogleObjects } from './google-objects.service.js';
@@ -13,7 +11,6 @@ import { GooglePace } from './google-pace.service.js';
 import { GooglePasses } from './google-passes.service.js';
 import { GoogleTokens } from './google-tokens.client.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
-import { PassImages } from './pass-images.js';
 
 /** What the dispatcher sends to Google. */
 @Module({
@@ -26,16 +23,15 @@ import { PassImages } from './pass-images.js';
     GooglePasses,
     GoogleTokens,
     GoogleWalletClient,
-    { provide: PassImages, useClass: CardImages },
   ],
-  exports: [GoogleClassSender, GoogleObjectSender, GoogleObjects, GooglePasses, PassImages],
+  exports: [GoogleClassSender, GoogleObjectSender, GoogleObjects, GooglePasses],
 })
 export class GoogleSendingModule {}
 
 /** What customers and Google ask of the api. */
 @Module({
   imports: [GoogleSendingModule, PassesModule],
-  controllers: [GoogleLinkController, GoogleCallbackController],
+  controllers: [GoogleCallbackController],
   providers: [CallbackKeys, GoogleCallbacks, GoogleLinks],
   exports: [GoogleLinks],
 })

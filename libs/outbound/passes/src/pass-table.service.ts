@@ -180,7 +180,7 @@ export class PassTable {
       if (hash === undefined) return [];
       const { changed, notice } = balances.get(id) ?? UNCHANGED;
       // Whoever compared before may have seen a row that the log had not brought yet: its notice is due all the same.
-      if (hash === before && notice === null) return [];
+      if (hash === before && !changed && notice === null) return [];
       return [{ id, hash, changed, notice }];
     });
     if (changes.length === 0) return;

@@ -1,11 +1,14 @@
 import { Module } from '@nestjs/common';
+import { StripImagesModule } from '#wallet/strip-images.module.js';
+import { PassImages } from './pass-images.service.js';
 import { PassContents } from './pass-contents.service.js';
 import { Passes } from './passes.service.js';
 import { PassUpdates } from './pass-updates.service.js';
 
 /** What the forms of a pass have in common, with or without an API. */
 @Module({
-  providers: [PassContents, Passes, PassUpdates],
-  exports: [PassContents, Passes, PassUpdates],
+  imports: [StripImagesModule],
+  providers: [PassContents, PassImages, Passes, PassUpdates],
+  exports: [PassContents, PassImages, Passes, PassUpdates, StripImagesModule],
 })
 export class PassesModule {}

@@ -17,8 +17,7 @@ export type CardView = {
   device: Device;
   /** The wallets that a pass can be made for. */
   wallets: { apple: boolean; google: boolean };
-  /** Null until there is an image. */
-  strip: StripLinks | null;
+  strip: StripLinks;
   /** With which the browser subscribes to notifications; null: there are none. */
   pushKey: string | null;
   /** In front of every path. */
@@ -98,7 +97,7 @@ function card({ content, strip }: CardView, told: Told): Html {
       </div>
       <p class="count"><span class="label">${words.stamps}</span> <strong>${balance}</strong></p>
     </div>
-    ${strip !== null && picture(strip, summary(content, told))} ${fields(content, told)}
+    ${picture(strip, summary(content, told))} ${fields(content, told)}
     <figure>
       ${qrCode(content.code, words.qrCode(content.code))}
       <figcaption><span class="code">${content.code}</span>${words.showCode}</figcaption>

@@ -15,17 +15,3 @@ export abstract class PassLinks {
   /** The vendor's page that saves the pass. Undefined: there can be none. Only asked while `googleEnabled`. */
   abstract saveUrlOf(card: CustomerCard): Promise<string | undefined>;
 }
-
-/** Without credentials of any vendor, which is how the service starts. */
-export class NoPassLinks extends PassLinks {
-  readonly appleEnabled = false;
-  readonly googleEnabled = false;
-
-  async packageOf(): Promise<undefined> {
-    return undefined;
-  }
-
-  async saveUrlOf(): Promise<undefined> {
-    return undefined;
-  }
-}

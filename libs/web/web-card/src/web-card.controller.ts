@@ -7,6 +7,7 @@ import { vary } from '#http/headers.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
+import { PassImages } from '#passes/pass-images.service.js';
 import { Passes } from '#passes/passes.service.js';
 import { cardManifest } from './card-manifest.js';
 import { cardPage, plainPage } from './card-page.js';
@@ -31,6 +32,7 @@ export class WebCardController {
     private readonly cards: WebCards,
     private readonly passes: Passes,
     private readonly contents: PassContents,
+    private readonly images: PassImages,
     private readonly links: PassLinks,
     private readonly streams: CardStreams,
     private readonly vapid: VapidKeys,
@@ -64,7 +66,7 @@ export class WebCardController {
       now: new Date(),
       device: deviceOf(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
-      strip: null,
+      strip: (await this.images.linksOf(content)).strip,
       pushKey: this.vapid.publicKey,
       root: this.root,
       scriptPath: this.root + CARD_SCRIPT_PATH,

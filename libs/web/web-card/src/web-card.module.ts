@@ -1,8 +1,10 @@
 import { Module } from '@nestjs/common';
+import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { PassesModule } from '#passes/passes.module.js';
 import { CardScriptController } from './card-script.controller.js';
 import { CardStreams } from './card-streams.service.js';
-import { NoPassLinks, PassLinks } from './pass-links.service.js';
+import { PassLinks } from './pass-links.service.js';
+import { VendorLinks } from './vendor-links.service.js';
 import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
 import { WebPushController } from './web-push.controller.js';
@@ -11,8 +13,8 @@ import { WebCards } from './web-cards.service.js';
 
 /** The web card, and the two links that lead to it or to a wallet. */
 @Module({
-  imports: [PassesModule, WebPushModule],
+  imports: [GoogleWalletModule, PassesModule, WebPushModule],
   controllers: [WebCardController, PassLinksController, CardScriptController, WebPushController],
-  providers: [WebCards, CardStreams, { provide: PassLinks, useClass: NoPassLinks }],
+  providers: [WebCards, CardStreams, { provide: PassLinks, useClass: VendorLinks }],
 })
 export class WebCardModule {}

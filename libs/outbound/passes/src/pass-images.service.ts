@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import {
+  filledStamps,
+  logoUrl,
+  stripDesign,
+  stripUrl,
+  type StripSize,
+} from '#wallet/strip-design.js';
+import { StripImages } from '#wallet/strip-images.service.js';
+import type { PassContent } from './pass-content.js';
+
+/** The images of one pass. What a URL shows never changes. */
+export type PassImageLinks = {
+  /** Of the design, see `StripImages`. */
+  hash: string;
+  filled: number;
+  strip: Record<StripSize, string>;
+  logo: string;
+};
+
+@Injectable()
+export class PassImages {
+  constructor(
+    private readonly images: StripImages,
+    private readonly config: Config,
+  ) {}
+
+  /** The URLs are answered from then on. */
+  async linksOf({ accountId, card, rewards, stampsCount }: PassContent): Promise<PassImageLinks> {
+    const design = stripDesign(
+      card,
+      rewards.map(({ stampsRequired }) => ({ stampsRequired, active: true })),
+    );
+    const hash = await this.images.remember(accountId, design);
+    const filled = filledStamps(stampsCount, design);
+    const { publicUrl } = this.config;
+    const url = (size: StripSize) => stripUrl(publicUrl, hash, filled, size);
+    return {
+      hash,
+      filled,
+      strip: { '1x': url('1x'), '2x': url('2x'), '3x': url('3x'), hero: url('hero') },
+      logo: logoUrl(publicUrl, hash),
+    };
+  }
+}

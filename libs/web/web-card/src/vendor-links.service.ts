@@ -1,0 +1,26 @@
+import { Injectable } from '@nestjs/common';
+import { GoogleLinks } from '#google-wallet/google-links.service.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import { PassLinks } from './pass-links.service.js';
+
+/** The wallets of the vendors whose credentials are set. */
+@Injectable()
+export class VendorLinks extends PassLinks {
+  readonly appleEnabled = false;
+
+  constructor(private readonly google: GoogleLinks) {
+    super();
+  }
+
+  get googleEnabled(): boolean {
+    return this.google.enabled;
+  }
+
+  async packageOf(): Promise<undefined> {
+    return undefined;
+  }
+
+  saveUrlOf(card: CustomerCard): Promise<string | undefined> {
+    return this.google.saveUrlOf(card, new Date());
+  }
+}
