@@ -8,12 +8,11 @@ import { PassLinks } from './pass-links.service.js';
 export class VendorLinks extends PassLinks {
   readonly appleEnabled = false;
 
+  readonly googleEnabled: boolean;
+
   constructor(private readonly google: GoogleLinks) {
     super();
-  }
-
-  get googleEnabled(): boolean {
-    return this.google.enabled;
+    this.googleEnabled = google.enabled;
   }
 
   async packageOf(): Promise<undefined> {

@@ -10,7 +10,7 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { Passes } from '#passes/passes.service.js';
 import { cardManifest } from './card-manifest.js';
-import { cardPage, plainPage } from './card-page.js';
+import { cardPage, plainPage, type StripLinks } from './card-page.js';
 import { CARD_SCRIPT_PATH } from './card-script.js';
 import { CardStreams } from './card-streams.service.js';
 import { deviceOf } from './device.js';
@@ -66,12 +66,19 @@ export class WebCardController {
       now: new Date(),
       device: deviceOf(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
-      strip: (await this.images.linksOf(content)).strip,
+      strip: await this.stripOf(content),
       pushKey: this.vapid.publicKey,
       root: this.root,
       scriptPath: this.root + CARD_SCRIPT_PATH,
     });
     await sendPage(reply, page);
+  }
+
+  /** From the page's own host, whatever its public name is. */
+  private async stripOf(content: PassContent): Promise<StripLinks> {
+    const { strip } = await this.images.linksOf(content);
+    const path = (url: string) => new URL(url).pathname;
+    return { '1x': path(strip['1x']), '2x': path(strip['2x']), '3x': path(strip['3x']) };
   }
 
   @Get('manifest.webmanifest')
