@@ -7,16 +7,21 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config, ConfigError } from '#kernel/config.js';
 import { EventStore } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rebuild, type Plan, type Rebuilt } from '#event-store/rebuild.js';
 import { Rows } from '#event-store/rows.js';
 import type { Difference } from '#event-store/shadow-comparison.js';
 import { ShadowFiller, type Wanted } from '#event-store/shadow-filler.js';
 import { CLAIMS, dropShadows } from '#event-store/shadow-tables.js';
+import type { AnyTable } from '#event-store/stream-progress.js';
 import { Verification } from '#event-store/verification.js';
+import { HistoryShadow } from '#history/history-shadow.service.js';
 import { rowTables } from '../apps/row-tables.js';
 import { Progress } from './progress.js';
-import { ownerClient, type Filling } from './rebuild-worker.js';
+import { ownerClient } from './rebuild-client.js';
+import type { HistoryFilled } from './rebuild-history-worker.js';
+import type { Filling } from './rebuild-worker.js';
 import { runScript, withServices } from './run-script.js';
 
 const STREAMS_AT_ONCE = 500;
@@ -27,36 +32,42 @@ const YOUNG_MB = 64;
 
 setFlagsFromString('--no-parallel-scavenge');
 
-const ALL: Plan = { tables: rowTables, claims: true };
+type Wish = { tables: AnyTable[]; claims: boolean; history: boolean };
+
+const HISTORY = 'history';
+const ALL: Wish = { tables: rowTables, claims: true, history: true };
 const USAGE = `Usage: npm run rebuild [-- --check] [--table NAME]
-NAME is one of: ${[...rowTables.map(({ table }) => table), CLAIMS.name].join(', ')}`;
+NAME is one of: ${[...rowTables.map(({ table }) => table), CLAIMS.name, HISTORY].join(', ')}`;
 
 /**
- * Builds every row table and the claims anew from the history, beside the live ones and while the service runs, says
- * what differs, and exchanges them in one transaction; with `--check` it only says what differs. Exits 1 when anything
- * differed.
+ * Builds every row table, the claims and the table of the history anew from the log, beside the live ones and while the
+ * service runs, says what differs, and exchanges them in one transaction; with `--check` it only says what differs.
+ * Exits 1 when anything differed.
  */
 runScript(async () => {
-  const { plan, check } = planIn(process.argv.slice(2));
-  const differences = await withServices((app) => rebuild(app, plan, check));
+  const { wish, check } = wishIn(process.argv.slice(2));
+  const differences = await withServices((app) => rebuild(app, wish, check));
   if (differences > 0) process.exitCode = 1;
 });
 
-async function rebuild(app: INestApplicationContext, plan: Plan, check: boolean): Promise<number> {
+async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean): Promise<number> {
   const store = app.get(EventStore);
   const client = await ownerClient(app.get(Config));
   try {
     const keys = app.get(PersonalKeys);
     const rows = new Verification(app.get(Pool), store, app.get(Rows), keys, rowTables);
+    const history = wish.history ? new HistoryShadow(client, store, app.get(EventTypes)) : null;
+    const plan: Plan = { ...wish, history };
     const work = new Rebuild(client, store, rows, plan, rowTables);
     await work.begin();
-    await fill(work, plan.claims);
+    const fault = await fill(work, wish);
+    if (fault !== undefined) work.keepHistory(fault);
     const filler = new ShadowFiller(client, store, keys, work.filled, plan.claims);
     console.error('building indexes and following the log');
     await work.finish(filler);
     console.error('comparing');
     const rebuilt = await work.compare(filler);
-    if (check) {
+    if (check || !work.changesAnything) {
       const differences = await work.settle(rebuilt);
       report({ ...rebuilt, differences }, 'nothing was changed');
       await dropShadows(client);
@@ -72,12 +83,13 @@ async function rebuild(app: INestApplicationContext, plan: Plan, check: boolean)
   }
 }
 
-function planIn(args: string[]): { plan: Plan; check: boolean } {
+function wishIn(args: string[]): { wish: Wish; check: boolean } {
   const { check = false, table } = optionsIn(args);
-  if (table === undefined) return { plan: ALL, check };
+  if (table === undefined) return { wish: ALL, check };
   const tables = rowTables.filter((rows) => rows.table === table);
-  if (tables.length === 0 && table !== CLAIMS.name) throw new ConfigError(USAGE);
-  return { plan: { tables, claims: table === CLAIMS.name }, check };
+  const wish = { tables, claims: table === CLAIMS.name, history: table === HISTORY };
+  if (tables.length === 0 && !wish.claims && !wish.history) throw new ConfigError(USAGE);
+  return { wish, check };
 }
 
 function optionsIn(args: string[]): { check?: boolean; table?: string } {
@@ -89,18 +101,40 @@ function optionsIn(args: string[]): { check?: boolean; table?: string } {
   }
 }
 
+/** @returns why the rebuilt history must not take the place of the live one, if so */
+async function fill(work: Rebuild, { claims, history }: Wish): Promise<string | undefined> {
+  const progress = new Progress('events read', await work.expectedEvents());
+  const [fault] = await Promise.all([
+    history ? fillHistory(progress) : undefined,
+    fillRows(work, claims, progress),
+  ]);
+  progress.end();
+  return fault;
+}
+
+/** In the order of the log, and so in one thread. */
+async function fillHistory(progress: Progress): Promise<string | undefined> {
+  const worker = startThread('rebuild-history-worker.js');
+  const ended = once(worker, 'exit');
+  let filled: HistoryFilled | undefined;
+  worker.on('message', (message: HistoryFilled) => {
+    filled = message;
+    if ('events' in message) progress.add(message.events);
+  });
+  await ended;
+  if (!filled || !('fault' in filled)) throw new ConfigError('The history could not be rebuilt.');
+  return filled.fault;
+}
+
 /** Folding is CPU-bound. */
-async function fill(work: Rebuild, claims: boolean): Promise<void> {
-  const progress = new Progress('events', await work.expectedEvents());
+async function fillRows(work: Rebuild, claims: boolean, progress: Progress): Promise<void> {
+  if (work.filled.length === 0) return;
   const parts = partsOf(work.streams());
   const threads = Math.min(availableParallelism(), MOST_THREADS);
   const filling: Filling = { tables: work.filled.map(({ table }) => table), claims };
   await Promise.all(
     Array.from({ length: threads }, async () => {
-      const worker = new Worker(new URL('rebuild-worker.js', import.meta.url), {
-        workerData: filling,
-        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-      });
+      const worker = startThread('rebuild-worker.js', filling);
       const ended = once(worker, 'exit');
       try {
         for await (const part of parts) {
@@ -114,7 +148,13 @@ async function fill(work: Rebuild, claims: boolean): Promise<void> {
       }
     }),
   );
-  progress.end();
+}
+
+function startThread(module: string, workerData?: Filling): Worker {
+  return new Worker(new URL(module, import.meta.url), {
+    workerData,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+  });
 }
 
 async function* partsOf(pages: AsyncIterable<Wanted[]>): AsyncGenerator<Wanted[]> {

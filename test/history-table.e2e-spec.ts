@@ -123,7 +123,7 @@ describe('the table of the history', () => {
     const last = events.at(-1);
     if (!last) throw new Error('nothing has happened');
     const entries = await history.table.next(events, end);
-    await expect(history.table.add(position, last.position, entries)).rejects.toThrow(
+    await expect(history.table.add(position, last.position, entries, end)).rejects.toThrow(
       OvertakenError,
     );
     expect(await rows()).toHaveLength(before.length + events.length);

@@ -48,6 +48,23 @@ async function run(
 
 const tables = [...rowTables.map(({ table }) => `public.${table}`), 'es.claims'];
 
+const historyRows = () => query<Record<string, unknown>>('select * from history order by seq');
+
+/** Waits until the dispatcher has added everything to the table of the history. */
+async function filledHistory(): Promise<Record<string, unknown>[]> {
+  const events = await service.history();
+  return eventually(historyRows, (rows) => rows.length >= events.length);
+}
+
+/** Every event once, numbered as in the log. */
+async function expectHistory(): Promise<void> {
+  const rows = await filledHistory();
+  const events = await service.history();
+  expect(rows.map(({ seq, event_id: id }) => [seq, id])).toEqual(
+    events.map(({ id }, i) => [i, id]),
+  );
+}
+
 /** Everything that makes the tables what they are. */
 const definitions = () =>
   query(
@@ -57,7 +74,7 @@ const definitions = () =>
           a.attgenerated, pg_get_expr(d.adbin, d.adrelid)) order by a.attnum)
         from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
-       (select json_agg(pg_get_indexdef(i.indexrelid) order by 1) from pg_index i where i.indrelid = c.oid)
+       (select json_agg(pg_get_indexdef(i.indexrelid) order by pg_get_indexdef(i.indexrelid)) from pg_index i where i.indrelid = c.oid)
          as indexes,
        (select json_agg(json_build_array(conname, pg_get_constraintdef(oid)) order by conname)
         from pg_constraint where conrelid = c.oid) as constraints
@@ -67,7 +84,7 @@ const definitions = () =>
        to_json(pg_get_viewdef(oid)), null, null
      from pg_class where relkind = 'v' and relnamespace = 'public'::regnamespace
      order by name`,
-    [tables],
+    [[...tables, 'public.history']],
   );
 
 const contents = async () =>
@@ -107,9 +124,10 @@ it(
     const cards = [];
     for (let i = 0; i < TILLS; i++) cards.push((await enrol(store, { rewards: [3] })).path);
     const before = await definitions();
-    const [{ oid } = { oid: 0 }] = await query<{ oid: number }>(
-      `select 'public.customer_cards'::regclass::oid::bigint as oid`,
-    );
+    const oids = () =>
+      query(`select 'public.customer_cards'::regclass::oid::bigint as cards,
+               'public.history'::regclass::oid::bigint as history`);
+    const [old] = await oids();
 
     const until = { over: false };
     const working = [
@@ -145,10 +163,11 @@ it(
       expect(body.stamps_count).toBe(stamped[i]);
     }
     expect(await definitions()).toEqual(before);
-    const [{ oid: now } = { oid }] = await query<{ oid: number }>(
-      `select 'public.customer_cards'::regclass::oid::bigint as oid`,
-    );
-    expect(now).not.toBe(oid);
+    const [now] = await oids();
+    for (const table of ['cards', 'history']) {
+      expect(now).not.toHaveProperty(table, (old as Record<string, unknown>)[table]);
+    }
+    await expectHistory();
     expect(await run('verify')).toEqual({
       code: 0,
       output: expect.stringContaining('every row is'),
@@ -274,6 +293,112 @@ describe('a table that is not what the history says', () => {
           [customerCard.id],
         ),
       ).toEqual([{ fold_version: customerCardRows.aggregate.foldVersion, whole: true }]);
+    },
+    SLOW,
+  );
+});
+
+describe('the table of the history', () => {
+  it(
+    'is made anew from the log, and the dispatcher goes on behind it',
+    async () => {
+      for (let i = 0; i < 2; i++) await enrol(store);
+      const { path, customer, customerCard } = await enrol(store, { rewards: [2] });
+      await startDispatcher();
+      await store.post(`${path}/stamp`, { stamps: 3, note: 'for Anna' });
+      await store.post(`${store.store}/customers/${customer.id}/erase`);
+      const before = await filledHistory();
+      const stream = `customer_card-${customerCard.id}`;
+      const [card, stamped] = before.filter((row) => row['stream'] === stream);
+      const last = Number(before.at(-1)?.['seq']);
+
+      await query('update history set balance = balance + 1 where seq = $1', [stamped?.['seq']]);
+      await query('update history set event_id = gen_random_uuid() where seq = $1', [
+        card?.['seq'],
+      ]);
+      await query('delete from history where seq in (1, 2, 4, $1)', [last]);
+      const tampered = await historyRows();
+      const found = [
+        `number ${stamped?.['seq']}: event 1 of ${stream} is not what the log says (balance)`,
+        `number ${card?.['seq']}: is event 0 of ${stream}, and in the log event 0 of ${stream}`,
+        'numbers 1 to 2: are missing',
+        'number 4: event',
+        `number ${last}: event`,
+        'history: 5 differences',
+      ];
+      for (const args of [['--check'], []]) {
+        const { code, output } = await run('rebuild', ...args);
+        for (const sentence of found) expect(output).toContain(sentence);
+        expect(code).toBe(1);
+        expect(await historyRows()).toEqual(args.length > 0 ? tampered : before);
+      }
+      expect(await run('rebuild', '--table', 'history', '--check')).toEqual({
+        code: 0,
+        output: expect.stringContaining(`history: ${before.length} rows, no difference`),
+      });
+      expect(JSON.stringify(before)).not.toContain('Anna');
+
+      const other = await enrol(store);
+      await store.post(`${other.path}/stamp`, { stamps: 1 });
+      await expectHistory();
+      const { body: page } = await store.get<{ id: string }[]>(`${other.path}/events?limit=1`);
+      const proof = `${store.store}/history/${page[0]?.id}/proof`;
+      expect((await store.get(proof)).status).toBe(200);
+    },
+    SLOW,
+  );
+
+  it(
+    'is filled where it was empty, so far that a dispatcher has nothing left to add',
+    async () => {
+      await startDispatcher();
+      const before = await filledHistory();
+      await query('delete from history');
+      expect((await run('rebuild', '--table', 'history')).output).toContain(
+        `numbers 0 to ${before.length - 1}: are missing`,
+      );
+      expect(await historyRows()).toEqual(before);
+      await query('delete from history');
+      await query(`delete from es.checkpoints where subscription = 'history'`);
+      await enrol(store);
+      await expectHistory();
+    },
+    SLOW,
+  );
+
+  it(
+    'is kept as it is where the log is not the one that was signed',
+    async () => {
+      await startDispatcher();
+      await enrol(store);
+      // Full tiles are no longer at the edge of the tree.
+      if ((await service.history()).length % 256 === 0) await enrol(store);
+      const before = await filledHistory();
+      await eventually(
+        () => query<{ size: number }>('select size from transparency_log'),
+        ([log]) => log?.size === before.length,
+      );
+      const tile = `level = 0 and index = ${Math.floor(before.length / 256)}`;
+      const [kept] = await query<{ hashes: Buffer }>(
+        `select hashes from transparency_tiles where ${tile}`,
+      );
+      await query(`update transparency_tiles set hashes = overlay(hashes placing sha256('another')
+                   from length(hashes) - 31) where ${tile}`);
+      await query('update history set stamps = 9 where seq = 3');
+      const tampered = await historyRows();
+      const fault = `history: 2 differences
+  the table is kept: the first ${before.length} events of the log are not those of the tree`;
+      const { code, output } = await run('rebuild');
+      expect(output).toContain(fault);
+      expect(output).toContain('2 differences; the rebuilt tables are in use');
+      expect(code).toBe(1);
+      expect((await run('rebuild', '--table', 'history')).output).toContain(
+        '2 differences; nothing was changed',
+      );
+      expect(await historyRows()).toEqual(tampered);
+      await query(`update transparency_tiles set hashes = $1 where ${tile}`, [kept?.hashes]);
+      expect((await run('rebuild')).output).toContain('history: 1 differences');
+      expect(await historyRows()).toEqual(before);
     },
     SLOW,
   );

@@ -67,13 +67,13 @@ export function entriesOf(
   handed: ReadonlyMap<string, Handed>,
 ): Entry[] {
   types.refuseUnknown(events, 'the history stands still');
-  const last = new Map<string, Handed>(handed);
+  const last = new Map<string, Handed>();
   let latest = latestRecordedAt;
   return events.map((event, i) => {
     const { recordedAt } = event.meta;
     // Of the same format, so the later one is the greater text.
     if (recordedAt > latest) latest = recordedAt;
-    const before = last.get(event.stream);
+    const before = last.get(event.stream) ?? handed.get(event.stream);
     if (event.revision > 0 && !before) {
       throw new Error(`the history lacks the event before event ${event.id}`);
     }

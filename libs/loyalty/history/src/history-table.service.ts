@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
-import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
+import pg, { Pool } from 'pg';
+import { moveArguments, moveCheckpoint, OvertakenError } from '#event-store/checkpoint.js';
 import { BEGINNING, type Position, type StoredEvent } from '#event-store/event-store.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/position.js';
@@ -52,19 +52,29 @@ const COLUMNS: [string, string, (entry: Entry) => unknown][] = [
   ['reverses', 'uuid', ({ reverses }) => reverses],
 ];
 
-/** One statement is one transaction: a process that was overtaken writes nothing. */
+export const ENTRY_COLUMNS = COLUMNS.map(([column]) => column).join(', ');
+
+/**
+ * SQL over `entryValues`.
+ * @param first the number of the first parameter
+ */
+export const insertEntries = (first: number): string => `
+  insert into history (${ENTRY_COLUMNS})
+  select x.* from unnest(${COLUMNS.map(([, type], i) => `$${i + first}::${type}[]`).join(', ')}) as x`;
+
+/**
+ * One statement is one transaction: a process that was overtaken writes nothing. A rebuild may have put another table
+ * in place, whose numbers go on from elsewhere although the checkpoint is the same.
+ */
+const CONTINUES = 'coalesce((select max(seq) from history), -1) = $5';
 const ADD = {
   name: 'history_add',
   text: `
-    with moved as (${MOVE_CHECKPOINT}), added as (
-      insert into history (${COLUMNS.map(([column]) => column).join(', ')})
-      select x.* from unnest(${COLUMNS.map(([, type], i) => `$${i + 5}::${type}[]`).join(', ')}) as x
-      where exists (select from moved)
+    with moved as (${moveCheckpointIf(CONTINUES)}), added as (
+      ${insertEntries(6)} where exists (select from moved)
     )
     select from moved`,
 };
-
-export const ENTRY_COLUMNS = COLUMNS.map(([column]) => column).join(', ');
 
 /** A row of the table, as a query for ENTRY_COLUMNS returns it. */
 export type EntryRow = {
@@ -147,45 +157,66 @@ export class HistoryTable {
    * @param end where that ends
    */
   async next(events: StoredEvent[], end: End): Promise<Entry[]> {
-    const first = new Map<string, number>();
-    for (const { stream, revision } of events) {
-      if (!first.has(stream)) first.set(stream, revision);
-    }
-    const begun = [...first].filter(([, revision]) => revision > 0);
-    return entriesOf(events, this.types, end, await this.handed(begun));
+    return nextEntries(this.pool, events, this.types, end);
   }
 
-  /** @throws OvertakenError when another process has moved the checkpoint, and then nothing is written */
-  async add(from: Position, to: Position, entries: Entry[]): Promise<void> {
+  /**
+   * @param end what the entries follow
+   * @throws OvertakenError when another process has moved the checkpoint, and then nothing is written
+   */
+  async add(from: Position, to: Position, entries: Entry[], end: End): Promise<void> {
     const moved = await this.pool.query({
       ...ADD,
-      values: [
-        ...moveArguments(HISTORY_SUBSCRIPTION, from, to),
-        ...COLUMNS.map(([, type, value]) => listOf(type, entries.map(value))),
-      ],
+      values: [...moveArguments(HISTORY_SUBSCRIPTION, from, to), end.seq, ...entryValues(entries)],
     });
     if (moved.rowCount !== 1) throw new OvertakenError();
   }
+}
 
-  /** @param begun streams, each with the revision after its last entry */
-  private async handed(begun: [string, number][]): Promise<Map<string, Handed>> {
-    if (begun.length === 0) return new Map();
-    const { rows } = await this.pool.query<{
-      stream: string;
-      customer_id: number | null;
-      card_id: number | null;
-      balance: number | null;
-    }>({
-      ...HANDED,
-      values: [begun.map(([stream]) => stream), begun.map(([, revision]) => revision - 1)],
-    });
-    return new Map(
-      rows.map(({ stream, customer_id: customerId, card_id: cardId, balance }) => [
-        stream,
-        { customerId, cardId, balance },
-      ]),
-    );
+/**
+ * @param client whose search path says which table of the history
+ * @param end where that ends
+ */
+export async function nextEntries(
+  client: pg.ClientBase | pg.Pool,
+  events: StoredEvent[],
+  types: EventTypes,
+  end: End,
+): Promise<Entry[]> {
+  const first = new Map<string, number>();
+  for (const { stream, revision } of events) {
+    if (!first.has(stream)) first.set(stream, revision);
   }
+  const begun = [...first].filter(([, revision]) => revision > 0);
+  return entriesOf(events, types, end, await handedOn(client, begun));
+}
+
+/** @param begun streams, each with the revision after its last entry */
+async function handedOn(
+  client: pg.ClientBase | pg.Pool,
+  begun: [string, number][],
+): Promise<Map<string, Handed>> {
+  if (begun.length === 0) return new Map();
+  const { rows } = await client.query<{
+    stream: string;
+    customer_id: number | null;
+    card_id: number | null;
+    balance: number | null;
+  }>({
+    ...HANDED,
+    values: [begun.map(([stream]) => stream), begun.map(([, revision]) => revision - 1)],
+  });
+  return new Map(
+    rows.map(({ stream, customer_id: customerId, card_id: cardId, balance }) => [
+      stream,
+      { customerId, cardId, balance },
+    ]),
+  );
+}
+
+/** The parameters of `insertEntries`. */
+export function entryValues(entries: Entry[]): unknown[] {
+  return COLUMNS.map(([, type, value]) => listOf(type, entries.map(value)));
 }
 
 /** The driver looks at each text for characters to escape, which costs more than all the rest; only texts have any. */

@@ -43,7 +43,7 @@ export class HistorySubscription {
           signal,
           onEvents: async (events, to) => {
             const entries = await this.table.next(events, end);
-            await this.table.add(position, to, entries);
+            await this.table.add(position, to, entries, end);
             position = to;
             end = entries.at(-1) ?? end;
             backOff = BACK_OFF_MS.first;

@@ -22,13 +22,17 @@ export class OvertakenError extends Error {
 /**
  * SQL over `moveArguments`: moves a checkpoint and returns a row, or no row when it is no longer where it was expected.
  * A process that loses that race waits here for the winner's commit, and must then write nothing.
+ * @param condition SQL for what else must be as expected
  */
-export const MOVE_CHECKPOINT = `
+export const moveCheckpointIf = (condition: string): string => `
   insert into es.checkpoints as c (subscription, position)
-  select $1, $3 where $4::boolean or exists (select from es.checkpoints where subscription = $1)
+  select $1, $3
+  where ($4::boolean or exists (select from es.checkpoints where subscription = $1)) and (${condition})
   on conflict (subscription) do update set position = excluded.position, updated_at = now()
   where c.position = $2
   returning 1`;
+
+export const MOVE_CHECKPOINT = moveCheckpointIf('true');
 
 /** The values of $1 to $4. */
 export function moveArguments(subscription: string, from: Position, to: Position): unknown[] {

@@ -34,18 +34,39 @@ const LAST_REVISIONS = `
 const NOT_FROM_LOG = `
   select stream_id from ${SHADOW}.erased union all ${NAMED_IN_INTENTS}`;
 
+/** A table that is filled from the log as a whole, and so may be behind it. */
+export type FromLog = {
+  readonly table: LiveTable;
+  /** About how many events there are to read, from how far the live table is. */
+  expectedEvents: () => Promise<number>;
+  /**
+   * Brings the shadow to the end of the log.
+   * @param patient waits for an event store that is unavailable: not while anything is locked
+   */
+  catchUp: (patient: boolean) => Promise<void>;
+  /**
+   * Compares the shadow with the live table, up to where both are.
+   * @param after rows that were compared already are left out: neither table changes but at its end
+   */
+  compare: (after: number) => Promise<{ upTo: number; differences: Difference[] }>;
+  /** In the transaction of the exchange, with the live table locked: whoever fills it goes on behind the shadow. */
+  take: () => Promise<void>;
+};
+
 export type Plan = {
   /** The tables that are rebuilt. */
   tables: AnyTable[];
   /** Whether the claims are rebuilt. */
   claims: boolean;
+  /** Null: the history is not rebuilt. */
+  history: FromLog | null;
 };
 
 export type Rebuilt = { differences: Difference[]; older: number; rows: Map<string, number> };
 
 /**
- * Rebuilds row tables and claims beside the live ones, which go on changing, and exchanges them. The live tables are as
- * before until the one transaction that exchanges them has been committed.
+ * Rebuilds row tables, claims and the table of the history beside the live ones, which go on changing, and exchanges
+ * them. The live tables are as before until the one transaction that exchanges them has been committed.
  */
 export class Rebuild {
   private readonly comparison: ShadowComparison;
@@ -53,6 +74,10 @@ export class Rebuild {
   readonly filled: AnyTable[];
   private position: Position = BEGINNING;
   private touched = new Set<string>();
+  /** The last row of the history that was compared. */
+  private compared = -1;
+  /** Why the rebuilt history does not take the place of the live one. */
+  private keeping: Difference | undefined;
 
   /** @param client of the tables' owner, with the shadows in its search path */
   constructor(
@@ -80,9 +105,10 @@ export class Rebuild {
     this.position = await this.store.settled();
   }
 
-  /** About how many events there are to fold, from how far the rows are. */
+  /** About how many events there are to read, those of rows and those of the history, from how far the tables are. */
   async expectedEvents(): Promise<number> {
-    let events = 0;
+    const { history } = this.plan;
+    let events = history ? await history.expectedEvents() : 0;
     for (const { table } of this.filled) {
       const { rows } = await this.client.query<{ n: number }>(
         `select coalesce(sum(revision + 1), 0)::bigint as n from public.${table}`,
@@ -121,6 +147,19 @@ export class Rebuild {
     }
   }
 
+  /**
+   * The rebuilt history is compared, but does not take the place of the live one.
+   * @param why told as a difference
+   */
+  keepHistory(why: string): void {
+    const table = this.plan.history?.table.name ?? '';
+    this.keeping = { table, stream: 'the table is kept', what: why, moving: false };
+  }
+
+  get changesAnything(): boolean {
+    return this.exchanged().length > 0;
+  }
+
   /** After all streams were folded: indexes, and what happened meanwhile. */
   async finish(filler: ShadowFiller): Promise<void> {
     await finishShadows(this.client, this.shadows());
@@ -139,6 +178,12 @@ export class Rebuild {
     }
     if (this.plan.claims) {
       rebuilt.differences = rebuilt.differences.concat(await this.comparison.claims());
+    }
+    if (this.plan.history) {
+      this.compared = -1;
+      if (this.keeping) rebuilt.differences.push(this.keeping);
+      rebuilt.differences = rebuilt.differences.concat(await this.newInHistory());
+      rebuilt.rows.set(this.plan.history.table.name, this.compared + 1);
     }
     for (let tries = 1; rebuilt.differences.some(({ moving }) => moving); tries++) {
       if (tries > SETTLE.tries) break;
@@ -180,7 +225,8 @@ export class Rebuild {
   ): Promise<{ differences: Difference[]; heldMs: number }> {
     for (let tries = 0; ; tries++) {
       await this.catchUp(filler);
-      const before = { position: this.position, touched: new Set(this.touched) };
+      const { position, touched, compared } = this;
+      const before = { position, touched: new Set(touched), compared };
       try {
         await this.client.query('begin');
         const start = performance.now();
@@ -209,6 +255,7 @@ export class Rebuild {
     await this.client.query(`lock table es.streams, ${names} in share row exclusive mode`);
     const head = await this.store.head();
     this.position = await filler.catchUp(this.position, this.touched, head);
+    await this.plan.history?.catchUp(false);
     const differences = await this.again(seen, this.touched);
     if (this.plan.claims) {
       await this.client.query(`delete from ${SHADOW}.claims where stream_id in (${NOT_FROM_LOG})`);
@@ -218,6 +265,7 @@ export class Rebuild {
            set stream_id = excluded.stream_id, revision = excluded.revision`,
       );
     }
+    if (this.takesHistory) await this.plan.history?.take();
     await this.client.query(`lock table ${names} in access exclusive mode`);
     await exchange(this.client, tables);
     return differences;
@@ -241,6 +289,8 @@ export class Rebuild {
       const wanted = new Set([...streams.map(({ stream }) => stream), ...touched]);
       if (wanted.size > 0) found = found.concat(await this.comparison.claims([...wanted]));
     }
+    found = found.concat(before.filter(({ table }) => table === this.plan.history?.table.name));
+    found = found.concat(await this.newInHistory());
     // Where rows may lag, one that has only just been touched may be about to be written.
     return found.filter(
       ({ table, stream, moving }) =>
@@ -248,16 +298,40 @@ export class Rebuild {
     );
   }
 
+  /** What has come since the last comparison. */
+  private async newInHistory(): Promise<Difference[]> {
+    const { history } = this.plan;
+    if (!history) return [];
+    const { upTo, differences } = await history.compare(this.compared);
+    this.compared = upTo;
+    return differences;
+  }
+
   private async catchUp(filler: ShadowFiller): Promise<void> {
     this.position = await filler.catchUp(this.position, this.touched);
+    await this.plan.history?.catchUp(true);
+  }
+
+  private get takesHistory(): boolean {
+    return this.plan.history !== null && !this.keeping;
   }
 
   private shadows(): LiveTable[] {
-    return [...this.filled.map(liveTable), ...(this.plan.claims ? [CLAIMS] : [])];
+    const { claims, history } = this.plan;
+    return [
+      ...this.filled.map(liveTable),
+      ...(claims ? [CLAIMS] : []),
+      ...(history ? [history.table] : []),
+    ];
   }
 
   private exchanged(): LiveTable[] {
-    return [...this.plan.tables.map(liveTable), ...(this.plan.claims ? [CLAIMS] : [])];
+    const { tables, claims, history } = this.plan;
+    return [
+      ...tables.map(liveTable),
+      ...(claims ? [CLAIMS] : []),
+      ...(history && this.takesHistory ? [history.table] : []),
+    ];
   }
 
   private async inUse(): Promise<ConfigError> {

@@ -1,0 +1,238 @@
+import type pg from 'pg';
+import { ConfigError } from '#kernel/config.js';
+import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
+import { UnknownEventTypeError, type EventTypes } from '#event-store/event-types.js';
+import { whenAvailable } from '#event-store/patience.js';
+import { parsePosition } from '#event-store/position.js';
+import type { FromLog } from '#event-store/rebuild.js';
+import type { Difference } from '#event-store/shadow-comparison.js';
+import { SHADOW, type LiveTable } from '#event-store/shadow-tables.js';
+import { entriesOf, NO_ENTRIES, type Entry, type Handed } from './entry.js';
+import {
+  entryValues,
+  HISTORY_SUBSCRIPTION,
+  insertEntries,
+  nextEntries,
+  type Reached,
+} from './history-table.service.js';
+
+const PAGE = { fill: 5_000, catchUp: 1_000 };
+const COMPARED_AT_ONCE = 50_000;
+/** A table that has nothing to do with the log need not be described row by row. */
+const MOST_DIFFERENCES = 10_000;
+
+const TABLE: LiveTable = { schema: 'public', name: 'history' };
+
+const INSERT = { name: 'rebuild_history', text: insertEntries(1) };
+const END = `
+  select position, seq, latest_recorded_at from ${SHADOW}.history order by seq desc limit 1`;
+
+/** The last number up to which both tables must agree: the one behind the other says how far. */
+const COMPARABLE = `
+  with bound as (
+    select least(
+      (select position from es.checkpoints where subscription = $1),
+      (select position from ${SHADOW}.history order by seq desc limit 1)
+    ) as position
+    where exists (select from es.checkpoints where subscription = $1)
+      and exists (select from ${SHADOW}.history)
+  )
+  select greatest(
+    (select seq from ${SHADOW}.history h where h.position <= b.position order by seq desc limit 1),
+    (select seq from public.history h where h.position <= b.position order by seq desc limit 1)
+  ) as upto
+  from bound b`;
+
+const PAIRS = `
+  select coalesce(l.seq, s.seq) as seq, l.stream as live_stream, l.revision as live_revision,
+    s.stream, s.revision, l.event_id is distinct from s.event_id as other,
+    (select array_agg(a.key order by a.key) from jsonb_each(to_jsonb(l)) a
+     where a.value is distinct from to_jsonb(s) -> a.key) as fields
+  from (select * from public.history where seq > $1 and seq <= $2) l
+  full join (select * from ${SHADOW}.history where seq > $1 and seq <= $2) s on s.seq = l.seq
+  where (l.*) is distinct from (s.*)
+  order by 1`;
+
+const MOVE = `
+  insert into es.checkpoints as c (subscription, position)
+  select $1, position from (${END}) e
+  on conflict (subscription) do update
+    set position = greatest(c.position, excluded.position), updated_at = now()`;
+
+type Pair = {
+  seq: number;
+  live_stream: string | null;
+  live_revision: number | null;
+  stream: string | null;
+  revision: number | null;
+  other: boolean;
+  fields: string[] | null;
+};
+
+/** Makes the table of the history anew from the log, beside the live one. */
+export class HistoryShadow implements FromLog {
+  readonly table = TABLE;
+
+  constructor(
+    /** Of the tables' owner, with SHADOW as its search path: `history` is then the shadow. */
+    private readonly client: pg.ClientBase,
+    private readonly store: EventStore,
+    private readonly types: EventTypes,
+  ) {}
+
+  async expectedEvents(): Promise<number> {
+    const { rows } = await this.client.query<{ n: number }>(
+      'select coalesce(max(seq) + 1, 0) as n from public.history',
+    );
+    return rows[0]?.n ?? 0;
+  }
+
+  /**
+   * From the beginning of the log to its end, into a shadow without indexes. What each stream hands on is kept in
+   * memory meanwhile, about 200 bytes for each.
+   * @param onEvents is told of every page, in the order of the log
+   */
+  async fill(onEvents: (events: StoredEvent[]) => void): Promise<void> {
+    const handed = new Map<string, Handed>();
+    let end = NO_ENTRIES;
+    let written: Promise<unknown> = Promise.resolve();
+    for (let ahead = this.read(BEGINNING, PAGE.fill); ;) {
+      const events = await ahead;
+      const last = events.at(-1);
+      if (!last) break;
+      // The server reads the next page while this one is prepared and the one before it is written.
+      ahead = this.read(last.position, PAGE.fill);
+      ahead.catch(() => undefined);
+      onEvents(events);
+      const entries = known(() => entriesOf(events, this.types, end, handed));
+      for (const { stream, customerId, cardId, balance } of entries) {
+        handed.set(stream, { customerId, cardId, balance });
+      }
+      end = entries.at(-1) ?? end;
+      await written;
+      written = this.insert(entries);
+      written.catch(() => undefined);
+    }
+    await written;
+  }
+
+  /** To the end of the log, from where the shadow ends. */
+  async catchUp(patient: boolean): Promise<void> {
+    let { position, end } = await this.reached();
+    for (let full = true; full;) {
+      const events = await (patient
+        ? this.read(position, PAGE.catchUp)
+        : this.store.readAll(position, PAGE.catchUp));
+      const last = events.at(-1);
+      if (!last) return;
+      const entries = await nextEntries(this.client, events, this.types, end).catch(refused);
+      await this.insert(entries);
+      position = last.position;
+      end = entries.at(-1) ?? end;
+      full = events.length === PAGE.catchUp;
+    }
+  }
+
+  /** Up to where both tables are: neither is changed by anybody but at its end. */
+  async compare(after: number): Promise<{ upTo: number; differences: Difference[] }> {
+    const { rows } = await this.client.query<{ upto: number | null }>(COMPARABLE, [
+      HISTORY_SUBSCRIPTION,
+    ]);
+    const upTo = Math.max(after, rows[0]?.upto ?? after);
+    let differences: Difference[] = [];
+    for (let from = after; from < upTo; from += COMPARED_AT_ONCE) {
+      const to = Math.min(upTo, from + COMPARED_AT_ONCE);
+      const { rows: pairs } = await this.client.query<Pair>(PAIRS, [from, to]);
+      differences = differences.concat(differencesIn(pairs));
+      if (differences.length >= MOST_DIFFERENCES && to < upTo) {
+        differences.push(
+          difference(`numbers ${to + 1} to ${upTo}`, 'are not compared any more: too much differs'),
+        );
+        break;
+      }
+    }
+    return { upTo, differences };
+  }
+
+  /**
+   * The dispatcher goes on where the shadow ends, and gives up what it was about to write to the live table. Nothing
+   * that the live table has is missing, since it is locked and the log can be read at least as far.
+   */
+  async take(): Promise<void> {
+    await this.client.query(MOVE, [HISTORY_SUBSCRIPTION]);
+  }
+
+  private read(after: Reached['position'], limit: number): Promise<StoredEvent[]> {
+    return whenAvailable(() => this.store.readAll(after, limit));
+  }
+
+  private insert(entries: Entry[]): Promise<unknown> {
+    return this.client.query({ ...INSERT, values: entryValues(entries) });
+  }
+
+  private async reached(): Promise<Reached> {
+    const { rows } = await this.client.query<{
+      position: string;
+      seq: number;
+      latest_recorded_at: Date;
+    }>(END);
+    const [row] = rows;
+    if (!row) return { position: BEGINNING, end: NO_ENTRIES };
+    const { position, seq, latest_recorded_at: latest } = row;
+    return {
+      position: parsePosition(position),
+      end: { seq, latestRecordedAt: latest.toISOString() },
+    };
+  }
+}
+
+function known<R>(work: () => R): R {
+  try {
+    return work();
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+function refused(error: unknown): never {
+  if (!(error instanceof UnknownEventTypeError)) throw error;
+  throw new ConfigError(`${error.message}. Nothing was changed.`, { cause: error });
+}
+
+/** Neighbours that are missing are one difference: as a rule, whole parts are. */
+function differencesIn(pairs: Pair[]): Difference[] {
+  const differences: Difference[] = [];
+  for (let i = 0; i < pairs.length; i++) {
+    const pair = pairs[i];
+    if (!pair) break;
+    if (pair.live_stream !== null) {
+      differences.push(differenceIn(pair));
+      continue;
+    }
+    let { seq: last } = pair;
+    for (; pairs[i + 1]?.live_stream === null && pairs[i + 1]?.seq === last + 1; i++) last++;
+    differences.push(
+      last > pair.seq
+        ? difference(`numbers ${pair.seq} to ${last}`, 'are missing')
+        : difference(`number ${pair.seq}`, `${eventOf(pair.stream, pair.revision)} is missing`),
+    );
+  }
+  return differences;
+}
+
+function differenceIn({ seq, stream, revision, other, fields, ...live }: Pair): Difference {
+  const event = eventOf(live.live_stream, live.live_revision);
+  if (stream === null) return difference(`number ${seq}`, `${event} is not in the log`);
+  if (other) {
+    return difference(`number ${seq}`, `is ${event}, and in the log ${eventOf(stream, revision)}`);
+  }
+  return difference(`number ${seq}`, `${event} is not what the log says (${fields?.join(', ')})`);
+}
+
+function eventOf(stream: string | null, revision: number | null): string {
+  return `event ${revision} of ${stream}`;
+}
+
+function difference(stream: string, what: string): Difference {
+  return { table: TABLE.name, stream, what, moving: false };
+}

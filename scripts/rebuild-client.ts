@@ -1,0 +1,29 @@
+import type { Config } from '#kernel/config.js';
+import { databaseClient, type DatabaseClient } from '#database/database-client.js';
+import { SHADOW } from '#event-store/shadow-tables.js';
+
+/**
+ * An index may take long, and less if it is sorted in memory. But a statement of a process that was killed must not go
+ * on and keep the next rebuild waiting, and one that is stopped in the middle of the switch must not hold up everybody.
+ */
+const SESSION = `
+  set statement_timeout = 0;
+  set maintenance_work_mem = '128MB';
+  set client_connection_check_interval = '2s';
+  set idle_in_transaction_session_timeout = '10s'`;
+
+/** A connection of the tables' owner whose unqualified names mean the shadows. */
+export async function ownerClient({ databaseMigrationUrl }: Config): Promise<DatabaseClient> {
+  const client = databaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
+  await client.connect();
+  await client.query(`set search_path = ${SHADOW}`);
+  await client.query(SESSION);
+  return client;
+}
+
+/** For filling the shadows: what is written is lost with the server, but a commit that follows waits for the disk. */
+export async function fillingClient(config: Config): Promise<DatabaseClient> {
+  const client = await ownerClient(config);
+  await client.query('set synchronous_commit = off');
+  return client;
+}

@@ -1,0 +1,35 @@
+import { parentPort } from 'node:worker_threads';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { EventStore } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
+import { HistoryShadow } from '#history/history-shadow.service.js';
+import { LeafOrder } from '#transparency/leaf-order.js';
+import { Tree } from '#transparency/tree.service.js';
+import { fillingClient } from './rebuild-client.js';
+import { runScript, withServices } from './run-script.js';
+
+/** How many events were read since the last message, or at the end whether their order is the one that was signed. */
+export type HistoryFilled = { events: number } | { fault: string | undefined };
+
+/** Fills the shadow of the history. */
+const port = parentPort;
+if (port) {
+  runScript(() =>
+    withServices(async (app) => {
+      const client = await fillingClient(app.get(Config));
+      try {
+        const { edge } = await new Tree(app.get(Pool)).read();
+        const order = new LeafOrder(edge);
+        const shadow = new HistoryShadow(client, app.get(EventStore), app.get(EventTypes));
+        await shadow.fill((events) => {
+          order.add(events);
+          port.postMessage({ events: events.length } satisfies HistoryFilled);
+        });
+        port.postMessage({ fault: order.fault() } satisfies HistoryFilled);
+      } finally {
+        await client.end();
+      }
+    }),
+  );
+}
