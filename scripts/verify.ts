@@ -10,6 +10,7 @@ import { rowTables } from '../apps/row-tables.js';
 import { EventStore } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows } from '#event-store/rows.js';
+import { HistoryVerification } from '#history/history-verification.service.js';
 import { Verification, type Slice, type Verified } from '#event-store/verification.js';
 import { runScript, withServices } from './run-script.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';
@@ -30,14 +31,15 @@ setFlagsFromString('--no-parallel-scavenge');
 type Sum = Omit<Verified, 'faults'> & { faults: number };
 
 /**
- * Folds every stream again and compares each row, hash, head and claim with it, while the service runs. Prints what
- * differs and exits 1 on any difference. `--repair` replaces rows that are not the fold of their stream;
+ * Folds every stream again and compares each row, hash, head and claim with it, and the table of the history with the
+ * order of the log, while the service runs. Prints what differs and exits 1 on any difference. `--repair` replaces rows that are not the fold of their stream;
  * `--checkpoints DIR` compares the history with the signed checkpoints in a folder as well.
  */
 runScript(async () => {
   const { repair = false, checkpoints, key } = optionsIn(process.argv.slice(2));
   const told = new Set<string>();
   let covered = '';
+  let numbered = 0;
   const sum: Sum = { streams: 0, events: 0, faults: 0, older: 0, repaired: 0 };
   const add = (verified: Partial<Verified>) => {
     const faults = (verified.faults ?? []).filter((fault) => !told.has(fault));
@@ -55,8 +57,14 @@ runScript(async () => {
       covered = found;
       add({ faults });
     }
-    await inThreads(threads, slicesIn(app.get(DataSource)), repair, add);
     const [pool, store] = [app.get(pg.Pool), app.get(EventStore)];
+    const history = new HistoryVerification(pool, store).verify();
+    // Reported when it is waited for.
+    history.catch(() => undefined);
+    await inThreads(threads, slicesIn(app.get(DataSource)), repair, add);
+    const { events, faults } = await history;
+    numbered = events;
+    add({ faults });
     const verification = new Verification(
       pool,
       store,
@@ -74,8 +82,9 @@ runScript(async () => {
   if (sum.repaired > 0)
     console.log(`${sum.repaired} rows were replaced by the fold of their stream`);
   if (covered !== '') console.log(covered);
+  console.log(`${numbered} events of the log were compared with the table history`);
   console.log(
-    `${sum.streams} streams, ${sum.events} events: ${sum.faults === 0 ? 'every row is the fold of its stream, every hash, head and claim is correct' : `${sum.faults} differences`}`,
+    `${sum.streams} streams, ${sum.events} events: ${sum.faults === 0 ? 'every row is the fold of its stream, every hash, head and claim is correct, history is in order' : `${sum.faults} differences`}`,
   );
   if (sum.faults > 0) process.exitCode = 1;
 });

@@ -3,7 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { testEnvironment } from './support/database.js';
 import { startProgram } from './support/program.js';
 import { startService, type Client, type Service } from './support/service.js';
+import { eventually } from './support/eventually.js';
 import { enrol } from './support/story.js';
+import { useWebhooks } from './support/webhooks.js';
 
 /** `npm run verify` as an operator runs it: beside a service that goes on working. */
 
@@ -205,6 +207,69 @@ describe('a difference', () => {
     },
     SLOW,
   );
+
+  describe('of the table of the history from the log', () => {
+    const { startDispatcher } = useWebhooks(() => service);
+
+    /** The numbers of the card's events, when all are there. */
+    async function numbers(): Promise<number[]> {
+      await startDispatcher();
+      const events = await service.history();
+      const { rows } = await eventually(
+        () => query('select seq, stream from history order by seq'),
+        (found) => found.rows.length >= events.length,
+      );
+      return (rows as { seq: number; stream: string }[])
+        .filter(({ stream }) => stream === card.stream)
+        .map(({ seq }) => seq);
+    }
+
+    it(
+      'is found: a row that is missing, at the end as well, and one that is of no event',
+      async () => {
+        const [first = -1] = await numbers();
+        const last = (await service.history()).length - 1;
+        await keep('history', `seq in (${first}, ${last})`);
+        await query(`insert into history select (jsonb_populate_record(h, jsonb_build_object(
+          'seq', ${last + 1}, 'event_id', gen_random_uuid(), 'revision', 999))).*
+          from history h where seq = ${first}`);
+        undo.push(() => query(`delete from history where seq = ${last + 1}`));
+        await query(`delete from history where seq in (${first}, ${last})`);
+        const verified = await verify();
+        expect(verified).toEqual(
+          finding(`history: number ${first}: event 0 of ${card.stream} is missing`),
+        );
+        expect(verified).toEqual(finding(`history: number ${last}: event`));
+        expect(verified).toEqual(
+          finding(`history: number ${last + 1}: event 999 of ${card.stream} is not in the log`),
+        );
+      },
+      SLOW,
+    );
+
+    it(
+      'is found: a row of another event, or with another time or place',
+      async () => {
+        const [first = -1, second = -1] = await numbers();
+        await keep('history', `seq in (0, ${first}, ${second})`);
+        await query(`update history set event_id = gen_random_uuid() where seq = ${first}`);
+        await query(`update history set recorded_at = recorded_at - interval '1 second',
+                     revision = 77777 where seq = ${second}`);
+        await query(`update history set position = replace(position, '0', '1') where seq = 0`);
+        const verified = await verify();
+        for (const sentence of [
+          `number ${first}: is event 0 of ${card.stream}, and in the log event 0 of ${card.stream}`,
+          `number ${second}: event 1 of ${card.stream} is not what the log says (revision, recorded_at)`,
+          'number 0: event 0 of account-',
+          'is not what the log says (position)',
+        ]) {
+          expect(verified).toEqual(finding(sentence));
+        }
+        expect(verified.output).toContain('3 differences');
+      },
+      SLOW,
+    );
+  });
 
   // In EventStoreDB nobody but its own administrator can change what was written.
   if (ON_POSTGRES) {

@@ -139,8 +139,10 @@ export type Subscriber = {
   signal: AbortSignal;
 };
 
-/** An event of which only its place is known, and when it was recorded, in ms since 1970, by its writer's clock. */
-export type Moment = EventRef & { position: Position; recordedAt: number };
+/**
+ * An event of which only id and place are known, and when it was recorded, in ms since 1970, by its writer's clock.
+ */
+export type Moment = EventRef & { id: string; position: Position; recordedAt: number };
 
 /** How many events of a stream `readStreams` yields at once, at most. */
 export const MOST_TOGETHER = 4_000;
@@ -239,7 +241,8 @@ export abstract class EventStore {
   /** When the next events of the log were recorded: like `readAll`, for when nothing else of them is needed. */
   async readMoments(after: Position, limit: number): Promise<Moment[]> {
     const events = await this.readAll(after, limit);
-    return events.map(({ stream, revision, position, meta }) => ({
+    return events.map(({ id, stream, revision, position, meta }) => ({
+      id,
       stream,
       revision,
       position,

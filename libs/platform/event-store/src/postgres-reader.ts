@@ -23,7 +23,7 @@ const READ_ALL = {
 };
 const READ_MOMENTS = {
   name: 'es_read_moments',
-  text: `select e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision,
+  text: `select e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id,
            (extract(epoch from e.recorded_at) * 1000)::bigint as recorded_ms
          from es.events e
          where e.tx < pg_snapshot_xmin(pg_current_snapshot()) and (e.tx, e.pos) > ($1::xid8, $2::bigint)
@@ -184,9 +184,10 @@ export class PostgresReader {
 
   async readMoments(after: Position, limit: number): Promise<Moment[]> {
     const { rows } = await this.pool.query<
-      PositionRow & Pick<FactRow, 'stream_id' | 'revision'> & { recorded_ms: number }
+      PositionRow & Pick<FactRow, 'stream_id' | 'revision' | 'event_id'> & { recorded_ms: number }
     >(READ_MOMENTS, [after.commit.toString(), after.prepare.toString(), limit]);
     return rows.map((row) => ({
+      id: row.event_id,
       stream: row.stream_id,
       revision: row.revision,
       position: positionOf(row),
