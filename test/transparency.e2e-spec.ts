@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isKeyName } from '#kernel/signed-note.js';
-import { verifyConsistency } from '../clients/verifier/verifier.mjs';
+import { NotProven, verifyConsistency, verifyContinuation } from '../clients/verifier/verifier.mjs';
 import { signedCheckpoint } from '#transparency/checkpoint.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { Tree } from '#transparency/tree.service.js';
@@ -133,6 +133,76 @@ it(
   },
   SLOW,
 );
+
+describe('checkpoint:consistency', () => {
+  async function consistency(from: string, settings: NodeJS.ProcessEnv = key.settings) {
+    const environment = testEnvironment(service.database.url, {
+      ...service.environment,
+      ...settings,
+    });
+    const args = ['checkpoint:consistency', '--from', from];
+    const program = startProgram('dist/scripts/cli.js', environment, args);
+    return { code: await program.exitCode, output: program.output() };
+  }
+
+  it(
+    'proves to whoever kept a checkpoint that the newest one continues it',
+    async () => {
+      const { ask } = await start();
+      const kept = await signed(ask);
+      const [file = ''] = key.files();
+      const path = join(key.dir, file);
+      const note = readFileSync(path, 'utf8');
+      const same = await consistency(path);
+      expect(same.code).toBe(0);
+      expect(JSON.parse(same.output)).toMatchObject({ first: note, consistency_proof: [] });
+      for (let i = 0; i < 3; i++) await stamp();
+      const newest = await signed(ask);
+      const { code, output } = await consistency(path);
+      expect(code).toBe(0);
+      const answer = JSON.parse(output) as { first: string; consistency_proof: string[] };
+      expect(answer.first).toBe(note);
+      const { first, second } = verifyContinuation(answer, key.verifier);
+      expect([first, second.size]).toEqual([expect.objectContaining(kept), newest.size]);
+
+      const [hash = '', ...others] = answer.consistency_proof;
+      const bytes = Buffer.from(hash, 'base64');
+      bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
+      const changed = { ...answer, consistency_proof: [bytes.toString('base64'), ...others] };
+      expect(() => verifyContinuation(changed, key.verifier)).toThrow(NotProven);
+      // The history is another one, of which the kept checkpoint is none.
+      const other = checkpointKey();
+      expect(() => verifyContinuation(answer, other.verifier)).toThrow(NotProven);
+    },
+    SLOW,
+  );
+
+  it(
+    'says what is wrong with the file, and without a key or a checkpoint',
+    async () => {
+      await signed((await start()).ask);
+      const wrong = join(key.dir, 'wrong');
+      writeFileSync(wrong, 'no checkpoint\n');
+      const longer = join(key.dir, 'longer');
+      writeFileSync(
+        longer,
+        signedCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer),
+      );
+      const said = (sentence: string) => ({ code: 1, output: expect.stringContaining(sentence) });
+      expect(await consistency('/no/such/file')).toEqual(said('cannot be read (ENOENT)'));
+      for (const file of [wrong, longer]) {
+        expect(await consistency(file)).toEqual(
+          said(`${file} holds no checkpoint of shop.example/inkpad for 1 to `),
+        );
+      }
+      const { CHECKPOINT_KEY } = checkpointKey('other.example').settings;
+      expect(await consistency(longer, { CHECKPOINT_KEY })).toEqual(
+        said('No checkpoint was signed with CHECKPOINT_KEY yet'),
+      );
+    },
+    SLOW,
+  );
+});
 
 describe('no checkpoint is signed that contradicts one in the folder', () => {
   /** What the dispatcher says instead. */
