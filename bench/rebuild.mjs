@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
+import { cpuTimeOfFamily } from './cpu-time.mjs';
 import { ratio, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';
@@ -30,13 +31,17 @@ export function run(args) {
         signal: stage.abort.signal,
       });
     await program('bench/history-fill.mjs', [], [String(events)]);
-    const rebuild = await measure(() =>
+    await program('bench/history-follow.mjs');
+    const rebuild = await measure(stage, () =>
       program('dist/scripts/rebuild.js', ['--import', TELL_USAGE]),
     );
-    const verify = await measure(() => program('dist/scripts/verify.js', ['--import', TELL_USAGE]));
-    for (const [name, { seconds, cpu, peak }] of Object.entries({ rebuild, verify })) {
+    const verify = await measure(stage, () =>
+      program('dist/scripts/verify.js', ['--import', TELL_USAGE]),
+    );
+    for (const [name, { seconds, cpu, postgres, peak }] of Object.entries({ rebuild, verify })) {
+      const theirs = postgres === null ? '' : `, ${postgres.toFixed(1)} s of PostgreSQL's`;
       console.log(
-        `${name}: ${whole(events / seconds)} events/s (${seconds.toFixed(1)} s), ${cpu.toFixed(1)} s of CPU besides PostgreSQL's, at most ${whole(peak / 1_024)} MiB`,
+        `${name}: ${whole(events / seconds)} events/s (${seconds.toFixed(1)} s), ${cpu.toFixed(1)} s of CPU${theirs}, at most ${whole(peak / 1_024)} MiB`,
       );
     }
     const passed = events / rebuild.seconds >= FLOOR;
@@ -48,11 +53,14 @@ export function run(args) {
 }
 
 /** Both programs exit 1 at any difference, which ends the bench. */
-async function measure(work) {
+async function measure(stage, work) {
+  const before = cpuTimeOfFamily(stage.postgres.pid);
   const start = performance.now();
   const { stdout, stderr } = await work();
   const seconds = (performance.now() - start) / 1_000;
+  const after = cpuTimeOfFamily(stage.postgres.pid);
   console.log(stdout.trim());
   const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(stderr.trim().split('\n').at(-1));
-  return { seconds, cpu: (userCPUTime + systemCPUTime) / 1e6, peak: maxRSS };
+  const postgres = before === null || after === null ? null : (after - before) / 1e6;
+  return { seconds, cpu: (userCPUTime + systemCPUTime) / 1e6, postgres, peak: maxRSS };
 }

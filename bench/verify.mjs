@@ -41,6 +41,7 @@ async function measure(stage, events) {
       signal: stage.abort.signal,
     });
   await run('bench/history-fill.mjs', [String(events)]);
+  await run('bench/history-follow.mjs');
   const start = performance.now();
   const { stdout, stderr } = await run('dist/scripts/verify.js', [], ['--import', TELL_PEAK]);
   const seconds = (performance.now() - start) / 1_000;
