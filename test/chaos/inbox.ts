@@ -15,6 +15,8 @@ export type Arrived = {
   /** What the model knows of it. */
   facts: Record<string, unknown>;
   digest: string;
+  /** As it was sent, for whoever looks at a difference. */
+  text: string;
 };
 
 type Envelope = { id: string; type: string; sequence: number; data: Record<string, unknown> };
@@ -24,6 +26,8 @@ export class Inbox {
   /** By event id, in the order of their first arrival. */
   readonly arrived = new Map<string, Arrived>();
   readonly faults: string[] = [];
+  /** What came again with other bytes is about these: allowed once a person is erased (ERASE-14). */
+  readonly rewritten = new Set<string>();
   /** By what they are about, in the order of their first arrival. */
   readonly about = new Map<string, Arrived[]>();
   attempts = 0;
@@ -75,13 +79,14 @@ export class Inbox {
   }
 
   private take(bytes: Buffer, headers: Record<string, string>): void {
-    const envelope = JSON.parse(bytes.toString()) as Envelope;
+    const text = bytes.toString();
+    const envelope = JSON.parse(text) as Envelope;
     const { id, type, sequence, data } = envelope;
     if (type === 'webhook.test') return;
     const digest = createHash('sha256').update(bytes).digest('hex');
     const known = this.arrived.get(id);
     if (known) {
-      if (known.digest !== digest) this.faults.push(`${this.name}: ${id} came with other bytes`);
+      if (known.digest !== digest) this.rewritten.add(known.about);
       return;
     }
     try {
@@ -94,7 +99,7 @@ export class Inbox {
     const card = type === 'customer_card.created' ? data['id'] : data['customer_card_id'];
     const about =
       card === undefined ? `customers/${String(data['id'])}` : `customer_cards/${String(card)}`;
-    const arrived = { id, type, sequence, about, facts: factsOf(type, data), digest };
+    const arrived = { id, type, sequence, about, facts: factsOf(type, data), digest, text };
     this.arrived.set(id, arrived);
     const others = this.about.get(about);
     const last = others?.at(-1);

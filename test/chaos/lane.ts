@@ -5,6 +5,7 @@ import { spelled, type Answer, type Caller, type Request } from './caller.js';
 import type { Inbox } from './inbox.js';
 import {
   availableRewards,
+  refusesChange,
   statusOf,
   type Card,
   type Customer,
@@ -15,8 +16,8 @@ import type { Random } from './random.js';
 
 export type Json = Record<string, unknown>;
 
-/** An action under a receipt number, and what it was answered. */
-export type Receipt = { request: Request; answer: Json };
+/** An action under a receipt number on a customer card, and what it was answered. */
+export type Receipt = { request: Request; answer: Json; card: number };
 
 /** A record of which only its fields are known, such as a location. */
 export type Plain = { kind: string; id: number; fields: Json };
@@ -50,8 +51,13 @@ export class Lane {
     readonly isLate: boolean,
   ) {}
 
+  /** Those who can be changed. */
+  get living(): Customer[] {
+    return this.customers.filter((customer) => refusesChange(customer) === undefined);
+  }
+
   get held(): CustomerCard[] {
-    return this.customers.flatMap(({ cards }) => cards);
+    return this.living.flatMap(({ cards }) => cards);
   }
 
   /** A name that nothing else has. */
@@ -122,11 +128,11 @@ export class Lane {
     this.expect(what, picked(body, expected), expected);
   }
 
-  /** The id of an event, as soon as it has been sent. */
+  /** The id of an event, as soon as it has been sent. @param sequence its place among those that are sent */
   async eventIdOf({ id, events }: CustomerCard, sequence: number): Promise<string> {
     const told = () => {
       this.caller.over.throwIfAborted();
-      return this.inbox.about.get(`customer_cards/${id}`)?.find((one) => one.sequence === sequence);
+      return this.inbox.about.get(`customer_cards/${id}`)?.[sequence];
     };
     const arrived = await eventually(told, (one) => one !== undefined, 240_000);
     if (!arrived) throw new Error('unreachable');

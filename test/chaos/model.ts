@@ -25,7 +25,10 @@ export type Card = {
   rewards: Reward[];
 };
 
-/** An event of a customer card as receivers see it. Its place in the list is its `sequence`. */
+/**
+ * An event of a customer card as receivers see it. Its place in the list is its `sequence`, unless the card was part of a
+ * merge, which has events that nobody is sent.
+ */
 export type CardEvent =
   | { type: 'customer_card.created' }
   | { type: 'stamp.earned' | 'stamp.removed'; stamps: number; count: number; source: string }
@@ -40,17 +43,36 @@ export type CustomerCard = {
   /** Ids of rewards. */
   unlocked: Set<number>;
   events: CardEvent[];
-  /** By sequence: events that were reversed, and those that are reversals. */
+  /** By place in the list: events that were reversed, and those that are reversals or part of a merge. */
   reversed: Set<number>;
   reversals: Set<number>;
+  merging: Set<number>;
+  wasMerged: boolean;
+  /** The card that goes on for it, while it is merged. */
+  closedInto: CustomerCard | undefined;
+};
+
+/** What a merge did to the cards, so that it can be undone. */
+export type Merge = {
+  from: Customer;
+  moved: CustomerCard[];
+  added: { closed: CustomerCard; onto: CustomerCard; stamps: number }[];
 };
 
 export type Customer = {
   id: number;
   firstName: string;
-  email: string;
+  /** Null once erased. */
+  email: string | null;
   marketing: boolean;
   cards: CustomerCard[];
+  /** All that were ever theirs by enrolment. */
+  issued: CustomerCard[];
+  /** And all that ever came to them by a merge: what was sent meanwhile names them. */
+  held: Set<CustomerCard>;
+  mergedInto: Customer | undefined;
+  merges: Merge[];
+  erased: boolean;
   events: { type: 'customer.created' | 'customer.updated'; firstName: string }[];
 };
 
@@ -73,8 +95,13 @@ export function enrol(customer: Customer, card: Card, id: number): CustomerCard 
     events: [{ type: 'customer_card.created' }],
     reversed: new Set(),
     reversals: new Set(),
+    merging: new Set(),
+    wasMerged: false,
+    closedInto: undefined,
   };
   customer.cards.push(held);
+  customer.issued.push(held);
+  customer.held.add(held);
   if (card.initial > 0) add(held, card.initial, 'welcome_bonus');
   return held;
 }
@@ -121,6 +148,98 @@ export function reverse(held: CustomerCard, sequence: number): Refusal | undefin
   held.reversed.add(sequence);
   held.reversals.add(at);
   return undefined;
+}
+
+/** Somebody who can be changed: neither erased (ERASE-07) nor merged (MERGE-21). */
+export function refusesChange(customer: Customer): Refusal | undefined {
+  if (customer.erased) return refused('customer_erased');
+  return customer.mergedInto && refused('customer_merged');
+}
+
+/** MERGE-15, MERGE-16, MERGE-22 */
+export function merge(into: Customer, from: Customer): void {
+  const done: Merge = { from, moved: [], added: [] };
+  for (const held of from.cards) {
+    const onto = into.cards.find(({ card }) => card === held.card);
+    if (onto) {
+      const stamps = held.count;
+      carryOver(held, onto, stamps);
+      held.closedInto = onto;
+      done.added.push({ closed: held, onto, stamps });
+    } else {
+      held.customer = into;
+      held.wasMerged = true;
+      into.cards.push(held);
+      into.held.add(held);
+      done.moved.push(held);
+    }
+  }
+  from.cards = [];
+  from.mergedInto = into;
+  into.merges.push(done);
+  tellOf(into, from);
+}
+
+/** MERGE-28 to MERGE-30: of the last customer that was merged into it (MERGE-34). */
+export function unmerge(into: Customer): void {
+  const done = into.merges.pop();
+  if (!done) throw new Error('nobody is merged into this customer');
+  const { from, moved, added } = done;
+  into.cards = into.cards.filter((held) => !moved.includes(held));
+  for (const held of moved) held.customer = from;
+  for (const { closed, onto, stamps } of added) {
+    closed.closedInto = undefined;
+    carryOver(onto, closed, Math.min(stamps, onto.count));
+  }
+  from.cards = [...moved, ...added.map(({ closed }) => closed)];
+  from.mergedInto = undefined;
+  tellOf(into, from);
+}
+
+/** The customer, and all who are merged with them: they are one person (MERGE-38). */
+export function personOf(customer: Customer): Customer[] {
+  let root = customer;
+  while (root.mergedInto) root = root.mergedInto;
+  const all = (one: Customer): Customer[] => [one, ...one.merges.flatMap(({ from }) => all(from))];
+  return all(root);
+}
+
+/** ERASE-02, ERASE-13 */
+export function erase(customer: Customer): void {
+  for (const one of personOf(customer)) {
+    if (one.erased) continue;
+    one.erased = true;
+    one.firstName = 'Erased';
+    one.email = null;
+    one.events.push({ type: 'customer.updated', firstName: one.firstName });
+  }
+}
+
+export function stampsOf({ cards }: Customer): number {
+  return cards.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** MERGE-19 */
+export function reached(held: CustomerCard): CustomerCard {
+  return held.closedInto ? reached(held.closedInto) : held;
+}
+
+function tellOf(...customers: Customer[]): void {
+  for (const { events, firstName } of customers) {
+    events.push({ type: 'customer.updated', firstName });
+  }
+}
+
+function carryOver(from: CustomerCard, onto: CustomerCard, stamps: number): void {
+  const before = [from.events.length, onto.events.length] as const;
+  if (stamps > 0) {
+    takeOff(from, stamps);
+    add(onto, stamps, 'adjustment');
+  }
+  for (let i = before[0]; i < from.events.length; i++) from.merging.add(i);
+  for (let i = before[1]; i < onto.events.length; i++) onto.merging.add(i);
+  from.wasMerged = true;
+  onto.wasMerged = true;
 }
 
 /** REWARD-24 */

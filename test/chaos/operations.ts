@@ -2,10 +2,17 @@ import {
   adjust,
   deleteReward,
   enrol,
+  erase,
+  merge,
+  personOf,
+  reached,
   redeem,
+  refusesChange,
   refusesEnrolment,
   reverse,
   stamp,
+  stampsOf,
+  unmerge,
   type Card,
   type Customer,
   type CustomerCard,
@@ -47,6 +54,11 @@ export const OPERATIONS: Operation[] = [
   { name: 'repeat at the same time', weight: 1, run: repeatTogether },
   { name: 'stamp dry', weight: 1, run: stampDry },
   { name: 'read a customer card', weight: 4, run: readOne },
+  { name: 'merge', weight: 3, run: mergeTwo },
+  { name: 'unmerge', weight: 2, run: unmergeTwo },
+  { name: 'stamp under an old path', weight: 3, run: stampUnderOldPath },
+  { name: 'erase', weight: 1, run: eraseOne },
+  { name: 'change somebody who is gone', weight: 1, run: changeGone },
 ];
 
 /** For what belongs to the store as a whole, of which one lane takes care. */
@@ -152,6 +164,11 @@ async function createCustomer(lane: Lane): Promise<boolean> {
     email,
     marketing: false,
     cards: [],
+    issued: [],
+    held: new Set(),
+    mergedInto: undefined,
+    merges: [],
+    erased: false,
     events: [{ type: 'customer.created', firstName }],
   };
   const card = lane.random.chance(0.5) ? lane.random.pick(lane.cards) : undefined;
@@ -177,10 +194,10 @@ async function createCustomer(lane: Lane): Promise<boolean> {
 }
 
 async function updateCustomer(lane: Lane): Promise<boolean> {
-  const customer = lane.random.pick(lane.customers);
+  const customer = lane.random.pick(lane.living);
   if (!customer) return false;
   const path = `${lane.store}/customers/${customer.id}`;
-  const other = lane.random.pick(lane.customers);
+  const other = lane.random.pick(lane.living);
   if (other && other !== customer && lane.random.chance(0.2)) {
     const taken = { status: 422, code: 'validation_failed' } as const;
     await lane.write('PATCH', path, { customer: { email: other.email } }, taken);
@@ -199,7 +216,7 @@ async function updateCustomer(lane: Lane): Promise<boolean> {
 }
 
 async function enrolOne(lane: Lane): Promise<boolean> {
-  const customer = lane.random.pick(lane.customers);
+  const customer = lane.random.pick(lane.living);
   const card = lane.random.pick(lane.cards);
   if (!customer || !card) return false;
   const path = `${lane.store}/customers/${customer.id}/customer_cards`;
@@ -237,7 +254,7 @@ async function stampByReceipt(lane: Lane): Promise<boolean> {
   const answer = (await lane.send(request, refusal)).body as Json;
   if (refusal) return true;
   lane.expectCard(held, answer, request.path);
-  lane.receipts.push({ request, answer });
+  lane.receipts.push({ request, answer, card: held.id });
   if (lane.receipts.length > 200) lane.receipts.shift();
   return true;
 }
@@ -275,7 +292,7 @@ async function redeemOne(lane: Lane): Promise<boolean> {
   const answer = (await lane.send(request, refusal)).body as Json;
   if (refusal) return true;
   expectRedemption(lane, held, reward, answer);
-  lane.receipts.push({ request, answer });
+  lane.receipts.push({ request, answer, card: held.id });
   return true;
 }
 
@@ -304,6 +321,7 @@ async function someEvent(lane: Lane) {
   const held = someCard(lane);
   if (!held) return undefined;
   const sequence = lane.random.below(held.events.length);
+  if (held.merging.has(sequence)) return undefined;
   const id = await lane.eventIdOf(held, sequence);
   return { held, sequence, path: `${lane.pathOf(held)}/events/${id}/reverse` };
 }
@@ -399,6 +417,90 @@ async function readOne(lane: Lane): Promise<boolean> {
   const held = someCard(lane);
   if (!held) return false;
   await lane.expectShown(lane.pathOf(held), shownCard(held));
+  return true;
+}
+
+const pathOfCustomer = (lane: Lane, { id }: Customer) => `${lane.store}/customers/${id}`;
+
+async function mergeTwo(lane: Lane): Promise<boolean> {
+  const [into, from] = lane.random.shuffled(lane.living);
+  if (!into || !from) return false;
+  const path = pathOfCustomer(lane, into);
+  merge(into, from);
+  const { body } = await lane.write('POST', `${path}/merge`, { from_customer_id: from.id });
+  expectCustomer(lane, into, body, path);
+  await lane.expectShown(pathOfCustomer(lane, from), { merged_into: into.id, stamp_count: 0 });
+  return true;
+}
+
+async function unmergeTwo(lane: Lane): Promise<boolean> {
+  const into = lane.random.pick(lane.living.filter(({ merges }) => merges.length > 0));
+  const from = into?.merges.at(-1)?.from;
+  if (!into || !from) return false;
+  const path = pathOfCustomer(lane, into);
+  unmerge(into);
+  const { body } = await lane.write('POST', `${path}/unmerge`, { from_customer_id: from.id });
+  expectCustomer(lane, into, body, path);
+  await lane.expectShown(pathOfCustomer(lane, from), {
+    merged_into: null,
+    stamp_count: stampsOf(from),
+  });
+  return true;
+}
+
+function expectCustomer(lane: Lane, customer: Customer, body: Json, what: string): void {
+  const { id, merged_into, stamp_count } = body;
+  lane.expect(what, [id, merged_into, stamp_count], [customer.id, null, stampsOf(customer)]);
+}
+
+/** MERGE-19: the till still has what the customer showed before. */
+async function stampUnderOldPath(lane: Lane): Promise<boolean> {
+  const into = lane.random.pick(lane.living.filter(({ merges }) => merges.length > 0));
+  const merged = into && lane.random.pick(into.merges);
+  const old =
+    merged && lane.random.pick([...merged.moved, ...merged.added.map(({ closed }) => closed)]);
+  if (!old) return false;
+  const held = reached(old);
+  const path = `${pathOfCustomer(lane, merged.from)}/customer_cards/${old.id}`;
+  const refusal = stamp(held, 1, 'api');
+  const { body } = await lane.write('POST', `${path}/stamp`, { stamps: 1 }, refusal);
+  if (!refusal) lane.expectCard(held, body, path);
+  await lane.expectShown(path, shownCard(held));
+  return true;
+}
+
+async function eraseOne(lane: Lane): Promise<boolean> {
+  const customer = lane.random.pick(lane.customers);
+  if (!customer) return false;
+  const person = personOf(customer);
+  erase(customer);
+  await lane.write('POST', `${pathOfCustomer(lane, customer)}/erase`);
+  // What was stored about them is gone, so their receipts are repeated no more.
+  const ids = new Set(person.flatMap(({ issued }) => issued).map(({ id }) => id));
+  const kept = lane.receipts.filter(({ card }) => !ids.has(card));
+  lane.receipts.splice(0, lane.receipts.length, ...kept);
+  for (const one of person) {
+    await lane.expectShown(pathOfCustomer(lane, one), { first_name: 'Erased', email: null });
+  }
+  return true;
+}
+
+/** ERASE-07, MERGE-21, MERGE-39 */
+async function changeGone(lane: Lane): Promise<boolean> {
+  const gone = lane.random.pick(lane.customers.filter((one) => refusesChange(one) !== undefined));
+  const other = lane.random.pick(lane.living);
+  if (!gone || !other) return false;
+  const refusal = refusesChange(gone);
+  const path = pathOfCustomer(lane, gone);
+  const changes = { customer: { first_name: lane.fresh('Nobody') } };
+  await lane.write('PATCH', path, changes, refusal);
+  const both = { from_customer_id: gone.id };
+  await lane.write('POST', `${pathOfCustomer(lane, other)}/merge`, both, refusal);
+  const held = lane.random.pick(gone.erased ? gone.cards : []);
+  if (held && !held.card.expired) {
+    await lane.write('POST', `${path}/customer_cards/${held.id}/stamp`, { stamps: 1 }, refusal);
+    await lane.expectShown(`${path}/customer_cards/${held.id}`, shownCard(held));
+  }
   return true;
 }
 

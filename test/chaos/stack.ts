@@ -74,6 +74,8 @@ export class Stack {
   readonly dispatchers: Process[] = [];
   /** Between the callers and the apis. */
   readonly fronts: Line[] = [];
+  /** The folder of the signed checkpoints. */
+  readonly checkpoints: string;
   token = '';
   accountId = 0;
 
@@ -83,7 +85,9 @@ export class Stack {
     public postgres: EmbeddedPostgres,
     public eventStoreDb: EventStoreDbProcess | undefined,
     private readonly environment: NodeJS.ProcessEnv,
-  ) {}
+  ) {
+    this.checkpoints = String(environment['CHECKPOINT_DIR']);
+  }
 
   static async start(engine: Engine): Promise<Stack> {
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-'));
@@ -93,12 +97,16 @@ export class Stack {
       settings: { max_connections: 300 },
     });
     const events = engine === 'eventstoredb' ? await startEvents(dataDir) : undefined;
+    // The first dispatcher makes the key.
+    const keyDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-key-'));
     const environment = testEnvironment(postgres.url, {
       DATABASE_MIGRATION_URL: postgres.ownerUrl,
       LOG_LEVEL: 'error',
       WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
       WEBHOOK_TIME_SCALE: '20',
       RATE_LIMIT_PER_MINUTE: '1000000',
+      DATA_DIR: keyDir,
+      CHECKPOINT_DIR: mkdtempSync(join(keyDir, 'checkpoints-')),
       ...(events && { EVENT_STORE_URL: events.connectionString }),
     });
     const stack = new Stack(engine, dataDir, postgres, events, environment);
@@ -135,10 +143,25 @@ export class Stack {
   }
 
   /** A script of npm, past all lines. @throws with its output when it fails */
-  run(script: 'migrate' | 'setup' | 'verify'): string {
-    const { status, output } = runNode([`dist/scripts/${script}.js`], this.environment);
+  run(script: 'migrate' | 'setup' | 'verify', ...args: string[]): string {
+    const { status, output } = runNode([`dist/scripts/${script}.js`, ...args], this.environment);
     if (status !== 0) throw new Error(`${script} ended with ${status}:\n${output}`);
     return output;
+  }
+
+  /** Waits for a checkpoint of all events. */
+  async signed(): Promise<void> {
+    await eventually(
+      async () => {
+        const [row] = await this.ask<{ missing: number }>(
+          `select ((select count(*) from history) - checkpoint_size)::int as missing,
+             pg_notify('inkpad_checkpoint', '') from transparency_log`,
+        );
+        return row?.missing;
+      },
+      (missing) => missing === 0,
+      240_000,
+    );
   }
 
   async killPostgres(): Promise<void> {

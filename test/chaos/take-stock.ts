@@ -1,7 +1,11 @@
 import { eventually } from '../support/eventually.js';
 import type { Arrived, Inbox } from './inbox.js';
 import { Difference, shownCard, type Json, type Lane } from './lane.js';
+import { reached, stampsOf } from './model.js';
 import type { Stack } from './stack.js';
+
+/** @property gaps whether there are events in between that nobody is sent */
+type Told = { events: Json[]; erased: boolean; gaps: boolean };
 
 type Stock = { stack: Stack; lanes: Lane[]; always: Inbox; paused: Inbox };
 
@@ -15,14 +19,11 @@ export async function expectNoDifference(stock: Stock): Promise<void> {
   await expectDelivered(lanes, always);
   await replay(lanes, paused);
   await expectDelivered(lanes, paused);
-  for (const { id, digest } of always.arrived.values()) {
-    if (paused.arrived.get(id)?.digest !== digest) {
-      throw new Difference(`${id} was sent to two subscriptions with different bytes`);
-    }
-  }
+  expectSameBytes(lanes, always, paused);
   await expectFeed(lanes, always);
   await expectNothingLeft(stack);
-  const verified = stack.run('verify');
+  await stack.signed();
+  const verified = stack.run('verify', '--checkpoints', stack.checkpoints);
   if (!verified.includes('every row is the fold of its stream')) throw new Difference(verified);
 }
 
@@ -36,11 +37,21 @@ async function expectRecords(lane: Lane): Promise<void> {
       await lane.expectShown(`${lane.store}/rewards/${rewardId}`, deleted ? 404 : shown);
     }
   }
-  for (const { id, firstName, email, cards } of lane.customers) {
+  for (const customer of lane.customers) {
+    const { id, firstName, email, issued, mergedInto } = customer;
     const path = `${lane.store}/customers/${id}`;
-    const stamp_count = cards.reduce((sum, { count }) => sum + count, 0);
-    await lane.expectShown(path, { first_name: firstName, email, stamp_count });
-    for (const held of cards) await lane.expectShown(lane.pathOf(held), shownCard(held));
+    await lane.expectShown(path, {
+      first_name: firstName,
+      email,
+      stamp_count: stampsOf(customer),
+      merged_into: mergedInto?.id ?? null,
+    });
+    for (const one of issued) {
+      const held = reached(one);
+      const shown = shownCard(held);
+      await lane.expectShown(lane.pathOf(held), shown);
+      await lane.expectShown(`${path}/customer_cards/${one.id}`, shown);
+    }
   }
   for (const { kind, id, fields } of lane.plain) {
     await lane.expectShown(`${lane.store}/${kind}s/${id}`, fields);
@@ -55,7 +66,9 @@ async function expectTotals(lanes: Lane[]): Promise<void> {
   const plain = (kind: string) =>
     sum(({ plain: all }) => all.filter((one) => one.kind === kind).length);
   await lane.expectShown(lane.store, {
-    customers_count: sum(({ customers }) => customers.length),
+    customers_count: sum(
+      ({ customers }) => customers.filter(({ mergedInto }) => !mergedInto).length,
+    ),
     cards_count: sum(({ cards }) => cards.length),
     locations_count: plain('location'),
     posters_count: plain('poster'),
@@ -64,12 +77,15 @@ async function expectTotals(lanes: Lane[]): Promise<void> {
 
 /** Every event of every record arrived, as it happened, once, and in order. */
 async function expectDelivered(lanes: Lane[], inbox: Inbox): Promise<void> {
-  const expected = new Map<string, Json[]>();
-  for (const customer of lanes.flatMap(({ customers }) => customers)) {
-    expected.set(`customers/${customer.id}`, customer.events);
-    for (const { id, events } of customer.cards) expected.set(`customer_cards/${id}`, events);
+  const expected = new Map<string, Told>();
+  for (const { id, events, erased, issued } of lanes.flatMap(({ customers }) => customers)) {
+    expected.set(`customers/${id}`, { events, erased, gaps: false });
+    for (const card of issued) {
+      const told = { events: card.events, erased, gaps: card.wasMerged };
+      expected.set(`customer_cards/${card.id}`, told);
+    }
   }
-  const total = [...expected.values()].reduce((sum, { length }) => sum + length, 0);
+  const total = [...expected.values()].reduce((sum, { events }) => sum + events.length, 0);
   await eventually(
     () => inbox.arrived.size,
     (arrived) => arrived >= total || inbox.faults.length > 0,
@@ -78,20 +94,49 @@ async function expectDelivered(lanes: Lane[], inbox: Inbox): Promise<void> {
   const [fault] = inbox.faults;
   if (fault !== undefined) throw new Difference(fault);
   const [lane] = lanes;
-  for (const [about, events] of expected) {
+  for (const [about, { events, erased, gaps }] of expected) {
     const arrived = [...(inbox.about.get(about) ?? [])];
     if (!inbox.inOrder) arrived.sort((a, b) => a.sequence - b.sequence);
     const ordered = (one: Arrived, sequence: number) => ({
       ...one.facts,
-      sequence: one.sequence - sequence,
+      sequence: gaps ? 0 : one.sequence - sequence,
     });
+    // What was sent before may have the name, and what was sent after may not.
+    const named = (event: Json, i: number) =>
+      erased && arrived[i]?.facts['firstName'] === 'Erased'
+        ? { ...event, firstName: 'Erased' }
+        : event;
     lane?.expect(
       `what was sent about ${about} to ${inbox.path}`,
       arrived.map(ordered),
-      events.map((event) => ({ ...event, sequence: 0 })),
+      events.map((event, i) => ({ ...named(event, i), sequence: 0 })),
     );
   }
   lane?.expect(`the number of events at ${inbox.path}`, inbox.arrived.size, total);
+}
+
+/** An event has the same bytes whenever and wherever it is sent, unless somebody was erased. */
+function expectSameBytes(lanes: Lane[], always: Inbox, paused: Inbox): void {
+  const erased = new Set(
+    lanes
+      .flatMap(({ customers }) => customers)
+      .filter((customer) => customer.erased)
+      .flatMap(({ id, held }) => [
+        `customers/${id}`,
+        ...[...held].map((card) => `customer_cards/${card.id}`),
+      ]),
+  );
+  for (const { id, digest, about, text } of always.arrived.values()) {
+    const other = paused.arrived.get(id);
+    if (other?.digest !== digest && !erased.has(about)) {
+      throw new Difference(
+        `${id} was sent to two subscriptions with different bytes\n  ${text}\n  ${other?.text}`,
+      );
+    }
+  }
+  for (const about of [...always.rewritten, ...paused.rewritten]) {
+    if (!erased.has(about)) throw new Difference(`an event about ${about} came with other bytes`);
+  }
 }
 
 /** What was not sent while it was paused. */
