@@ -31,6 +31,12 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   idsIn: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
   again: decideAgain,
+  withstands: [
+    'StampsEarned',
+    'StampsRemoved',
+    'RewardUnlocked',
+    'RewardRedeemed',
+  ] satisfies CustomerCardEvent['type'][],
 };
 
 /** What a load of the row joins. */

@@ -136,6 +136,7 @@ export function eventStoreContract(
               events: write.events.map((one) => ({ ...one, data: { n } })),
             };
           },
+          withstands: () => false,
           catchUp: async () => undefined,
         };
       });

@@ -123,6 +123,8 @@ export class KeyTakenOverError extends Error {
 export type Redecider = {
   /** @param earlier the writes before it, as they were appended */
   again: (write: Write, earlier: Write[]) => Promise<Write>;
+  /** Whether it can be, once somebody else has written these to its stream, or the commit has to start anew. */
+  withstands: (stream: string, others: StoredEvent[]) => boolean;
   /** Brings the row of a stream up to date. */
   catchUp: (stream: string) => Promise<void>;
 };

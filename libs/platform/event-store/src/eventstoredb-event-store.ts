@@ -224,7 +224,7 @@ export class EventStoreDbEventStore
     if (!first) throw new Error('a commit writes something');
     try {
       // After the first append nothing may fail any more, so the other streams are checked before it.
-      for (const write of rest) await this.expectHead(write);
+      await Promise.all(rest.map((write) => this.expectHead(write)));
       await this.appender.append(first);
     } catch (error) {
       if (error instanceof UnknownOutcomeError) throw error;
@@ -277,13 +277,17 @@ export class EventStoreDbEventStore
     return false;
   }
 
-  /** @throws ConflictError when the stream does not stand where the write expects it */
+  /**
+   * Cards are stamped all the time, and a commit that needed all of them to stand still might never find such a moment.
+   * @throws ConflictError when the stream does not stand where the write expects it, and the write cannot be decided again
+   */
   private async expectHead({ stream, expected }: Write): Promise<void> {
-    for await (const { revision } of this.readStream(stream, { direction: 'backwards' })) {
-      if (revision !== expected?.revision) throw new ConflictError();
-      return;
-    }
-    if (expected !== null) throw new ConflictError();
+    const events: StoredEvent[] = [];
+    const from = expected?.revision ?? 0;
+    for await (const event of this.readStream(stream, { from })) events.push(event);
+    const [found, ...others] = events;
+    if ((found === undefined) !== (expected === null)) throw new ConflictError();
+    if (others.length > 0 && !this.redecider?.withstands(stream, others)) throw new ConflictError();
   }
 
   /**

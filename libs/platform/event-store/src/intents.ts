@@ -114,7 +114,7 @@ export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent)
     );
     // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
-    await reserve(client, id, content.writes);
+    await reserve(client, id, content);
     if (cap) await client.query(checkCap(cap));
     await move(client, id, content.moves);
     await client.query('select es.take_claims($1, null)', [content.claims]);
@@ -130,11 +130,16 @@ export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent)
 
 /**
  * Two commits to several existing streams must not overlap: each would find the other's first write where it can no
- * longer refuse. In the order of names, so that they cannot deadlock.
+ * longer refuse. Nor may one of them overlap with an erasure: it would carry what is erased to another stream. In the order
+ * of names, so that they cannot deadlock.
  */
-async function reserve(client: pg.ClientBase, id: string, writes: Write[]): Promise<void> {
+async function reserve(
+  client: pg.ClientBase,
+  id: string,
+  { writes, erasures }: IntentContent,
+): Promise<void> {
   const existing = writes.filter(({ expected }) => expected !== null).map(({ stream }) => stream);
-  if (existing.length < 2) return;
+  if (existing.length < 2 && !erasures) return;
   const { rowCount } = await client.query(
     `insert into es.intent_streams (stream_id, intent)
      select stream, $2 from unnest($1::text[]) as x(stream) order by stream

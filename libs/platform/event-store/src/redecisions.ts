@@ -3,7 +3,13 @@ import type { DomainEvent } from '#kernel/aggregate.js';
 import { newId } from '#kernel/randomness.js';
 import { recorded } from './codec.js';
 import { foldOn, newEvent, rowOf } from './decided-events.js';
-import { EventStore, type NewEvent, type Redecider, type Write } from './event-store.js';
+import {
+  EventStore,
+  type NewEvent,
+  type Redecider,
+  type StoredEvent,
+  type Write,
+} from './event-store.js';
 
 import { PersonalKeys } from './personal-keys.js';
 import { Rows, streamOf, type RowTable } from './rows.js';
@@ -27,7 +33,8 @@ export class Redecisions implements Redecider, OnModuleInit {
   async again({ stream, events, basis }: Write, earlier: Write[]): Promise<Write> {
     const { rows, id } = this.tableOf(stream);
     const [first] = events;
-    const fold = await this.rows.fold(rows.aggregate, stream);
+    // By the row, however long the history is: whoever writes to the stream meanwhile makes this start again.
+    const fold = await this.rows.load(rows, id, true);
     if (!rows.again || !fold || !first) throw new Error(`${stream} cannot be decided again`);
     const decided = rows.again({
       planned: await this.opened(stream, events),
@@ -52,6 +59,11 @@ export class Redecisions implements Redecider, OnModuleInit {
       row: rowOf({ rows, id }, after.state),
       ...(basis !== undefined && { basis }),
     };
+  }
+
+  withstands(stream: string, others: StoredEvent[]): boolean {
+    const { withstands = [] } = this.tableOf(stream).rows;
+    return others.every(({ type }) => withstands.includes(type));
   }
 
   async catchUp(stream: string): Promise<void> {

@@ -28,6 +28,8 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
    * planned events, by type, and so its id.
    */
   again?: (part: Part<S, E>) => DomainEvent[];
+  /** What others may have done since such a part was planned: it is decided again, instead of the whole commit. */
+  withstands?: readonly string[];
 };
 
 /** @property earlier the events of the writes before it, personal data decrypted */
