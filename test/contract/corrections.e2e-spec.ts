@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
 import { EventStore } from '#event-store/event-store.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
 import {
   expectFailure,
@@ -376,5 +377,39 @@ describe('reversing', () => {
       expect(again.headers.get('idempotent-replayed')).toBe('true');
     }
     expect(await balance(path)).toBe(2);
+  });
+
+  it('FIX-25 takes back nothing that merging or unmerging customers has moved', async () => {
+    const one = await enrol(store);
+    const { body: two } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+      customer: { first_name: 'Anna', email: 'anna.fix25@example.com' },
+      card_id: one.card.id,
+    });
+    const other = `${store.store}/customers/${two.id}/customer_cards/${two.customer_card?.id}`;
+    await stamp(one.path, 2);
+    await stamp(other, 3);
+    const expectFinal = async (path: string, ...types: string[]) => {
+      for (const type of types) {
+        const answer = await reverse(path, await eventId(path, type));
+        expectRefused(answer, 'base');
+        expect(answer.body).toMatchObject({
+          resolution: expect.stringMatching(/merge or unmerge/),
+        });
+      }
+    };
+    const change = (action: string) =>
+      store.post(`${store.store}/customers/${one.customer.id}/${action}`, {
+        from_customer_id: two.id,
+      });
+    expect((await change('merge')).status).toBe(200);
+    await expectFinal(one.path, 'StampsEarned');
+    expect(await balance(one.path)).toBe(5);
+    expectRefused(await reverse(other, await eventId(other)), 'base', 'customer_merged');
+    expect((await change('unmerge')).status).toBe(200);
+    await expectFinal(one.path, 'StampsEarned', 'StampsRemoved');
+    await expectFinal(other, 'StampsEarned', 'StampsRemoved');
+    expect([await balance(one.path), await balance(other)]).toEqual([2, 3]);
+    const [stamping] = await eventIds(other, 'StampsEarned');
+    expect((await reverse(other, stamping)).body.stamps_count).toBe(0);
   });
 });

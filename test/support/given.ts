@@ -24,7 +24,11 @@ export function given<S extends { accountId: number }, E extends DomainEvent>(
         expect(fold(aggregate, state, decide(state))).toMatchObject(expected),
       thenThrows: (error: new (...args: never[]) => Error) =>
         expect(() => decide(state)).toThrow(error),
-      thenRejected: (expected: { fields?: string[]; code?: RejectedError['code'] }) => {
+      thenRejected: (expected: {
+        fields?: string[];
+        code?: RejectedError['code'];
+        advice?: RegExp;
+      }) => {
         let thrown: unknown;
         try {
           decide(state);
@@ -32,9 +36,10 @@ export function given<S extends { accountId: number }, E extends DomainEvent>(
           thrown = error;
         }
         expect(thrown).toBeInstanceOf(RejectedError);
-        const { errors, code } = thrown as RejectedError;
+        const { errors, code, resolution } = thrown as RejectedError;
         if (expected.fields) expect(Object.keys(errors)).toEqual(expected.fields);
         if (expected.code) expect(code).toBe(expected.code);
+        if (expected.advice) expect(resolution).toMatch(expected.advice);
       },
     }),
   };

@@ -4,12 +4,24 @@ import type {
   CustomerCardEvent,
   CustomerCardMerged,
   CustomerCardUnmerged,
+  StampsEarned,
+  StampsRemoved,
 } from './customer-card.events.js';
 
 /** What the cards of merged customers are decided with, and so decided again with. */
 export type Decided = Pick<Template, 'rewards' | 'version'>;
 
 const DETAILS = { ...NO_DETAILS, source: 'adjustment', silent: true, reverses: null } as const;
+
+/** Whether a merge or unmerge wrote it. An adjustment has a reason instead, and its holder hears of it. */
+export function isMovedByMerge({
+  source,
+  silent,
+  reverses,
+  personal,
+}: (StampsEarned | StampsRemoved)['data']): boolean {
+  return source === DETAILS.source && silent && reverses === null && personal === null;
+}
 
 /** Whole, as it is: the other customer has no card of this template. */
 export function handOver(card: CustomerCard, customerId: number): CustomerCardEvent[] {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { AT, given } from '../../../../test/support/given.js';
+import { absorb, giveBack, mergeCard, restore } from './card-merging.js';
 import { adjust, reverse } from './corrections.js';
 import { customerCard, stamp, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent, StampSource } from './customer-card.events.js';
@@ -228,6 +229,27 @@ describe('reverse', () => {
     given(customerCard, issued, off)
       .when(reversing(off))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
+  });
+
+  it('reverses no stamps that a merge or unmerge has moved', () => {
+    const merging: Template = { ...template, rewards: [] };
+    const state = given(customerCard, issued, earned(4)).state();
+    const moved = [
+      ...mergeCard(state, { ...state, id: 2, customerId: 8 }),
+      ...absorb(state, { id: 2, stamps: 3 }, merging),
+      ...giveBack(state, 2, 3),
+      ...restore(state, 7, { stamps: 3, missing: 0 }, merging),
+    ].filter(({ type }) => type === 'StampsEarned' || type === 'StampsRemoved');
+    expect(moved).toHaveLength(4);
+    for (const event of moved) {
+      given(customerCard, issued, earned(4))
+        .when(reversing(event))
+        .thenRejected({
+          fields: ['base'],
+          code: 'validation_failed',
+          advice: /merge or unmerge the customers/,
+        });
+    }
   });
 
   it('reverses neither the issue of a card nor the unlocking of a reward', () => {

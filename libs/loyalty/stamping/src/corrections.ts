@@ -2,6 +2,7 @@ import type { Recorded } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { NO_DETAILS, cardOf, unlocks, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent, StampsEarned, StampsRemoved } from './customer-card.events.js';
+import { isMovedByMerge } from './card-merging.js';
 import { isStamping } from './stamp-limits.js';
 
 /** In either direction. Larger than any stamping, so that a card of another programme can be carried over. */
@@ -48,13 +49,13 @@ export function reverse(
   const reverses = event.id;
   switch (event.type) {
     case 'StampsEarned': {
-      refuseReversal(event);
+      refuseFinal(event);
       const { stamps, source } = event.data;
       const counted = isStamping(source) ? { countedAt: event.meta.occurredAt } : {};
       return [takenOff(card, { stamps, reason, reverses, ...counted })];
     }
     case 'StampsRemoved':
-      refuseReversal(event);
+      refuseFinal(event);
       return given(card, template, { stamps: event.data.stamps, reason, reverses });
     case 'RewardRedeemed':
       return given(card, template, { stamps: event.data.stampsSpent, reason, reverses });
@@ -67,7 +68,15 @@ export function reverse(
   }
 }
 
-function refuseReversal({ data }: StampsEarned | StampsRemoved): void {
+/** @throws RejectedError for what only moves stamps or undoes something: taking it back alone would make or lose stamps */
+function refuseFinal({ data }: StampsEarned | StampsRemoved): void {
+  if (isMovedByMerge(data)) {
+    throw new RejectedError(
+      { base: ['These stamps were moved by merging or unmerging customers'] },
+      'validation_failed',
+      'To move them back merge or unmerge the customers; to put this balance right adjust it.',
+    );
+  }
   if (data.reverses === null) return;
   throw new RejectedError(
     { base: ['This event is itself a reversal'] },
