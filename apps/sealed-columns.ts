@@ -1,6 +1,6 @@
 import type { SealedColumn } from '#database/sealed-column.js';
 import { DATA_KEYS_COLUMN } from '#database/master-keys.js';
-import { PERSONAL_KEYS_COLUMN } from '#event-store/personal-keys.js';
+import { FORMER_KEYS_COLUMN, PERSONAL_KEYS_COLUMN } from '#event-store/personal-keys.js';
 import { STORED_RESPONSES_COLUMN } from '#event-store/stored-responses.js';
 import { WEBHOOK_SECRET_COLUMNS } from '#sending/webhook-secrets.service.js';
 
@@ -10,4 +10,5 @@ export const sealedColumns: SealedColumn[] = [
   ...WEBHOOK_SECRET_COLUMNS,
   STORED_RESPONSES_COLUMN,
   PERSONAL_KEYS_COLUMN,
+  FORMER_KEYS_COLUMN,
 ];

@@ -276,6 +276,73 @@ describe('what goes out about an erased person', () => {
   });
 });
 
+describe('erasing somebody who was merged and unmerged', () => {
+  /** The one who went on for both until then, with what they were answered. */
+  async function former() {
+    const gone = await person();
+    const { customer } = await enrol(store);
+    const path = `${store.store}/customers/${customer.id}`;
+    const change = (action: string) =>
+      store.post(`${path}/${action}`, { from_customer_id: gone.customer.id });
+    expect((await change('merge')).status).toBe(200);
+    const patch = () =>
+      store.send(
+        'PATCH',
+        path,
+        { customer: { metadata: { own: 1 } } },
+        { 'idempotency-key': path },
+      );
+    expect((await patch()).status).toBe(200);
+    await store.post(`${gone.cardPath}/stamp`, { stamps: 1, note: 'likes oat milk' });
+    expect((await change('unmerge')).status).toBe(200);
+    return { gone, path, patch, before: await show(path), since: new Date().toISOString() };
+  }
+
+  it('ERASE-19 leaves the other one as they are, and found as ever', async () => {
+    const { gone, path, before } = await former();
+    expect((await erase(gone.path)).status).toBe(204);
+    expect(await show(path)).toEqual(before);
+    expect(await found(new URLSearchParams({ search: before.email ?? '' }).toString())).toEqual([
+      before.id,
+    ]);
+    expect((await show(gone.path)).first_name).toBe('Erased');
+  });
+
+  it('ERASE-20 leaves nothing personal of before in what the other one is shown of the past', async () => {
+    const { gone, path, before, since } = await former();
+    const { last_name, phone, metadata, external_references } = gone.fields;
+    const values = [last_name, phone, metadata.allergy, external_references[0]?.external_id];
+    const texts = async () => [
+      (await store.get(`${path}/export`)).text,
+      (await store.get(`${store.store}/history?customer_id=${before.id}`)).text,
+      (await store.get(`${store.store}/history?customer_id=${gone.customer.id}`)).text,
+      (await store.get(`${gone.cardPath}/events`)).text,
+      (await store.get(`${path}?as_of=${since}`)).text,
+    ];
+    for (const value of [...values, 'likes oat milk', before.email]) {
+      expect((await texts()).filter((text) => text.includes(value ?? ''))).not.toEqual([]);
+    }
+    expect((await erase(gone.path)).status).toBe(204);
+    for (const text of await texts()) {
+      expect([...values, 'likes oat milk'].filter((value) => text.includes(value ?? ''))).toEqual(
+        [],
+      );
+    }
+    const past = await show(`${path}?as_of=${since}`);
+    expect(past).toMatchObject({ first_name: 'Erased', email: null, erased_at: null });
+    expect((await show(gone.path)).customer_cards[0]?.stamps_count).toBe(4);
+  });
+
+  it('ERASE-21 repeats no response that the other one got before', async () => {
+    const { gone, path, patch } = await former();
+    expect((await patch()).headers.get('idempotent-replayed')).toBe('true');
+    expect((await erase(gone.path)).status).toBe(204);
+    const before = await show(path);
+    expectRefused(await patch(), 'base', 'customer_erased');
+    expect(await show(path)).toEqual(before);
+  });
+});
+
 describe('the export of a person', () => {
   const exported = async (path: string) => {
     const answer = await store.get<CustomerExportJson>(`${path}/export`);

@@ -167,6 +167,20 @@ export const SAMPLES: Samples[] = [
     },
     CustomerUnmerged: { customerId: CUSTOMER_ID, restoredCustomerId: 32, personal },
     CustomerRestored: { customerId: CUSTOMER_ID, fromCustomerId: 32, personal },
+    CustomerResealed: {
+      customerId: CUSTOMER_ID,
+      personal: {
+        ...personal,
+        given: { email: personal.email },
+        taken: [
+          {
+            fields: ['phone'],
+            metadataKeys: ['allergy'],
+            references: [{ source: 'till', externalId: 'A-1' }],
+          },
+        ],
+      },
+    },
   }),
   samples(customerCard, {
     CustomerCardIssued: {

@@ -24,6 +24,8 @@ type Named = Fixture & { file: string };
 const FOLDER = 'test/support/stored-events';
 const FILE = /^(\w+)[.]v(\d+)(-[\w-]+)?[.]json$/;
 const KEY = masterKeyOf(Buffer.alloc(32, 1));
+/** They change nothing. */
+const SAID_AGAIN = new Set(['CustomerResealed']);
 const WRITE = process.env['STORED_EVENTS'] === 'write';
 
 function keys(): PersonalKeys {
@@ -35,7 +37,7 @@ function keys(): PersonalKeys {
     MasterKeys.holding(ring, new Map()),
   );
   const wrapped = ring.seal(purpose, Buffer.alloc(32, 2), contextOf(CUSTOMER_ID));
-  made.remember(CUSTOMER_ID, wrapped);
+  made.remember(CUSTOMER_ID, { wrapped, former: null, renewed: false });
   return made;
 }
 
@@ -162,7 +164,11 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
         for (const one of [...earlier(fixtures, fixture), fixture])
           state = aggregate.evolve(state, await fact(all, one));
         expect({ [file]: JSON.parse(JSON.stringify(state)) }).toEqual({ [file]: state });
-        expect(state).toMatchObject({ accountId: ACCOUNT_ID, updatedAt: now.meta.recordedAt });
+        const changed = SAID_AGAIN.has(fixture.type) ? [] : [fixture];
+        expect(state).toMatchObject({ accountId: ACCOUNT_ID });
+        for (const { meta } of changed) {
+          expect(state).toMatchObject({ updatedAt: meta.recordedAt });
+        }
       }
     });
   },

@@ -1,5 +1,5 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
-import { digitsOf } from './customer.js';
+import { digitsOf } from './search-keys.js';
 
 /**
  * E.164 if it starts with +, otherwise its digits, since the country is unknown; undefined if it is not a

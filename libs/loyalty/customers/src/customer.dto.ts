@@ -21,14 +21,9 @@ import {
 } from '#http/response-fields.js';
 import { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
 import { isEmail, normalPhone } from './contact.js';
-import {
-  digitsOf,
-  foldCase,
-  type Customer,
-  type CustomerChanges,
-  type GivenReference,
-} from './customer.js';
+import type { Customer, CustomerChanges, GivenReference } from './customer.js';
 import type { PersonalFields } from './customer.events.js';
+import { digitsOf, foldCase } from './search-keys.js';
 
 /** UTC+14 */
 const FURTHEST_EAST_MS = 14 * 60 * 60_000;

@@ -1,6 +1,6 @@
-import type { RowTable } from '#event-store/rows.js';
+import type { Claimed, RowTable } from '#event-store/rows.js';
 import { decideAgain } from './merging.js';
-import { customer, movedValues, type Customer } from './customer.js';
+import { customer, movedValues, uniqueValues, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
 
 export const customerRows: RowTable<Customer, CustomerEvent> = {
@@ -8,7 +8,17 @@ export const customerRows: RowTable<Customer, CustomerEvent> = {
   table: 'customers',
   person: 'r.id',
   shows: ({ id, erasedAt }) => (erasedAt === null ? id : null),
-  claimsOf: (event, before) =>
-    event.type === 'CustomerErased' ? { none: true } : movedValues(before, [event]),
+  claimsOf,
   again: decideAgain,
 };
+
+function claimsOf(event: CustomerEvent, before: Customer | undefined): Claimed {
+  switch (event.type) {
+    case 'CustomerErased':
+      return { none: true };
+    case 'CustomerResealed':
+      return { none: true, taken: event.data.personal ? uniqueValues(event.data.personal) : [] };
+    default:
+      return movedValues(before, [event]);
+  }
+}

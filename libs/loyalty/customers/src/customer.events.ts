@@ -118,6 +118,31 @@ export type CustomerRestored = {
   };
 };
 
+/** What a merge has added to a customer. */
+export type Taken = {
+  /** Fields that were empty before. */
+  fields: ('lastName' | 'email' | 'phone' | 'birthday')[];
+  metadataKeys: string[];
+  references: { source: string; externalId: string }[];
+};
+
+/**
+ * All that the state knows of a person, so that nothing before it has to be read.
+ * @property given what the customer gave to the one whom they are merged into
+ * @property taken by each of the merges into the customer
+ */
+export type ResealedPerson = PersonalFields & { given: Partial<PersonalFields>; taken: Taken[] };
+
+/** Changes nothing: says it again, sealed with another key, because the former one is destroyed. */
+export type CustomerResealed = {
+  type: 'CustomerResealed';
+  data: {
+    customerId: number;
+    /** Null once the person has been erased. */
+    personal: ResealedPerson | null;
+  };
+};
+
 export type CustomerEvent =
   | CustomerCreated
   | CustomerUpdated
@@ -126,4 +151,5 @@ export type CustomerEvent =
   | CustomerMerged
   | CustomerMergedAway
   | CustomerUnmerged
-  | CustomerRestored;
+  | CustomerRestored
+  | CustomerResealed;

@@ -7,7 +7,6 @@ import {
   createCustomer,
   customer,
   eraseCustomer,
-  foldCase,
   movedValues,
   updateCustomer,
   upsertReferences,
@@ -16,6 +15,7 @@ import {
 } from './customer.js';
 import { searchTerm } from './customer.dto.js';
 import type { CustomerEvent } from './customer.events.js';
+import { foldCase } from './search-keys.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 

@@ -4,40 +4,37 @@ import { dayIn } from '#kernel/day.js';
 import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
+import { emailKey, NOT_FOUND, searchKeys, type SearchKeys } from './search-keys.js';
 import type {
   CustomerCreated,
   CustomerEvent,
   ExternalReference,
   MergedCards,
   PersonalFields,
+  ResealedPerson,
+  Taken,
 } from './customer.events.js';
 
 /** A member of a store's loyalty program. */
 export type Customer = { id: number; accountId: number } & PersonalFields &
-  Consents & {
+  Consents &
+  SearchKeys & {
     createdAt: string;
     updatedAt: string;
     erasedAt: string | null;
-    /** Names and e-mail with case folded, for search: the database folds only ASCII. */
-    searchText: string;
-    phoneDigits: string | null;
     /** Set while this customer is merged into another, with what that one took over. */
     mergedInto?: { customerId: number; given: Partial<PersonalFields> };
     /** Customers merged into this one, the last one last. */
     merges?: Merge[];
+    /** Customers into whom this one was merged before: these may have values of this one in their history. */
+    formerlyIn?: number[];
+    /** Customers whose values stand in the history of this one, sealed with the key of this one. */
+    holds?: number[];
   };
 
 /** What is needed to undo a merge. */
-export type Merge = {
-  customerId: number;
-  cards: MergedCards;
-  /** Fields that were empty before. */
-  fields: TakenField[];
-  metadataKeys: string[];
-  references: { source: string; externalId: string }[];
-};
+export type Merge = { customerId: number; cards: MergedCards } & Taken;
 
-export type TakenField = (typeof TAKEN_FIELDS)[number];
 export const TAKEN_FIELDS = ['lastName', 'email', 'phone', 'birthday'] as const;
 
 type Consents = { marketingConsent: boolean; smsConsent: boolean };
@@ -78,8 +75,9 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerMergedAway: 'customer.merged_away',
     CustomerUnmerged: 'customer.unmerged',
     CustomerRestored: 'customer.restored',
+    CustomerResealed: 'customer.resealed',
   },
-  foldVersion: 4,
+  foldVersion: 5,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -110,7 +108,8 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
         const before = existing(state);
         const merge = { customerId: fromCustomerId, cards, ...takenOver(before, personal ?? {}) };
         const merges = [...(before.merges ?? []), merge];
-        const after = { ...before, ...consents, ...personal, merges, updatedAt: at };
+        const holds = together(before.holds, fromCustomerId);
+        const after = { ...before, ...consents, ...personal, merges, holds, updatedAt: at };
         return { ...after, ...searchKeys(after) };
       }
       case 'CustomerMergedAway': {
@@ -128,9 +127,12 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
       }
       case 'CustomerRestored': {
         const { mergedInto: _, ...before } = existing(state);
-        const after = { ...before, ...event.data.personal, updatedAt: at };
+        const formerlyIn = together(before.formerlyIn, event.data.fromCustomerId);
+        const after = { ...before, ...event.data.personal, formerlyIn, updatedAt: at };
         return { ...after, ...searchKeys(after) };
       }
+      case 'CustomerResealed':
+        return resealed(existing(state), event.data.personal);
       default:
         return unreachable(event);
     }
@@ -155,11 +157,27 @@ export function redacted(state: Customer): Customer {
   };
 }
 
+/** Whatever the events before have said, because they cannot be read any more. */
+function resealed(state: Customer, personal: ResealedPerson | null): Customer {
+  const { mergedInto, merges } = state;
+  const holds = merges?.map(({ customerId }) => customerId) ?? [];
+  if (!personal) return { ...state, holds };
+  const { given, taken, ...fields } = personal;
+  const after = { ...state, ...fields, holds };
+  return {
+    ...after,
+    ...(mergedInto ? NOT_FOUND : searchKeys(after)),
+    ...(mergedInto && { mergedInto: { ...mergedInto, given } }),
+    ...(merges && { merges: merges.map((merge, i) => ({ ...merge, ...taken[i] })) }),
+  };
+}
+
+function together(ids: number[] = [], id: number): number[] {
+  return ids.includes(id) ? ids : [...ids, id];
+}
+
 /** The fields, keys and references that a merge adds. */
-function takenOver(
-  before: Customer,
-  personal: Partial<PersonalFields>,
-): Pick<Merge, 'fields' | 'metadataKeys' | 'references'> {
+function takenOver(before: Customer, personal: Partial<PersonalFields>): Taken {
   const had = new Set(before.externalReferences.map(referenceKey));
   return {
     fields: TAKEN_FIELDS.filter((name) => name in personal),
@@ -175,9 +193,6 @@ function takenOver(
 function pick(from: PersonalFields, names: (keyof PersonalFields)[]): Partial<PersonalFields> {
   return Object.fromEntries(names.map((name) => [name, from[name]]));
 }
-
-/** A merged customer is found by no search. */
-const NOT_FOUND = { searchText: '', phoneDigits: null };
 
 /** @throws RejectedError if there is neither e-mail nor phone, or more data than can be stored */
 export function createCustomer(
@@ -254,7 +269,7 @@ function without(some: UniqueValue[], others: UniqueValue[]): UniqueValue[] {
   return some.filter(({ kind, value }) => !known.has(`${kind} ${value}`));
 }
 
-function uniqueValues({ email, phone, externalReferences }: PersonalFields): UniqueValue[] {
+export function uniqueValues({ email, phone, externalReferences }: PersonalFields): UniqueValue[] {
   return [
     ...(email === null ? [] : [{ kind: 'email' as const, value: emailKey(email) }]),
     ...(phone === null ? [] : [{ kind: 'phone' as const, value: phone }]),
@@ -359,39 +374,4 @@ export function refuse(errors: FieldErrors): void {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
-}
-
-/**
- * Addresses that differ only in case are the same. This folds less than `foldCase`: weiß@ and weiss@ may be
- * two people.
- */
-export function emailKey(email: string): string {
-  return email.normalize('NFKC').toLowerCase();
-}
-
-/**
- * One normal form for text that search finds in any case or accent encoding. Upper-casing first unifies ß
- * with ss, both lower-case sigmas, and i with and without a dot.
- */
-export function foldCase(text: string): string {
-  return text
-    .normalize('NFKC')
-    .toUpperCase()
-    .toLowerCase()
-    .normalize('NFKC')
-    .replaceAll('ς', 'σ')
-    .replaceAll('i\u0307', 'i');
-}
-
-export function digitsOf(phone: string): string {
-  return phone.replaceAll(/\D/g, '');
-}
-
-function searchKeys(personal: PersonalFields): Pick<Customer, 'searchText' | 'phoneDigits'> {
-  const { firstName, lastName, email, phone } = personal;
-  const names = [firstName, lastName].filter((name) => name !== null).join(' ');
-  return {
-    searchText: foldCase([names, email ?? ''].join('\n')),
-    phoneDigits: phone === null ? null : digitsOf(phone),
-  };
 }

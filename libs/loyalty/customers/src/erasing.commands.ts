@@ -5,11 +5,13 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { erase as eraseStatement } from '#event-store/commit-arguments.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows, streamOf } from '#event-store/rows.js';
 import { part, participant, SeveralStreams } from '#event-store/several-streams.js';
-import { customer, eraseCustomer, type Customer } from './customer.js';
+import { customer, eraseCustomer, uniqueValues, type Customer } from './customer.js';
 import { customerRows } from './customer.entity.js';
+import { resealCustomer } from './resealing.js';
 
 /**
  * Destroys what is personal about a customer; the history and every total stay. Customers who were merged are one
@@ -39,6 +41,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
 
   constructor(
     private readonly severalStreams: SeveralStreams,
+    private readonly pipeline: CommandPipeline,
     private readonly rows: Rows,
     private readonly keys: PersonalKeys,
     private readonly pool: Pool,
@@ -61,6 +64,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
         context,
         given: async () => {
           group = { ids: await this.merged(context, id) };
+          await this.renewKeysOfHolders(context, group.ids);
           return { ...group, participants: group.ids.map((one) => participant(customerRows, one)) };
         },
         decide: (stateOf, { ids }) => {
@@ -84,11 +88,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
 
   /** The customer, and those whom merges join with them. @throws NotFoundError */
   private async merged({ accountId }: CommandContext, id: number): Promise<number[]> {
-    const load = async (one: number): Promise<Customer> => {
-      const loaded = await this.rows.load(customerRows, one, true);
-      if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
-      return loaded.state;
-    };
+    const load = (one: number) => this.load(accountId, one);
     let root = await load(id);
     while (root.mergedInto) root = await load(root.mergedInto.customerId);
     const ids = [root.id];
@@ -98,6 +98,66 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       ids.push(...merges.map(({ customerId }) => customerId));
     }
     return ids;
+  }
+
+  /**
+   * Whoever had values of these customers, before they were unmerged, has them in their history for good, sealed with
+   * their own key: they get another one. Before the erasure, which ends all that could tell who they are. What they say
+   * themselves from then on holds nothing of these customers, unless they are merged again, and then the erasure loses its
+   * race and comes back to here.
+   */
+  private async renewKeysOfHolders(command: CommandContext, ids: number[]): Promise<void> {
+    // What the request is answered belongs to the erasure.
+    const { keyed: _, ...context } = command;
+    const holders: Customer[] = [];
+    const seen = [...ids];
+    // Grows while it is gone through: they may have been merged in turn.
+    for (const one of seen) {
+      const { formerlyIn = [] } = await this.load(context.accountId, one);
+      for (const next of formerlyIn.filter((id) => !seen.includes(id))) {
+        seen.push(next);
+        const holder = await this.load(context.accountId, next);
+        const holds = holder.holds?.some((id) => seen.includes(id)) === true;
+        if (holds && holder.erasedAt === null) holders.push(holder);
+      }
+    }
+    if (holders.length === 0) return;
+    await this.keys.renew(holders.map(({ id }) => id));
+    await Promise.all(holders.map(({ id }) => this.reseal(context, id)));
+  }
+
+  private async reseal(context: CommandContext, id: number): Promise<void> {
+    const stream = streamOf(customer, id);
+    await this.pipeline.handleCommand({
+      rows: customerRows,
+      id,
+      context,
+      evenErased: true,
+      given: () => Promise.resolve(undefined),
+      decide: (state) => {
+        const events = resealCustomer(state);
+        if (!state || events.length === 0) return events;
+        const claims = uniqueValues(state).map(({ kind, value }) =>
+          this.keys.claim(context.accountId, kind, value, stream),
+        );
+        // Taken by this event from now on, because those before it do not say any more what they took.
+        return {
+          events,
+          releases: claims,
+          claims,
+          erasures: [{ ...erasureOf(id), renewed: true }],
+        };
+      },
+      answer: () => undefined,
+    });
+    this.keys.forget(id);
+  }
+
+  /** @throws NotFoundError */
+  private async load(accountId: number, id: number): Promise<Customer> {
+    const loaded = await this.rows.load(customerRows, id, true);
+    if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
+    return loaded.state;
   }
 }
 

@@ -190,7 +190,10 @@ describe('unmerge', () => {
       person(1, OWN, ...(events[0] ?? []), ...survivor),
       person(2, FULL, ...(events[1] ?? []), ...other),
     ];
-    expect(after).toEqual([{ ...person(1, OWN), merges: [] }, person(2, FULL)]);
+    expect(after).toEqual([
+      { ...person(1, OWN), merges: [], holds: [2] },
+      { ...person(2, FULL), formerlyIn: [1] },
+    ]);
   });
 
   it('moves the claims back', () => {

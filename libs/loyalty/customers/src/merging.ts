@@ -4,7 +4,6 @@ import { customerErased, RejectedError } from '#kernel/errors.js';
 import { metadataFault } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
 import {
-  emailKey,
   referenceKey,
   referencesFault,
   refuse,
@@ -13,6 +12,7 @@ import {
   type Customer,
   type Merge,
 } from './customer.js';
+import { emailKey } from './search-keys.js';
 import type {
   CustomerEvent,
   CustomerMerged,

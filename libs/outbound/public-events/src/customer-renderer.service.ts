@@ -2,12 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
-import type { StoredEvent } from '#event-store/event-store.js';
+import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { recorded } from '#event-store/codec.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { Rows, streamOf } from '#event-store/rows.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { redacted, type Customer } from '#customers/customer.js';
 import { customerJson } from '#customers/customer.dto.js';
 import { customerRows } from '#customers/customer.entity.js';
+import { withPerson } from '#customers/resealing.js';
 import { found, type EventRenderer, type Rendered } from './event-renderer.js';
 import { publicCustomerEvent, type ToldCustomerEvent } from './public-events.js';
 import { StreamFolds } from './stream-folds.service.js';
@@ -28,6 +31,9 @@ export class CustomerRenderer implements EventRenderer {
   constructor(
     private readonly pool: Pool,
     private readonly folds: StreamFolds,
+    private readonly store: EventStore,
+    private readonly rows: Rows,
+    private readonly keys: PersonalKeys,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
@@ -44,10 +50,14 @@ export class CustomerRenderer implements EventRenderer {
     const erasedAt = await this.erasedAt(
       [...states.values()].map(({ after }) => after.id).filter(isErased),
     );
-    const shown = (state: Customer) =>
-      isErased(state.id)
-        ? { ...redacted(state), erasedAt: erasedAt.get(state.id) ?? state.erasedAt }
-        : state;
+    const renewals = await this.renewals([...states.values()].map(({ after }) => after.id));
+    const shown = (state: Customer, revision: number) => {
+      if (isErased(state.id)) {
+        return { ...redacted(state), erasedAt: erasedAt.get(state.id) ?? state.erasedAt };
+      }
+      const renewal = renewals.get(state.id);
+      return renewal && revision < renewal.revision ? withPerson(state, renewal.now) : state;
+    };
     return new Map(
       events.map((event) => {
         const { before, after } = found(states.get(event.id), event.stream);
@@ -55,8 +65,11 @@ export class CustomerRenderer implements EventRenderer {
         const told = { ...recorded<ToldCustomerEvent>(customerRows.aggregate, event), revision };
         const publicEvent = publicCustomerEvent(told, {
           // A customer's cards come later than the customer: right after its creation there are none.
-          customer: customerJson(shown(after), revision > 0 ? (cards.get(after.id) ?? []) : []),
-          before: before && customerJson(shown(before), []),
+          customer: customerJson(
+            shown(after, revision),
+            revision > 0 ? (cards.get(after.id) ?? []) : [],
+          ),
+          before: before && customerJson(shown(before, revision), []),
         });
         return [event.id, { event: publicEvent, customerId: after.id }];
       }),
@@ -79,6 +92,26 @@ export class CustomerRenderer implements EventRenderer {
       if (rowCount === 0) return;
       if (Date.now() > deadline) throw new UnavailableError('A merge has not been finished yet');
     }
+  }
+
+  /**
+   * Of those whose key was renewed: what is known of them now, and the event that said it anew. Before that their history
+   * cannot be read any more, except by a process that remembers a fold of it.
+   */
+  private async renewals(ids: number[]): Promise<Map<number, { revision: number; now: Customer }>> {
+    const renewals = new Map<number, { revision: number; now: Customer }>();
+    for (const id of await this.keys.renewedAmong(ids)) {
+      const now = await this.rows.load(customerRows, id, true);
+      const stream = streamOf(customerRows.aggregate, id);
+      for await (const { type, revision } of this.store.readStream(stream, {
+        direction: 'backwards',
+      })) {
+        if (type !== 'CustomerResealed') continue;
+        if (now) renewals.set(id, { revision, now: now.state });
+        break;
+      }
+    }
+    return renewals;
   }
 
   /** Shown in every event about them, so that a receiver that sees one of before does not take them for present. */

@@ -58,8 +58,11 @@ export type CustomerName = {
   phone: string | null;
 };
 
-/** The published events; a change of external references alone is not published. */
-export type ToldCustomerEvent = Exclude<CustomerEvent, { type: 'CustomerReferencesUpdated' }>;
+/** The published events; a change of external references alone is not published, nor is what changes nothing. */
+export type ToldCustomerEvent = Exclude<
+  CustomerEvent,
+  { type: 'CustomerReferencesUpdated' | 'CustomerResealed' }
+>;
 
 /** What a merge does to cards is told by the events of their stamps and customers. */
 export type ToldCustomerCardEvent = Exclude<

@@ -14,8 +14,11 @@ export type ExportHeader = {
 };
 
 type ExportedEvent<E> = { event: E; leaf_index: number; inclusion_proof: string[] };
-/** `key`: base64; null for a customer who was erased. */
-export type ExportedKey = { customer_id: number; key: string | null };
+/**
+ * `key`: base64; null for a customer who was erased. `renewed`: what it does not open was sealed with a key that was
+ * destroyed.
+ */
+export type ExportedKey = { customer_id: number; key: string | null; renewed?: boolean };
 export type ExportEnd = { events: number; streams: number };
 
 export type ExportLine<E> =

@@ -87,10 +87,16 @@ export class HistoryExport {
       });
       const last = rows.at(-1);
       if (!last) return;
-      const keys = await this.keys.load(rows.map(({ id }) => id));
+      const keys = await this.keys.exported(rows.map(({ id }) => id));
       for (const { id } of rows) {
-        const key = keys.get(id)?.toString('base64') ?? null;
-        yield { personal_key: { customer_id: id, key } };
+        const key = keys.get(id);
+        yield {
+          personal_key: {
+            customer_id: id,
+            key: key?.current.toString('base64') ?? null,
+            ...(key?.renewed && { renewed: true }),
+          },
+        };
       }
       after = last.id;
     }

@@ -68,8 +68,8 @@ export class HistoryImport {
   async run(lines: Lines, verifier: Verifier): Promise<Imported> {
     const found = await this.check(lines, verifier);
     await this.raiseSequences(lines, found);
-    for (const { customer_id: id, key } of found.keys) {
-      if (key !== null) await this.keys.adopt(id, Buffer.from(key, 'base64'));
+    for (const { customer_id: id, key, renewed = false } of found.keys) {
+      if (key !== null) await this.keys.adopt(id, Buffer.from(key, 'base64'), renewed);
     }
     try {
       await this.append(lines, found.there);
@@ -157,10 +157,10 @@ export class HistoryImport {
   }
 
   private async refuseOtherKeys(keys: ExportedKey[]): Promise<void> {
-    const known = await this.keys.load(keys.map(({ customer_id: id }) => id));
+    const known = await this.keys.exported(keys.map(({ customer_id: id }) => id));
     for (const { customer_id: id, key } of keys) {
       const other = known.get(id);
-      if (other && other.toString('base64') !== key) throw taken(`customer-${id}`);
+      if (other && other.current.toString('base64') !== key) throw taken(`customer-${id}`);
     }
   }
 

@@ -29,6 +29,7 @@ import { LogTimes } from './migrations/0025-log-times.js';
 import { Passes } from './migrations/0035-passes.js';
 import { WebCards } from './migrations/0039-web-cards.js';
 import { GoogleWallet } from './migrations/0038-google-wallet.js';
+import { RenewedKeys } from './migrations/0041-renewed-keys.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -63,4 +64,5 @@ export const migrations = [
   StripImages,
   WebCards,
   GoogleWallet,
+  RenewedKeys,
 ];

@@ -78,8 +78,11 @@ export type SealedResponse = {
   answer: Buffer;
 };
 
-/** A customer who is erased. `stream` is their own. */
-export type Erasure = { customerId: number; stream: string };
+/**
+ * A customer who is erased. `stream` is their own.
+ * @property renewed they are not: only their former key is destroyed (`PersonalKeys.renew`)
+ */
+export type Erasure = { customerId: number; stream: string; renewed?: true };
 
 export type Commit = {
   accountId: number;

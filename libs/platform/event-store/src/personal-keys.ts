@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { customerErased } from '#kernel/errors.js';
@@ -30,7 +31,22 @@ export const PERSONAL_KEYS_COLUMN: SealedColumn = {
   contextOf,
 };
 
-type KeyRow = { customer_id: number; wrapped: Buffer };
+export const FORMER_KEYS_COLUMN: SealedColumn = {
+  ...PERSONAL_KEYS_COLUMN,
+  name: 'former personal keys',
+  column: 'former',
+};
+
+type KeyRow = { customer_id: number } & WrappedKey;
+
+/** The columns of `personal_keys`. */
+export type WrappedKey = { wrapped: Buffer; former: Buffer | null; renewed: boolean };
+
+/**
+ * @property former opens what was sealed before, while the key is being renewed
+ * @property renewed what does not open was sealed with a key that was destroyed
+ */
+type PersonalKey = { current: Buffer; former: Buffer | null; renewed: boolean };
 
 export type Reader = (statement: {
   name: string;
@@ -47,7 +63,7 @@ type PersonalData = { customerId: number; personal: object | string | null };
  */
 @Injectable()
 export class PersonalKeys {
-  private readonly known = new LRUCache<number, Buffer>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
+  private readonly known = new LRUCache<number, PersonalKey>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
 
   constructor(
     private readonly pool: Pool,
@@ -67,23 +83,42 @@ export class PersonalKeys {
       values: [customerId, this.masterKeys.seal(PURPOSE, key, contextOf(customerId))],
     });
     if (created.length === 0) throw new IdTakenError('customers', customerId);
-    this.known.set(customerId, key);
+    this.known.set(customerId, { current: key, former: null, renewed: false });
   }
 
   /** A key that another instance has made. One that is there already stays. */
-  async adopt(customerId: number, key: Buffer): Promise<void> {
+  async adopt(customerId: number, key: Buffer, renewed: boolean): Promise<void> {
     await ask(this.pool, {
-      text: 'insert into personal_keys (customer_id, wrapped) values ($1, $2) on conflict do nothing',
-      values: [customerId, this.masterKeys.seal(PURPOSE, key, contextOf(customerId))],
+      text: `insert into personal_keys (customer_id, wrapped, renewed) values ($1, $2, $3)
+             on conflict do nothing`,
+      values: [customerId, this.masterKeys.seal(PURPOSE, key, contextOf(customerId)), renewed],
     });
   }
 
-  /** @param wrapped the key as a load has just seen it; null: it was destroyed */
-  remember(customerId: number, wrapped: Buffer | null): void {
-    if (wrapped === null) this.known.delete(customerId);
-    else if (!this.known.has(customerId)) {
-      this.known.set(customerId, this.masterKeys.open(PURPOSE, wrapped, contextOf(customerId)));
-    }
+  /** @param key as a load has just seen it; null: it was destroyed */
+  remember(customerId: number, key: WrappedKey | null): void {
+    if (key === null) this.known.delete(customerId);
+    else if (!this.known.has(customerId))
+      this.known.set(customerId, this.unwrapped(customerId, key));
+  }
+
+  /**
+   * Gives customers another key, beside the one that they have, which goes with a commit that says so (`Erasure.renewed`).
+   * Until then both open. Events are sealed with the new one, and what is made from the history with the former. Returns
+   * when every process knows both.
+   */
+  async renew(customerIds: number[]): Promise<void> {
+    const keys = customerIds.map((id) =>
+      this.masterKeys.seal(PURPOSE, randomBytes(32), contextOf(id)),
+    );
+    await ask(this.pool, {
+      text: `update personal_keys k set former = k.wrapped, wrapped = x.wrapped
+             from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
+             where k.customer_id = x.id and k.former is null`,
+      values: [customerIds, keys],
+    });
+    for (const id of customerIds) this.known.delete(id);
+    await wait(KEY_KEPT_MS);
   }
 
   /** The customer was erased: this process is not to use the key any more. The others forget it in time. */
@@ -92,18 +127,42 @@ export class PersonalKeys {
   }
 
   /**
-   * Erased customers are left out. The key of NOBODY is never destroyed.
+   * For texts that are made from the history. Erased customers are left out. The key of NOBODY is never destroyed.
    * @param read how to query the database, for a caller that holds a connection already
    */
-  async load(
+  async load(customerIds: Iterable<number>, read?: Reader): Promise<Map<number, Buffer>> {
+    const keys = await this.find(customerIds, read);
+    return new Map([...keys].map(([id, { current, former }]) => [id, former ?? current]));
+  }
+
+  /** As an export of the history carries them. Erased customers are left out. */
+  async exported(
+    customerIds: number[],
+  ): Promise<Map<number, Pick<PersonalKey, 'current' | 'renewed'>>> {
+    return this.find(customerIds);
+  }
+
+  /** Those whose key was renewed: part of what their history says cannot be read any more. */
+  async renewedAmong(customerIds: number[]): Promise<number[]> {
+    const keys = await this.find(customerIds);
+    return [...keys].flatMap(([id, { renewed }]) => (renewed ? [id] : []));
+  }
+
+  private unwrapped(id: number, { wrapped, former, renewed }: WrappedKey): PersonalKey {
+    const opened = (key: Buffer) => this.masterKeys.open(PURPOSE, key, contextOf(id));
+    return { current: opened(wrapped), former: former && opened(former), renewed };
+  }
+
+  private async find(
     customerIds: Iterable<number>,
     read: Reader = (statement) => ask<KeyRow>(this.pool, statement),
-  ): Promise<Map<number, Buffer>> {
-    const keys = new Map<number, Buffer>();
+  ): Promise<Map<number, PersonalKey>> {
+    const keys = new Map<number, PersonalKey>();
     const missing: number[] = [];
     for (const id of new Set(customerIds)) {
       if (id === NOBODY) {
-        keys.set(id, this.masterKeys.dataKey('texts about nobody'));
+        const current = this.masterKeys.dataKey('texts about nobody');
+        keys.set(id, { current, former: null, renewed: false });
         continue;
       }
       const key = this.known.get(id);
@@ -113,11 +172,12 @@ export class PersonalKeys {
     if (missing.length > 0) {
       const rows = await read({
         name: 'personal_keys_load',
-        text: 'select customer_id, wrapped from personal_keys where customer_id = any ($1)',
+        text: `select customer_id, wrapped, former, renewed from personal_keys
+               where customer_id = any ($1)`,
         values: [missing],
       });
       for (const row of rows) {
-        const key = this.masterKeys.open(PURPOSE, row.wrapped, contextOf(row.customer_id));
+        const key = this.unwrapped(row.customer_id, row);
         this.known.set(row.customer_id, key);
         keys.set(row.customer_id, key);
       }
@@ -128,14 +188,14 @@ export class PersonalKeys {
   /** The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased */
   async sealed(events: NewEvent[]): Promise<NewEvent[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
-    const keys = await this.load(customersOf(events));
+    const keys = await this.find(customersOf(events));
     return events.map((event) => {
       const data: unknown = event.data;
       if (!isPersonal(data)) return event;
       const key = keys.get(data.customerId);
       if (!key) throw customerErased();
       const plain = Buffer.from(JSON.stringify(data.personal));
-      const personal = seal(key, plain, sealContext(event)).toString('base64');
+      const personal = seal(key.current, plain, sealContext(event)).toString('base64');
       return { ...event, data: { ...event.data, personal } };
     });
   }
@@ -143,7 +203,7 @@ export class PersonalKeys {
   /** The reverse. Without a key, `personal` is null. */
   async opened<E extends NewEvent>(events: E[]): Promise<E[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
-    const keys = await this.load(customersOf(events));
+    const keys = await this.find(customersOf(events));
     return events.map((event) => {
       const data: unknown = event.data;
       if (!isPersonal(data)) return event;
@@ -155,7 +215,7 @@ export class PersonalKeys {
   /** The same for a fold, which reads `personal` of few events: each is decrypted only when it is read. */
   async openedWhenRead<E extends NewEvent>(events: E[]): Promise<E[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
-    const keys = await this.load(customersOf(events));
+    const keys = await this.find(customersOf(events));
     return events.map((event) => {
       const data: unknown = event.data;
       if (!isPersonal(data)) return event;
@@ -187,28 +247,31 @@ export class PersonalKeys {
     return (await this.openAll([{ customerId, sealed, context }]))[0]?.toString();
   }
 
-  /** In the given order; undefined where there is nothing to seal, or the person was erased. */
+  /**
+   * What others say, who may still repeat what they were told before. In the given order; undefined where there is nothing
+   * to seal, the person was erased, or their key was renewed.
+   */
   async sealAll(
     texts: { customerId: number; plain: Buffer | null; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
     const given = texts.filter(({ plain }) => plain !== null);
     if (given.length === 0) return texts.map(() => undefined);
-    const keys = await this.load(given.map(({ customerId }) => customerId));
+    const keys = await this.find(given.map(({ customerId }) => customerId));
     return texts.map(({ customerId, plain, context }) => {
       const key = keys.get(customerId);
-      return key && plain !== null ? seal(key, plain, context) : undefined;
+      if (!key || key.renewed || plain === null) return undefined;
+      return seal(key.former ?? key.current, plain, context);
     });
   }
 
-  /** In the given order; undefined where the person was erased. */
+  /** In the given order; undefined where the key that sealed it was destroyed. */
   async openAll(
     texts: { customerId: number; sealed: Buffer; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
-    const keys = await this.load(texts.map(({ customerId }) => customerId));
-    return texts.map(({ customerId, sealed, context }) => {
-      const key = keys.get(customerId);
-      return key && open(key, sealed, context);
-    });
+    const keys = await this.find(texts.map(({ customerId }) => customerId));
+    return texts.map(({ customerId, sealed, context }) =>
+      openedWith(keys.get(customerId), sealed, context),
+    );
   }
 
   /** `value` already normalised: equal values must be equal texts. */
@@ -219,13 +282,29 @@ export class PersonalKeys {
 }
 
 function openedPart(
-  key: Buffer | undefined,
+  key: PersonalKey | undefined,
   event: NewEvent,
   { personal }: PersonalData,
 ): JsonObject | null {
-  if (!key) return null;
-  const sealed = Buffer.from(String(personal), 'base64');
-  return JSON.parse(open(key, sealed, sealContext(event)).toString()) as JsonObject;
+  const plain = openedWith(key, Buffer.from(String(personal), 'base64'), sealContext(event));
+  return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
+}
+
+/** Undefined when the key that sealed it was destroyed. @throws when it was changed or belongs elsewhere */
+function openedWith(
+  key: PersonalKey | undefined,
+  sealed: Buffer,
+  context: string,
+): Buffer | undefined {
+  if (!key) return undefined;
+  const { current, former, renewed } = key;
+  if (!former && !renewed) return open(current, sealed, context);
+  try {
+    return open(current, sealed, context);
+  } catch {
+    // A former key that does not open it either says what is wrong.
+    return former ? open(former, sealed, context) : undefined;
+  }
 }
 
 /** The customer whom events are about, if any. */

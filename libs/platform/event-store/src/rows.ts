@@ -7,7 +7,7 @@ import { recorded } from './codec.js';
 import { rowArguments } from './commit-arguments.js';
 import { EventStore, type Head } from './event-store.js';
 import { Batcher } from '#database/batcher.js';
-import { PersonalKeys } from './personal-keys.js';
+import { PersonalKeys, type WrappedKey } from './personal-keys.js';
 
 /** An aggregate's row table, and what a load joins from other tables. */
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
@@ -65,8 +65,7 @@ type Row = {
   state: object;
   joined: unknown;
   person: number | null;
-  wrapped: Buffer | null;
-};
+} & (WrappedKey | Record<keyof WrappedKey, null>);
 
 export const streamOf = (aggregate: { name: string }, id: number): string =>
   `${aggregate.name}-${id}`;
@@ -192,9 +191,8 @@ export class Rows {
     const { table, joined = '0', person = 'null::bigint' } = rows;
     const text = `
       select r.id, r.revision, r.hash, r.fold_version, r.state, ${joined} as joined,
-        ${person} as person,
-        (select k.wrapped from personal_keys k where k.customer_id = ${person}) as wrapped
-      from ${table} r where`;
+        ${person} as person, k.wrapped, k.former, k.renewed
+      from ${table} r left join personal_keys k on k.customer_id = ${person} where`;
     // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
     const one = { name: `row_${table}`, text: `${text} r.id = $1` };
     const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
@@ -203,7 +201,8 @@ export class Rows {
       const query = ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
       for (const row of await ask<Row>(this.pool, query)) {
         found.set(row.id, row);
-        if (row.person !== null) this.keys.remember(row.person, row.wrapped);
+        const { person: about } = row;
+        if (about !== null) this.keys.remember(about, row.wrapped === null ? null : row);
       }
       return ids.map((id) => ({ status: 'fulfilled', value: found.get(id) }));
     });

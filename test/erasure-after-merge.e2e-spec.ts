@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerExportJson } from '#customers/customer-export.dto.js';
+import { testEnvironment } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { findValues } from './support/personal-data.js';
+import { startProgram } from './support/program.js';
+import type { Received } from './support/receiver.js';
+import { startService, type Answer, type Client, type Service } from './support/service.js';
+import { subscribe, useWebhooks } from './support/webhooks.js';
+
+/** What erasing reaches of somebody whose values another customer has held. */
+
+const SLOW = 300_000;
+
+let service: Service;
+let environment: NodeJS.ProcessEnv;
+let store: Client;
+const { receive, startDispatcher } = useWebhooks(() => service);
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  environment = testEnvironment(service.database.url, service.environment);
+  store = await service.newStore();
+}, SLOW);
+afterAll(() => service.stop(), SLOW);
+
+type Person = { id: number; path: string; card: string; values: string[] };
+
+let people = 0;
+
+/** Values that occur nowhere by chance. The survivor of a merge lacks what only `full` has. */
+async function person({ id: card_id }: CardJson, full: boolean): Promise<Person> {
+  const n = `${++people}q7X`;
+  const phone = `+49151999${String(people).padStart(5, '7')}`;
+  const birthday = `19${String(30 + people)}-02-03`;
+  const fields = {
+    first_name: `Xanthippe${n}`,
+    metadata: { [`allergy${n}`]: `pistachio${n}` },
+    external_references: [{ source: 'till', external_id: `till${n}`, metadata: { t: `tier${n}` } }],
+    ...(full
+      ? { last_name: `Sloot${n}`, email: `e${n}@sloot.example`, phone, birthday }
+      : { email: `e${n}@berg.example` }),
+  };
+  const customer = answered(
+    await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+      customer: fields,
+      card_id,
+    }),
+  );
+  const path = `${store.store}/customers/${customer.id}`;
+  const values = [
+    `Xanthippe${n}`,
+    `e${n}@`,
+    `allergy${n}`,
+    `pistachio${n}`,
+    `till${n}`,
+    `tier${n}`,
+  ];
+  return {
+    id: customer.id,
+    path,
+    card: `${path}/customer_cards/${customer.customer_card?.id}`,
+    values: full ? [...values, `Sloot${n}`, phone.slice(1), birthday] : values,
+  };
+}
+
+const newCard = async () =>
+  answered(await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Coffee' } }));
+const merge = async (into: Person, from: Person, action = 'merge') => {
+  const headers = { 'idempotency-key': `${action} ${into.id} ${from.id}` };
+  const body = { from_customer_id: from.id };
+  return answered(await store.send<CustomerJson>('POST', `${into.path}/${action}`, body, headers));
+};
+const stamp = async (card: string, note: string) =>
+  answered(await store.post(`${card}/stamp`, { stamps: 2, note }));
+const patch = async ({ path }: Person, customer: object) =>
+  answered(
+    await store.send<CustomerJson>('PATCH', path, { customer }, { 'idempotency-key': `p ${path}` }),
+  );
+const erase = async ({ path }: Person) =>
+  expect((await store.post(`${path}/erase`)).status).toBe(204);
+const show = async ({ path }: Person) => answered(await store.get<CustomerJson>(path));
+const find = (values: string[]) => findValues(environment, service.database, values);
+
+function answered<T>({ status, text, body }: Answer<T>): T {
+  expect([status, status < 300 ? '' : text]).toEqual([status, '']);
+  return body;
+}
+
+/** The planner's statistics are made anew by a dispatcher. */
+const nothingOf = (values: string[]) =>
+  eventually(
+    () => find(values),
+    (places) => places.length === 0,
+    60_000,
+  );
+
+async function verify(): Promise<void> {
+  const check = startProgram('dist/scripts/verify.js', environment);
+  expect([await check.exitCode, check.output()]).toEqual([
+    0,
+    expect.stringContaining('every row is the fold'),
+  ]);
+  const rebuild = startProgram('dist/scripts/rebuild.js', {
+    ...environment,
+    DATABASE_MIGRATION_URL: service.database.ownerUrl,
+  });
+  expect([await rebuild.exitCode, rebuild.output()]).toEqual([
+    0,
+    expect.not.stringContaining('claimed'),
+  ]);
+}
+
+const echoing = (received: Received) => ({ status: 200, body: received.text });
+
+describe('erasing somebody', () => {
+  it(
+    'who was merged and unmerged leaves nothing of them with the one who had their values',
+    async () => {
+      const receiver = await receive(echoing);
+      await subscribe(store, receiver, { events: ['*'] });
+      await startDispatcher();
+      const [card, other] = [await newCard(), await newCard()];
+      const survivor = await person(card, false);
+      const gone = await person(card, true);
+      const further = answered(
+        await store.post<{ id: number }>(`${gone.path}/customer_cards`, { card_id: other.id }),
+      );
+      await merge(survivor, gone);
+      // What is written while the survivor has their values, about the survivor and about cards of both.
+      await patch(survivor, {
+        first_name: 'Xylophone9Z',
+        metadata: { own: 'marzipan8W' },
+        external_references: [{ source: 'till', external_id: 'own6V' }],
+      });
+      await stamp(survivor.card, 'kangaroo5T');
+      await stamp(`${survivor.path}/customer_cards/${further.id}`, 'wallaby4S');
+      await merge(survivor, gone, 'unmerge');
+      const told = [...gone.values, 'kangaroo5T', 'wallaby4S'];
+      const before = await show(survivor);
+      await eventually(
+        () => receiver.events.filter(({ text }) => text.includes('customer.updated')).length,
+        (count) => count === 5,
+      );
+      for (const value of gone.values) {
+        expect((await find([value])).map((where) => where.split(':')[0])).toContain('events');
+      }
+
+      await erase(gone);
+      const own = [...survivor.values.slice(1), 'Xylophone9Z', 'marzipan8W', 'own6V'];
+      await nothingOf(told);
+      expect(await show(survivor)).toEqual(before);
+      expect(new Set((await find(own)).map((where) => where.split(': ')[1]))).toEqual(new Set(own));
+      await verify();
+
+      // The survivor goes on: changed, searched, stamped, exported, and sent.
+      const named = { customer: { last_name: 'Ypsilon3R' } };
+      answered(await store.send('PATCH', survivor.path, named));
+      await stamp(survivor.card, 'dingo2Q');
+      const sent = receiver.received.length;
+      const subscriptions = `${store.store}/webhook_subscriptions`;
+      const [subscription] = (await store.get<{ id: number }[]>(subscriptions)).body;
+      answered(
+        await store.post(`${subscriptions}/${subscription?.id}/replay`, {
+          from: '2020-01-01T00:00:00Z',
+        }),
+      );
+      await eventually(
+        () => receiver.received.length,
+        (count) => count >= sent + 14,
+      );
+      const again = receiver.received.slice(sent).map(({ text }) => text);
+      for (const text of again) expect(told.filter((value) => text.includes(value))).toEqual([]);
+      type Told = { type: string; data: { id: number; first_name: string } };
+      const about = again
+        .map((text) => JSON.parse(text) as Told)
+        .filter(({ type, data }) => type === 'customer.updated' && data.id === survivor.id);
+      expect(about.map(({ data }) => data.first_name)).toEqual(about.map(() => 'Xylophone9Z'));
+      const exported = answered(await store.get<CustomerExportJson>(`${survivor.path}/export`));
+      expect(exported.customer.last_name).toBe('Ypsilon3R');
+      await nothingOf(told);
+      await verify();
+    },
+    SLOW,
+  );
+
+  it(
+    'reaches those into whom their survivor was merged in turn',
+    async () => {
+      const card = await newCard();
+      const [last, middle, first] = [
+        await person(card, false),
+        await person(card, false),
+        await person(card, true),
+      ];
+      await merge(middle, first);
+      await merge(last, middle);
+      await stamp(first.card, 'platypus1P');
+      await merge(last, middle, 'unmerge');
+      await merge(middle, first, 'unmerge');
+      const before = [await show(last), await show(middle)];
+      await erase(first);
+      await nothingOf([...first.values, 'platypus1P']);
+      expect([await show(last), await show(middle)]).toEqual(before);
+      // And they can still be merged, unmerged and erased themselves.
+      await store.post(`${last.path}/merge`, { from_customer_id: middle.id });
+      await store.post(`${last.path}/unmerge`, { from_customer_id: middle.id });
+      expect((await show(middle)).email).toBe(before[1]?.email);
+      await erase(middle);
+      await nothingOf(middle.values);
+      expect((await show(last)).email).toBe(before[0]?.email);
+      await verify();
+    },
+    SLOW,
+  );
+
+  it(
+    'who is merged, on either side, leaves nothing of both',
+    async () => {
+      for (const which of ['survivor', 'merged']) {
+        const card = await newCard();
+        const survivor = await person(card, false);
+        const merged = await person(card, true);
+        await merge(survivor, merged);
+        await patch(survivor, { metadata: { more: `okapi0N${which}` } });
+        await stamp(merged.card, `quokka9M${which}`);
+        await erase(which === 'survivor' ? survivor : merged);
+        const values = [
+          ...survivor.values,
+          ...merged.values,
+          `okapi0N${which}`,
+          `quokka9M${which}`,
+        ];
+        expect(await nothingOf(values)).toEqual([]);
+      }
+      await verify();
+    },
+    SLOW,
+  );
+});
