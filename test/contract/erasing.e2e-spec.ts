@@ -403,4 +403,46 @@ describe('the export of a person', () => {
     const theirs = `${path.replace(store.store, other.store)}/export`;
     expectFailure(await other.get(theirs), 404, 'not_found');
   });
+
+  it('ERASE-22 has the customers who are the same person, from whichever it is asked for', async () => {
+    const [survivor, merged] = [await person(), await person()];
+    const same = await person();
+    const { body: shared } = await store.post<CustomerCardDetailJson>(
+      `${same.path}/customer_cards`,
+      { card_id: survivor.card.id },
+    );
+    await store.post(`${same.path}/customer_cards/${shared.id}/stamp`, {
+      stamps: 1,
+      note: 'decaf',
+    });
+    for (const [into, from] of [
+      [merged, same],
+      [survivor, merged],
+    ] as const) {
+      const body = { from_customer_id: from.customer.id };
+      expect((await store.post(`${into.path}/merge`, body)).status).toBe(200);
+    }
+    const all = [survivor, merged, same];
+    const ids = all.map(({ customer }) => customer.id);
+    for (const { path, customer } of all) {
+      const { body, text } = await exported(path);
+      expect(body.customer).toEqual(await show(path));
+      const others = body.merged_customers.map(({ id }) => id);
+      expect([customer.id, ...others].sort()).toEqual([...ids].sort());
+      for (const { fields } of all) expect(text).toContain(fields.email);
+      const records = new Set(
+        body.history.map(({ record, record_id }) => `${record} ${record_id}`),
+      );
+      expect([...records].sort()).toEqual(
+        [
+          ...ids.map((id) => `customer ${id}`),
+          ...all.map(({ cardPath }) => `customer_card ${cardPath.split('/').at(-1)}`),
+          `customer_card ${shared.id}`,
+        ].sort(),
+      );
+      const notes = body.history.map(({ data }) => (data as { note?: string }).note);
+      expect(notes.filter((note) => note === 'decaf')).toHaveLength(1);
+      expect(body.consents).toHaveLength(6);
+    }
+  });
 });

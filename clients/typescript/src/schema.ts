@@ -434,7 +434,7 @@ export interface paths {
     };
     /**
      * All that is held on one person, as one JSON document
-     * @description Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Of an erased person, what is left.
+     * @description Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Customers who are merged are one person: the export of one has all of them. Of an erased person, what is left.
      */
     get: operations['exportCustomer'];
     put?: never;
@@ -1441,7 +1441,9 @@ export interface components {
       /** Format: date-time */
       exported_at: string;
       customer: components['schemas']['Customer'];
-      /** @description The history of the customer and of each of their cards, oldest first in each */
+      /** @description The other customers who are the same person, because they are merged */
+      merged_customers: components['schemas']['Customer'][];
+      /** @description The history of each customer and of each of their cards, oldest first in each */
       history: components['schemas']['ExportedEvent'][];
       /** @description Every consent with the time of each change, oldest first */
       consents: components['schemas']['ExportedConsent'][];

@@ -51,8 +51,12 @@ export class ExportedConsentJson {
 export class CustomerExportJson {
   @TimestampProperty() declare readonly exported_at: string;
   @ObjectProperty(() => CustomerJson) declare readonly customer: CustomerJson;
+  @ObjectsProperty(() => CustomerJson, {
+    description: 'The other customers who are the same person, because they are merged',
+  })
+  declare readonly merged_customers: CustomerJson[];
   @ObjectsProperty(() => ExportedEventJson, {
-    description: 'The history of the customer and of each of their cards, oldest first in each',
+    description: 'The history of each customer and of each of their cards, oldest first in each',
   })
   declare readonly history: ExportedEventJson[];
   @ObjectsProperty(() => ExportedConsentJson, {

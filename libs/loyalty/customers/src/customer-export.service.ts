@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import { NotFoundError } from '#kernel/errors.js';
 import { recorded } from '#event-store/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
-import { streamOf } from '#event-store/rows.js';
+import { Rows, streamOf } from '#event-store/rows.js';
 import { customerCard } from '#stamping/customer-card.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { customer } from './customer.js';
 import {
   exportedConsents,
@@ -14,16 +16,22 @@ import {
 } from './customer-export.dto.js';
 import { CustomersService } from './customers.service.js';
 import type { CustomerJson } from './customer.dto.js';
+import { customerRows } from './customer.entity.js';
+import { onePerson } from './one-person.js';
 
 const PAGE = 200;
 
-/** All that is held on one person. Of somebody who was erased, what is left. */
+type Known = Omit<CustomerExportJson, 'history' | 'consents'>;
+
+/** All that is held on one person, as every customer whom merges join. Of somebody who was erased, what is left. */
 @Injectable()
 export class CustomerExport {
   constructor(
     private readonly events: EventStore,
     private readonly keys: PersonalKeys,
+    private readonly rows: Rows,
     private readonly customers: CustomersService,
+    private readonly customerCards: CustomerCardsService,
   ) {}
 
   /**
@@ -31,23 +39,39 @@ export class CustomerExport {
    * @throws NotFoundError before the first part
    */
   async of(accountId: number, id: number, now: Date): Promise<AsyncGenerator<string>> {
-    return this.parts(await this.customers.find(accountId, id), now);
+    const all = await onePerson(id, async (one) => {
+      const loaded = await this.rows.load(customerRows, one, true);
+      if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
+      return loaded.state;
+    });
+    const person = await this.customers.find(accountId, id);
+    const others: CustomerJson[] = [];
+    for (const one of all) {
+      if (one.id !== id) others.push(await this.customers.find(accountId, one.id));
+    }
+    const cards = await this.customerCards.idsOf(all.map((one) => one.id));
+    return this.parts(
+      { exported_at: now.toISOString(), customer: person, merged_customers: others },
+      cards.map((card) => card.id),
+    );
   }
 
-  private async *parts(person: CustomerJson, now: Date): AsyncGenerator<string> {
-    const { exported_at, customer: shown }: Omit<CustomerExportJson, 'history' | 'consents'> = {
-      exported_at: now.toISOString(),
-      customer: person,
-    };
-    yield `{"exported_at":${JSON.stringify(exported_at)},"customer":${JSON.stringify(shown)},"history":[`;
+  private async *parts(
+    { exported_at, customer: person, merged_customers }: Known,
+    cardIds: number[],
+  ): AsyncGenerator<string> {
+    const shown = JSON.stringify({ exported_at, customer: person, merged_customers });
+    yield `${shown.slice(0, -1)},"history":[`;
     const consents: ExportedConsentJson[] = [];
     let comma = '';
-    for await (const page of this.pages(customer, person.id)) {
-      for (const event of page) consents.push(...exportedConsents(event));
-      yield comma + listed(page.map((event) => exportedEventJson(customer, person.id, event)));
-      comma = ',';
+    for (const { id } of [person, ...merged_customers]) {
+      for await (const page of this.pages(customer, id)) {
+        for (const event of page) consents.push(...exportedConsents(event));
+        yield comma + listed(page.map((event) => exportedEventJson(customer, id, event)));
+        comma = ',';
+      }
     }
-    for (const { id } of person.customer_cards) {
+    for (const id of cardIds) {
       for await (const page of this.pages(customerCard, id)) {
         yield comma + listed(page.map((event) => exportedEventJson(customerCard, id, event)));
         comma = ',';

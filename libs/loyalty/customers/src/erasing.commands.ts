@@ -11,6 +11,7 @@ import { Rows, streamOf } from '#event-store/rows.js';
 import { part, participant, SeveralStreams } from '#event-store/several-streams.js';
 import { customer, eraseCustomer, uniqueValues, type Customer } from './customer.js';
 import { customerRows } from './customer.entity.js';
+import { onePerson } from './one-person.js';
 import { resealCustomer } from './resealing.js';
 
 /**
@@ -63,7 +64,8 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       await this.severalStreams.handle<Group, undefined>({
         context,
         given: async () => {
-          group = { ids: await this.merged(context, id) };
+          const all = await onePerson(id, (one) => this.load(context.accountId, one));
+          group = { ids: all.map((one) => one.id) };
           await this.renewKeysOfHolders(context, group.ids);
           return { ...group, participants: group.ids.map((one) => participant(customerRows, one)) };
         },
@@ -84,20 +86,6 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       await ask(this.pool, eraseStatement(context.accountId, error.group.ids.map(erasureOf)));
       return error.group;
     }
-  }
-
-  /** The customer, and those whom merges join with them. @throws NotFoundError */
-  private async merged({ accountId }: CommandContext, id: number): Promise<number[]> {
-    const load = (one: number) => this.load(accountId, one);
-    let root = await load(id);
-    while (root.mergedInto) root = await load(root.mergedInto.customerId);
-    const ids = [root.id];
-    // Grows while it is gone through.
-    for (const one of ids) {
-      const { merges = [] } = one === root.id ? root : await load(one);
-      ids.push(...merges.map(({ customerId }) => customerId));
-    }
-    return ids;
   }
 
   /**
