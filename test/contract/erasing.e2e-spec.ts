@@ -228,6 +228,24 @@ describe('erasing a person', () => {
   });
 });
 
+it('ERASE-23 is seen as of a moment since it happened, and nothing of the person before', async () => {
+  const { path, fields, cardPath } = await person();
+  const before = new Date().toISOString();
+  await eventually(
+    () => Date.now(),
+    (now) => now > Date.parse(before),
+  );
+  expect((await erase(path)).status).toBe(204);
+  const { erased_at } = await show(path);
+  const then = await store.get<CustomerJson>(`${path}?as_of=${before}`);
+  expect(then.body).toMatchObject({ first_name: 'Erased', erased_at: null, stamp_count: 3 });
+  expect(then.text).not.toContain(fields.last_name);
+  const since = await show(`${path}?as_of=${erased_at}`);
+  expect(since).toMatchObject({ first_name: 'Erased', erased_at, stamp_count: 3 });
+  const card = await store.get<CustomerCardDetailJson>(`${cardPath}?as_of=${before}`);
+  expect(card.body.stamps_count).toBe(3);
+});
+
 describe('what goes out about an erased person', () => {
   const { startDispatcher } = useWebhooks(() => service.running);
   type Envelope = { id: string; type: string; data: { customer?: object } & Partial<CustomerJson> };

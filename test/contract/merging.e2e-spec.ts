@@ -749,4 +749,12 @@ describe('merged customers', () => {
     expectRefused(await merge(one.id, two.id), 'base', 'customer_erased');
     expectRefused(await merge(two.id, one.id), 'base', 'customer_erased');
   });
+
+  it('MERGE-40 has no dry run', async () => {
+    const [one, two] = [await newCustomer(), await newCustomer()];
+    const path = `${pathOf(one.id)}/merge?dry_run=true`;
+    const { status, headers } = await store.post(path, { from_customer_id: two.id });
+    expect([status, headers.get('x-dry-run')]).toEqual([200, null]);
+    expect((await read(two.id)).merged_into).toBe(one.id);
+  });
 });
