@@ -17,6 +17,12 @@ import type { EventTypes } from '#event-store/event-types.js';
 import { eventHash } from '#event-store/hash-chain.js';
 import type { PersonalKeys } from '#event-store/personal-keys.js';
 import type { RowTable } from '#event-store/rows.js';
+import {
+  follow,
+  newProgress,
+  placedRow,
+  type StreamProgress,
+} from '#event-store/stream-progress.js';
 import { openedCheckpoint } from './checkpoint.js';
 import {
   EXPORT_FORMAT,
@@ -195,39 +201,31 @@ export class HistoryImport {
   private async writeRows(heads: Map<string, Head>): Promise<void> {
     const streams = [...heads].map(([stream, { revision }]) => ({ stream, to: revision }));
     for (let at = 0; at < streams.length; at += STREAMS_AT_ONCE) {
-      const folds = new Map<string, Fold>();
+      const folds = new Map<string, StreamProgress>();
       const some = streams.slice(at, at + STREAMS_AT_ONCE);
       for await (const events of this.store.readStreams(some)) {
-        for (const event of await this.keys.opened(events)) this.fold(event, folds);
+        const opened = await this.keys.opened(events);
+        for (const [i, event] of events.entries()) {
+          const { stream } = event;
+          const fold = folds.get(stream) ?? newProgress(this.tableOf(stream), stream, idIn(stream));
+          folds.set(stream, fold);
+          follow(fold, event, opened[i] ?? event, this.keys);
+        }
       }
-      for (const [stream, fold] of folds) await this.writeRow(stream, fold);
+      for (const fold of folds.values()) await this.writeRow(fold);
     }
   }
 
-  private fold(event: StoredEvent, folds: Map<string, Fold>): void {
-    const { stream, revision, hash, meta } = event;
-    const { aggregate, claimsOf } = this.tableOf(stream);
-    const before = folds.get(stream);
-    const fact = recorded<DomainEvent>(aggregate, event);
-    const claims = before?.claims ?? new Map<string, HeldClaim>();
-    const { taken: gained = [], released = [] } = claimsOf?.(fact, before?.state) ?? {};
-    const claimOf = ({ kind, value }: { kind: string; value: string }) =>
-      this.keys.claim(meta.accountId, kind, value, stream);
-    for (const one of released.map(claimOf)) claims.delete(nameOf(one));
-    for (const one of gained.map(claimOf)) claims.set(nameOf(one), { ...one, revision });
-    const state = aggregate.evolve(before?.state, fact);
-    folds.set(stream, { state, head: { revision, hash }, claims });
-  }
-
-  private async writeRow(stream: string, { state, head, claims }: Fold): Promise<void> {
-    const { table, aggregate } = this.tableOf(stream);
-    const { accountId } = state;
-    const row = { table, id: idIn(stream), foldVersion: aggregate.foldVersion, state };
-    const held = [...claims.values()];
+  private async writeRow(fold: StreamProgress): Promise<void> {
+    const placed = placedRow(fold);
+    if (!placed) throw new Error(`${fold.stream} has no event`);
+    const { accountId, stream } = placed;
+    const held = [...fold.claims.values()];
     await inTransaction(this.pool, async (client) => {
       await client.query(
         `insert into es.claims (account_id, kind, value, stream_id, revision)
-         select $1, k, v, $2, r from unnest($3::text[], $4::bytea[], $5::bigint[]) as x (k, v, r)
+         select $1, k, decode(v, 'hex'), $2, r
+         from unnest($3::text[], $4::text[], $5::bigint[]) as x (k, v, r)
          on conflict do nothing`,
         [
           accountId,
@@ -237,10 +235,7 @@ export class HistoryImport {
           held.map(({ revision }) => revision),
         ],
       );
-      await client.query('select es.write_rows($1, $2, $3)', [
-        ...rowArguments([{ accountId, stream, head, row }]),
-        [stream],
-      ]);
+      await client.query('select es.write_rows($1, $2, $3)', [...rowArguments([placed]), [stream]]);
     });
   }
 
@@ -249,13 +244,6 @@ export class HistoryImport {
     if (!rows) throw new Error(`no aggregate has the stream ${stream}`);
     return rows;
   }
-}
-
-type HeldClaim = { kind: string; value: Buffer; revision: number };
-type Fold = { state: { accountId: number }; head: Head; claims: Map<string, HeldClaim> };
-
-function nameOf({ kind, value }: { kind: string; value: Buffer }): string {
-  return `${kind} ${value.toString('hex')}`;
 }
 
 async function* missing(lines: Lines, there: Map<string, Head>): AsyncIterable<Exported> {
