@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { randomBytes } from 'node:crypto';
+import { createCipheriv, randomBytes } from 'node:crypto';
 import { publicEventId } from './public-id.js';
 import { deriveKey, fingerprint, open, seal } from './sealing.js';
 
@@ -24,6 +24,20 @@ describe('sealing', () => {
   it('derives a key of its own for each purpose', () => {
     expect(deriveKey(key, 'claims').equals(deriveKey(key, 'secrets'))).toBe(false);
     expect(deriveKey(key, 'claims').equals(deriveKey(key, 'claims'))).toBe(true);
+  });
+
+  it('opens what was sealed by any version: the derivation and the layout stay as they are', () => {
+    const derived = deriveKey(Buffer.alloc(32, 1), 'claims');
+    expect(derived.toString('hex')).toBe(
+      'd044e39725321c4abedc921f5d66e6ead9dfe6700becefe2242a79e288400ef2',
+    );
+    // A nonce of 12 bytes, a tag of 16, and as many bytes as there were.
+    const cipher = createCipheriv('aes-256-gcm', derived, Buffer.alloc(12, 7));
+    cipher.setAAD(Buffer.from('here'));
+    const sealed = Buffer.concat([cipher.update('Änne'), cipher.final()]);
+    const stored = Buffer.concat([Buffer.alloc(12, 7), cipher.getAuthTag(), sealed]);
+    expect(open(derived, stored, 'here').toString()).toBe('Änne');
+    expect(seal(derived, Buffer.from('Änne'), 'here')).toHaveLength(stored.length);
   });
 
   it('fingerprints parts, not their concatenation', () => {
