@@ -3,11 +3,13 @@ import { CommandBus } from '@nestjs/cqrs';
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Pool } from 'pg';
 import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { verifyExport } from '../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from './support/checkpoints.js';
 import { testEnvironment } from './support/database.js';
+import { plainPng } from './support/pictures.js';
 import { startProgram, type Program } from './support/program.js';
 import { Client, cli, startService, type Service } from './support/service.js';
 import { enrol } from './support/story.js';
@@ -40,6 +42,9 @@ beforeAll(async () => {
   }
   await store.post(`${card.path}/redeem`, { reward_id: card.rewards[0]?.id });
   await enrol(store);
+  await store.send('PUT', `${store.store}/cards/${card.card.id}/strip_image`, plainPng(40, 20), {
+    'content-type': 'image/png',
+  });
 }, SLOW);
 afterAll(async () => {
   await dispatcher.kill('SIGTERM');
@@ -124,6 +129,16 @@ describe('an import writes nothing', () => {
       'does not follow|events are here',
     ],
     ['of a file that was cut off', (l: string[]) => l.slice(0, -3), 'ends too early'],
+    [
+      'of a file with another picture',
+      (l: string[]) => l.map((t) => t.replace(/("png":"\w{100})./, '$1-')),
+      'the picture \\w{64} was changed',
+    ],
+    [
+      'of a file that lacks a picture',
+      (l: string[]) => l.filter((t) => !t.startsWith('{"picture"')),
+      'the picture \\w{64} is missing',
+    ],
     ['of something else', () => ['{"format":"other"}'], 'the format is not'],
   ])(
     '%s',
@@ -168,6 +183,14 @@ it(
       const [there, here] = [await moved.get(path), await store.get(path)];
       expect([there.status, there.body]).toEqual([200, here.body]);
     }
+    const pictures = await Promise.all(
+      [to, from].map(
+        async ({ app }) =>
+          (await app.get(Pool).query('select hash, account_id, png from pictures')).rows,
+      ),
+    );
+    expect(pictures[0]).toHaveLength(1);
+    expect(pictures[0]).toEqual(pictures[1]);
     // Receipts count once, and new records do not take ids that are in use.
     const before = await moved.get<{ stamps_count: number }>(card.path);
     await moved.post(`${card.path}/stamp`, { stamps: 2, external_ref: 'R-1' });

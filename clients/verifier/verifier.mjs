@@ -270,6 +270,8 @@ export async function verifyExport(lines, verifierKey, each = async () => undefi
         events++;
       } else if (entry.personal_key) {
         keys++;
+      } else if (entry.picture) {
+        verifyPicture(entry.picture);
       } else if (entry.end) {
         end = entry.end;
         if (end.events !== events)
@@ -288,6 +290,14 @@ export async function verifyExport(lines, verifierKey, each = async () => undefi
   if (!header) throw new NotProven('the file is empty');
   if (!end) throw new NotProven('the file ends too early: its last line is missing');
   return { accountId: header.account_id, events, streams: heads.size, size: tree.size, keys };
+}
+
+/** That it is the picture that an event names by this hash. */
+function verifyPicture({ hash, png }) {
+  const actual = createHash('sha256')
+    .update(Buffer.from(String(png), 'base64'))
+    .digest('hex');
+  if (actual !== hash) throw new NotProven(`the picture ${hash} was changed`);
 }
 
 function verifyExported(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -176,6 +177,7 @@ const lines = [
     inclusion_proof: answerOn(index).inclusion_proof,
   })),
   { personal_key: { customer_id: 7, key: null } },
+  { picture: { hash: createHash('sha256').update('png').digest('hex'), png: btoa('png') } },
   { end: { events: 3, streams: 1 } },
 ].map((line) => JSON.stringify(line));
 
@@ -195,6 +197,10 @@ describe('an exported history', () => {
   });
 
   const changed = {
+    'a changed picture': [
+      lines.with(5, lines[5].replace(btoa('png'), btoa('gif'))),
+      /line 6: the picture .* was changed/,
+    ],
     'a changed event': [
       lines.with(2, lines[2].replace('"stamps":2', '"stamps":3')),
       /line 3: .* was changed/,
@@ -214,7 +220,7 @@ describe('an exported history', () => {
       /line 4: .*not in the order/,
     ],
     'no end': [lines.slice(0, -1), /ends too early/],
-    'something after the end': [[...lines, lines[1]], /line 7: something follows the end/],
+    'something after the end': [[...lines, lines[1]], /line 8: something follows the end/],
     'a line that is no JSON': [lines.with(2, '{'), /line 3: this is no JSON object/],
     'an unknown line': [lines.with(4, '{}'), /line 5: this line is of no known kind/],
     'another format': [lines.with(0, '{"format":"inkpad-history/2"}'), /line 1: the format is not/],

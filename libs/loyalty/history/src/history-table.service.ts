@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { moveArguments, moveCheckpoint, OvertakenError } from '#event-store/checkpoint.js';
+import { moveArguments, moveCheckpointIf, OvertakenError } from '#event-store/checkpoint.js';
 import { BEGINNING, type Position, type StoredEvent } from '#event-store/event-store.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/position.js';

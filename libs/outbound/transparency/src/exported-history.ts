@@ -1,9 +1,12 @@
+import type { CardStripImageSet } from '#cards/card.events.js';
 import type { TreeHead } from './checkpoint.js';
 import { leafOf, type Leaf } from './leaf.js';
 import { HASH_BYTES, rootOfProof } from './merkle-tree.js';
 
 /** The first line of an exported history; docs/history.md defines the format. */
 export const EXPORT_FORMAT = 'inkpad-history/1';
+
+const SETS_PICTURE: CardStripImageSet['type'] = 'CardStripImageSet';
 
 export type ExportHeader = {
   format: string;
@@ -19,10 +22,21 @@ type ExportedEvent<E> = { event: E; leaf_index: number; inclusion_proof: string[
  * destroyed.
  */
 export type ExportedKey = { customer_id: number; key: string | null; renewed?: boolean };
+/** `hash`: the SHA-256 in hex that the events name; `png`: base64. */
+export type ExportedPicture = { hash: string; png: string };
 export type ExportEnd = { events: number; streams: number };
 
 export type ExportLine<E> =
-  ExportHeader | ExportedEvent<E> | { personal_key: ExportedKey } | { end: ExportEnd };
+  | ExportHeader
+  | ExportedEvent<E>
+  | { personal_key: ExportedKey }
+  | { picture: ExportedPicture }
+  | { end: ExportEnd };
+
+/** The hash of the picture that an event names. */
+export function pictureIn({ type, data }: { type: string; data: unknown }): string | undefined {
+  return type === SETS_PICTURE ? (data as CardStripImageSet['data']).picture : undefined;
+}
 
 type Chained = Leaf & { meta: { accountId: number } };
 

@@ -5,7 +5,7 @@ import { ask } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Checkpoints } from './checkpoints.service.js';
-import { EXPORT_FORMAT, type ExportLine } from './exported-history.js';
+import { EXPORT_FORMAT, pictureIn, type ExportLine } from './exported-history.js';
 import { Tree } from './tree.service.js';
 
 const PAGE = 500;
@@ -27,6 +27,11 @@ const CUSTOMERS = {
   text: `select id from customers where account_id = $1 and id > $2 order by id limit ${PAGE}`,
 };
 
+const PICTURE = {
+  name: 'export_picture',
+  text: 'select png from pictures where hash = $1 and account_id = $2',
+};
+
 /** The whole history of one store with a proof for each event, a line at a time. */
 @Injectable()
 export class HistoryExport {
@@ -39,7 +44,8 @@ export class HistoryExport {
   ) {}
 
   /**
-   * @param personal whether the customers' keys are part of it, without which personal data stays sealed for good
+   * @param personal whether the customers' keys are part of it, without which personal data stays sealed for good, and
+   *   what else an import needs: the pictures
    * @throws NotFoundError, UnavailableError
    */
   async *lines(accountId: number, personal: boolean): AsyncIterable<ExportLine<Exported>> {
@@ -48,6 +54,7 @@ export class HistoryExport {
     const { note, size } = await this.checkpoints.covering(last.seq);
     yield { format: EXPORT_FORMAT, account_id: accountId, checkpoint: note, personal };
     let [events, streams] = [0, 0];
+    const pictures = new Set<string>();
     for (let after = -1; ;) {
       const places = await ask<Place>(this.pool, { ...PLACES, values: [accountId, after, size] });
       const end = places.at(-1);
@@ -55,11 +62,16 @@ export class HistoryExport {
       for await (const line of this.page(places, size)) {
         if (line.event.revision === 0) streams++;
         events++;
+        const picture = pictureIn(line.event);
+        if (picture !== undefined) pictures.add(picture);
         yield line;
       }
       after = end.seq;
     }
-    if (personal) yield* this.personalKeys(accountId);
+    if (personal) {
+      yield* this.personalKeys(accountId);
+      yield* this.pictures(accountId, pictures);
+    }
     yield { end: { events, streams } };
   }
 
@@ -76,6 +88,18 @@ export class HistoryExport {
       const { position: _, ...exported } = event;
       const proof = (proofs[i] ?? []).map((hash) => hash.toString('base64'));
       yield { event: exported, leaf_index: seq, inclusion_proof: proof };
+    }
+  }
+
+  /** One at a time: each may have more than a megabyte. */
+  private async *pictures(accountId: number, hashes: Set<string>) {
+    for (const hash of hashes) {
+      const [picture] = await ask<{ png: Buffer }>(this.pool, {
+        ...PICTURE,
+        values: [hash, accountId],
+      });
+      if (!picture) throw new Error(`the picture ${hash} is named by an event, and not there`);
+      yield { picture: { hash, png: picture.png.toString('base64') } };
     }
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config.js';
@@ -28,7 +29,9 @@ import {
   EXPORT_FORMAT,
   ExportCheck,
   ExportFault,
+  pictureIn,
   type ExportedKey,
+  type ExportedPicture,
   type ExportEnd,
   type ExportHeader,
   type ExportLine,
@@ -77,6 +80,7 @@ export class HistoryImport {
     for (const { customer_id: id, key, renewed = false } of found.keys) {
       if (key !== null) await this.keys.adopt(id, Buffer.from(key, 'base64'), renewed);
     }
+    await this.adoptPictures(lines, found);
     try {
       await this.append(lines, found.there);
     } catch (error) {
@@ -96,17 +100,21 @@ export class HistoryImport {
       const { header, check } = await this.begin(lines, verifier);
       const there = new Map<string, Head>();
       const keys: ExportedKey[] = [];
+      const pictures = new Pictures();
       for await (const line of lines()) {
         if (++number === 1) continue;
         const entry = parsed(line);
         if ('event' in entry) {
           check.event(entry);
+          pictures.expect(entry.event);
           await this.compare(entry.event, there);
         } else if ('personal_key' in entry) keys.push(entry.personal_key);
+        else if ('picture' in entry) pictures.check(entry.picture);
         else if ('end' in entry) check.end(entry.end);
         else throw new ExportFault('this line is of no known kind');
       }
       const end = check.done();
+      pictures.done();
       for (const [stream, { revision }] of there) {
         if (revision > (check.heads.get(stream)?.revision ?? -1)) throw taken(stream);
       }
@@ -186,6 +194,20 @@ export class HistoryImport {
     for (const [table, id] of greatest) await raiseSequence(this.pool, table, id);
   }
 
+  /** Before the events that name them. */
+  private async adoptPictures(lines: Lines, { accountId }: Found): Promise<void> {
+    for await (const line of lines()) {
+      const entry = parsed(line);
+      if (!('picture' in entry)) continue;
+      const { hash, png } = entry.picture;
+      await this.pool.query(
+        `insert into pictures (hash, account_id, png) values ($1, $2, $3)
+         on conflict (hash, account_id) do nothing`,
+        [hash, accountId, Buffer.from(png, 'base64')],
+      );
+    }
+  }
+
   private async append(lines: Lines, there: Map<string, Head>): Promise<void> {
     const heads = new Map(there);
     for await (const group of appendGroups(missing(lines, there))) {
@@ -243,6 +265,29 @@ export class HistoryImport {
     const rows = this.tables.get(kindOf(stream));
     if (!rows) throw new Error(`no aggregate has the stream ${stream}`);
     return rows;
+  }
+}
+
+/** That the pictures of a file are those, and all of those, that its events name. */
+class Pictures {
+  /** The hashes of those that have not come yet. */
+  private readonly missing = new Set<string>();
+
+  expect(event: Exported): void {
+    const picture = pictureIn(event);
+    if (picture !== undefined) this.missing.add(picture);
+  }
+
+  /** @throws ExportFault */
+  check({ hash, png }: ExportedPicture): void {
+    const actual = createHash('sha256').update(Buffer.from(png, 'base64')).digest('hex');
+    if (actual !== hash) throw new ExportFault(`the picture ${hash} was changed`);
+    if (!this.missing.delete(hash)) throw new ExportFault(`no event names the picture ${hash}`);
+  }
+
+  /** @throws ExportFault */
+  done(): void {
+    for (const hash of this.missing) throw new ExportFault(`the picture ${hash} is missing`);
   }
 }
 
