@@ -13,6 +13,7 @@ const benches = {
   'as-of': 'how long a card with 10,000 stamps takes to be shown as it was',
   rebuild: 'how fast the read models are rebuilt from a history',
   proof: 'what the table of the history and the transparency log cost for each event',
+  images: 'images of cards per second, drawn and kept',
   verify: 'how fast a history is verified, and whether a longer one takes more memory',
 };
 

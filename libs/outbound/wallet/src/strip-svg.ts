@@ -97,7 +97,8 @@ function stampSvg(
   return [
     filled
       ? `${disc}/>${glyph(path, { x, y }, size, stampColor)}`
-      : `${disc} fill-opacity=".2"/><g opacity=".6">${glyph(path, { x, y }, size, stampBackgroundColor)}</g>`,
+      : // The same, faded: shops choose two colours that stand out from each other, whatever is behind them.
+        `${disc} fill-opacity=".38"/><g opacity=".7">${glyph(path, { x, y }, size, stampColor)}</g>`,
     reward ? rewardMark({ x, y }, cell, { stampColor, stampBackgroundColor }) : '',
   ].join('');
 }
