@@ -106,6 +106,12 @@ describe('the Google link of a customer card', () => {
       callbackOptions: { url: 'https://cards.example/wallet/google/callback' },
     });
     expect(JSON.stringify(shown)).toContain('Reward at 3: 3 stamps');
+    const images = [shown?.['programLogo'], objectOf(google, customerCard.uuid)?.['heroImage']];
+    for (const image of images as { sourceUri: { uri: string } }[]) {
+      const url = image.sourceUri.uri.replace('https://cards.example', store.baseUrl);
+      const { status, headers } = await fetch(url);
+      expect([status, headers.get('content-type')]).toEqual([200, 'image/png']);
+    }
   });
 
   it('GOOGLE-03 leads to the web card where there is nothing to save', async () => {
