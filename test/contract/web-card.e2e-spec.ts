@@ -198,6 +198,9 @@ describe('the page', () => {
       worker.headers.get('service-worker-allowed'),
       worker.headers.get('cache-control'),
     ]).toEqual([page, 'no-cache']);
+    expect(worker.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; connect-src 'self'",
+    );
     const [, path = ''] = /<script src="([^"]+)" defer>/.exec(text) ?? [];
     const script = await get(path);
     expect([script.status, script.headers.get('cache-control')]).toEqual([

@@ -36,7 +36,7 @@ h1{font-size:1.45rem;line-height:1.2;font-weight:700;letter-spacing:-.01em}
 .fields{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.75rem 1.25rem;padding:1rem 1.25rem 0}
 .fields dd{font-size:1.05rem;font-weight:600;line-height:1.3}
 figure{margin:1.1rem 1.25rem 1.25rem;padding:.9rem;border-radius:.9rem;background:#fff;color:#1f1c1a;text-align:center}
-.qr{display:block;width:min(100%,12.5rem);margin:0 auto}
+.qr{display:block;width:min(100%,14.5rem);margin:-.7rem auto -.5rem}
 figcaption{font-size:.85rem;line-height:1.4}
 .code{display:block;font:600 1.15rem/1.5 ui-monospace,"SF Mono",Menlo,Consolas,monospace;letter-spacing:.16em}
 .ended .card{filter:grayscale(1);opacity:.72}

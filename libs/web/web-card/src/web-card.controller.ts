@@ -21,6 +21,9 @@ import { cardIcon } from './web-card-icon.js';
 import { WebCards } from './web-cards.service.js';
 import { WORKER_SCRIPT } from './worker-script.js';
 
+/** A worker is bound by the policy of its own script: it asks this service and nobody else. */
+const WORKER_POLICY = "default-src 'none'; connect-src 'self'";
+
 /** The card as a page. For anybody who has the link, which is as secret as the pass itself. */
 @ApiExcludeController()
 @Controller('passes/:uuid')
@@ -101,6 +104,7 @@ export class WebCardController {
   @Header('cache-control', 'no-cache')
   worker(@Param('uuid') uuid: string, @Res({ passthrough: true }) reply: FastifyReply): string {
     // Its own folder would not contain the card's page.
+    reply.header('content-security-policy', WORKER_POLICY);
     reply.header('service-worker-allowed', `${this.root}/passes/${encodeURIComponent(uuid)}`);
     return WORKER_SCRIPT;
   }

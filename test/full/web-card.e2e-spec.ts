@@ -1,0 +1,272 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { chromium, type BrowserContext, type Page } from 'playwright-core';
+import { eventually } from '../support/eventually.js';
+import type { Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrolled, type Enrolled } from '../support/web-card.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+/** The web card in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
+
+const ARGUMENTS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+/** A folder, to look at the pages oneself. */
+const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
+
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
+
+let service: Service;
+let store: Client;
+let dispatcher: Program;
+let browser: BrowserContext;
+let folder: string;
+let card: Enrolled;
+/** What any page has complained of. */
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  dispatcher = await startDispatcher(service);
+  folder = await mkdtemp(join(tmpdir(), 'inkpad-chromium-'));
+  browser = await chromium.launchPersistentContext(folder, {
+    executablePath: CHROMIUM_PATH,
+    args: ARGUMENTS,
+    viewport: SIZES.phone,
+    permissions: ['notifications'],
+  });
+  browser.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  browser.on('weberror', (error) => complaints.push(String(error.error())));
+  card = await enrolled(store, {
+    card: {
+      name: 'Coffee club',
+      card_color: '#5B3A29',
+      text_color: '#FFF3E0',
+      stamp_color: '#5B3A29',
+      stamp_background_color: '#FFE0B2',
+      strip_type: 'preset',
+      strip_preset: 'coffee',
+      auxiliary_fields: [{ label: 'Branch', value: 'Harbour Street' }],
+      expires_at: '2199-12-31T22:00:00Z',
+    },
+    customer: { first_name: 'Grace', last_name: 'Hopper' },
+    rewards: [
+      ['A cookie of your choice', 3],
+      ['Free coffee', 10],
+    ],
+  });
+  await card.stamp(4);
+});
+afterAll(async () => {
+  await browser?.close();
+  await dispatcher?.kill('SIGTERM');
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function open(path = card.page): Promise<Page> {
+  const page = await browser.newPage();
+  await page.goto(service.baseUrl + path);
+  return page;
+}
+
+/** Until its last state is kept on the device. */
+async function untilKept(page: Page): Promise<void> {
+  await eventually(
+    () =>
+      page.evaluate<string>(
+        `caches.match(location.origin + location.pathname).then((found) => found ? found.text() : '')`,
+      ),
+    (text) => text.includes('id="card"'),
+  );
+}
+
+const balance = (page: Page) => page.locator('.count strong').textContent();
+
+describe('the web card in a browser', () => {
+  it('changes by itself when the card is stamped, and says so', async () => {
+    const page = await open();
+    expect(await balance(page)).toBe('4 / 10');
+    await card.stamp(2);
+    await eventually(
+      () => balance(page),
+      (shown) => shown === '6 / 10',
+    );
+    expect(await page.locator('[role=status]').textContent()).toBe('6 of 10 stamps');
+    expect(await page.locator('#offline').isVisible()).toBe(false);
+    await page.close();
+  });
+
+  it('takes a new colour of the card, which its policy does not allow until it is loaded anew', async () => {
+    const page = await open();
+    await store.send('PATCH', `${store.store}/cards/${card.card.id}`, {
+      card: { card_color: '#4E342E' },
+    });
+    const ground = () =>
+      page
+        .evaluate<string>(`getComputedStyle(document.querySelector('.card')).backgroundColor`)
+        // While it loads there is nothing to ask.
+        .catch(() => 'loading');
+    await eventually(ground, (shown) => shown === 'rgb(78, 52, 46)');
+    await page.close();
+  });
+
+  it('is read in order by those who do not see it', async () => {
+    const page = await open();
+    const read = await page.locator('main').ariaSnapshot();
+    const order = [
+      'article "Coffee club"',
+      'heading "Coffee club" [level=1]',
+      'Grace Hopper',
+      'img "QR code of the card',
+      'heading "Rewards" [level=2]',
+      'heading "A cookie of your choice" [level=3]',
+      'Ready to redeem',
+      'progressbar "Free coffee"',
+    ].map((text) => [text, read.indexOf(text)]);
+    expect(order.filter(([, at]) => Number(at) < 0)).toEqual([]);
+    expect(order.map(([, at]) => at)).toEqual(
+      order.map(([, at]) => Number(at)).sort((a, b) => a - b),
+    );
+    await page.close();
+  });
+
+  it.each(['light', 'dark'] as const)(
+    'can be read and fits on every screen, %s',
+    async (colorScheme) => {
+      const page = await open();
+      await page.emulateMedia({ colorScheme });
+      for (const [name, size] of Object.entries(SIZES)) {
+        await page.setViewportSize(size);
+        expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(size.width);
+        if (SCREENSHOTS !== undefined) {
+          await page.screenshot({
+            path: join(SCREENSHOTS, `${name}-${colorScheme}.png`),
+            fullPage: true,
+          });
+        }
+      }
+      await page.close();
+    },
+  );
+
+  it('is printed on one page', async () => {
+    const page = await open();
+    const pdf = await page.pdf({ format: 'A4', printBackground: false });
+    expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)).toHaveLength(1);
+    if (SCREENSHOTS !== undefined) {
+      await page.emulateMedia({ media: 'print' });
+      await page.screenshot({ path: join(SCREENSHOTS, 'print.png'), fullPage: true });
+    }
+    await page.close();
+  });
+
+  it('shows a message that is pushed to it', async () => {
+    const page = await open();
+    await untilKept(page);
+    const worker = browser.serviceWorkers().find((one) => one.url().includes(card.page));
+    if (!worker) throw new Error('the page has no worker');
+    // Headless, there is nowhere to show one.
+    await worker.evaluate(
+      'registration.showNotification = async (...given) => { globalThis.shown = given; }',
+    );
+    const session = await browser.newCDPSession(page);
+    const registered = new Promise<string>((resolve) => {
+      session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+        const found = registrations.find(({ scopeURL }) => scopeURL.endsWith(card.page));
+        if (found) resolve(found.registrationId);
+      });
+    });
+    await session.send('ServiceWorker.enable');
+    const message = { title: 'Corner Café', body: '1 stamp added', url: card.page, lang: 'en' };
+    await session.send('ServiceWorker.deliverPushMessage', {
+      origin: service.baseUrl,
+      registrationId: await registered,
+      data: JSON.stringify(message),
+    });
+    const shown = await eventually(
+      () => worker.evaluate<[string, object] | null>('globalThis.shown ?? null'),
+      (given) => given !== null,
+    );
+    expect(shown).toMatchObject([
+      'Corner Café',
+      { body: '1 stamp added', lang: 'en', tag: card.page, data: { url: card.page } },
+    ]);
+    await page.close();
+  });
+
+  it('shows everything without JavaScript', async () => {
+    const plain = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGUMENTS });
+    try {
+      const page = await plain.newPage({ javaScriptEnabled: false, viewport: SIZES.phone });
+      await page.goto(service.baseUrl + card.page);
+      expect(await balance(page)).toBe('6 / 10');
+      expect(await page.locator('svg.qr').isVisible()).toBe(true);
+      expect(await page.locator('button').filter({ visible: true }).count()).toBe(0);
+    } finally {
+      await plain.close();
+    }
+  });
+
+  it('has run all of this without a complaint of the browser', () => {
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows the last state, with its time, when there is no connection', async () => {
+    const page = await open();
+    await untilKept(page);
+    await service.app.close();
+    await page.reload();
+    expect(await balance(page)).toBe('6 / 10');
+    await page.locator('#offline').waitFor({ state: 'visible' });
+    expect(await page.locator('#offline').textContent()).toMatch(
+      /^No connection\. The card as of \w+/,
+    );
+    if (SCREENSHOTS !== undefined) {
+      await page.screenshot({ path: join(SCREENSHOTS, 'offline.png'), fullPage: true });
+    }
+    await page.close();
+  });
+});
+
+/** In the page: texts with less contrast to their ground than WCAG 2.2 asks for. */
+const FAINT_TEXTS = `(() => {
+  const colorOf = (text) => {
+    const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
+    return { rgb: [r, g, b], a };
+  };
+  const over = (top, ground) => top.rgb.map((part, i) => part * top.a + ground[i] * (1 - top.a));
+  const groundOf = (element) => {
+    if (!element) return [255, 255, 255];
+    const own = colorOf(getComputedStyle(element).backgroundColor);
+    return own.a === 1 ? own.rgb : over(own, groundOf(element.parentElement));
+  };
+  const luminance = (rgb) => {
+    const [r, g, b] = rgb.map((part) =>
+      part <= 10.3 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  return [...document.body.querySelectorAll('*')].flatMap((element) => {
+    const has = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!has || element.getClientRects().length === 0) return [];
+    const ground = groundOf(element);
+    const shown = luminance(over(colorOf(getComputedStyle(element).color), ground));
+    const [dark, light] = [luminance(ground), shown].sort((a, b) => a - b);
+    const contrast = (light + 0.05) / (dark + 0.05);
+    return contrast < 4.5 ? [element.textContent.trim() + ': ' + contrast.toFixed(2)] : [];
+  });
+})()`;
