@@ -225,13 +225,15 @@ describe('the wallet links', () => {
     const { page } = await enrolled(store);
     const links = service.running.app.get(PassLinks, { strict: false });
     const changedAt = new Date('2026-11-01T10:00:00Z');
-    const before = { appleEnabled: false, googleEnabled: false };
-    Object.assign(links, {
+    const vendors = {
       appleEnabled: true,
       googleEnabled: true,
       packageOf: async ({ code }: { code: string }) => ({ bytes: Buffer.from(code), changedAt }),
       saveUrlOf: async () => 'https://pay.google.com/gp/v/save/jwt',
-    });
+    };
+    for (const [name, value] of Object.entries(vendors)) {
+      Object.defineProperty(links, name, { value, configurable: true });
+    }
     try {
       const apple = await get(`${page}/apple`, { 'user-agent': IPHONE });
       expect([apple.status, apple.headers.get('content-type')]).toEqual([
@@ -255,7 +257,7 @@ describe('the wallet links', () => {
       expect(await offers(ANDROID)).toEqual(['Google']);
       expect(await offers(DESKTOP)).toEqual(['Apple', 'Google']);
     } finally {
-      Object.assign(links, before);
+      for (const name of Object.keys(vendors)) Reflect.deleteProperty(links, name);
     }
   });
 
