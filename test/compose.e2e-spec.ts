@@ -68,6 +68,7 @@ const LEFT_OUT: Record<string, string> = {
   WEBHOOK_ALLOW_INSECURE_TARGETS: 'development only',
   WEBHOOK_TIME_SCALE: 'tests only',
   WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'development only',
+  APNS_CA_CERT: 'tests only',
 };
 /** A tag can be moved to another image, a digest cannot. */
 const DIGEST = /@sha256:[0-9a-f]{64}$/;

@@ -23,6 +23,7 @@ import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#wallet/strip-images.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
+import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -50,6 +51,7 @@ export class ApiModule {
         PublicImagesModule,
         WebCardModule,
         GoogleWalletModule,
+        AppleWalletModule,
       ],
       controllers: [HealthController],
       providers: [Readiness, ReplicaWarning, RoleWarning],

@@ -16,6 +16,7 @@ import { Gate } from '#http/gate.js';
 import { Idempotency } from '#http/idempotency.js';
 import { installHeaders } from '#http/headers.js';
 import { HttpMetrics } from '#http/http-metrics.js';
+import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { answerMethods } from '#http/methods.js';
 import { openApiDocument, serveDocs } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
@@ -117,6 +118,7 @@ async function installHooks(
   if (storage instanceof SharedCounts) {
     app.get(Readiness).doesWithout('redis', () => storage.areShared);
   }
+  app.get(AppleCertificate, { strict: false }).showIn(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });
   new Gate(storage, authenticator, metrics, config).install(server);
   answerMethods(server);

@@ -14,6 +14,7 @@ import { WebPushes } from '#web-card/web-pushes.service.js';
 import { GoogleClassSender } from '#google-wallet/google-class.sender.js';
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
 import { GoogleSendingModule } from '#google-wallet/google-wallet.module.js';
+import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -29,7 +30,7 @@ export class DispatcherModule {
         TransparencyLogModule,
         DispatchModule,
         PassDispatchModule.forRoot(
-          [GoogleSendingModule, WebPushSendingModule],
+          [ApplePushModule, GoogleSendingModule, WebPushSendingModule],
           [GoogleClassSender, GoogleObjectSender, WebPushes],
         ),
       ],

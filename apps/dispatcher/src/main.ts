@@ -20,6 +20,7 @@ import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
 import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
+import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
@@ -53,6 +54,7 @@ async function run(config: Config): Promise<void> {
   const readiness = app.get(Readiness);
   const signing = app.get(CheckpointSigning);
   readiness.doesWithout('checkpoints', () => signing.isConsistent);
+  app.get(AppleCertificate).showIn(readiness);
   const health = await listenForHealth(
     config,
     () => readiness.ask({ webhooks: webhooks.runs }),

@@ -2,6 +2,11 @@ import { validateSync } from 'class-validator';
 import { existsSync, readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import {
+  appleCredentials,
+  type AppleCredentials,
+  type AppleSettings,
+} from './apple-credentials.js';
 import { makeKeyFile } from './key-file.js';
 import { withSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
@@ -73,6 +78,8 @@ export class Config {
   readonly mail: (MailServer & { from: string }) | null;
   /** Null: cards are not offered in Google Wallet. */
   readonly google: GoogleWallet | null;
+  /** Null: no passes for Apple Wallet. */
+  readonly apple: AppleCredentials | null;
   /** Null: each process has its own of METRICS_PORTS. */
   readonly metricsPort: number | null;
   readonly checkpoints: {
@@ -142,6 +149,7 @@ export class Config {
         ? { ...env.SMTP_URL, from: env.MAIL_FROM }
         : null;
     this.google = googleWallet(env);
+    this.apple = appleCredentials(env as AppleSettings, new Date()).credentials;
     this.metricsPort = env.METRICS_PORT ?? null;
     const besideData = production ? null : join(dataDir, 'checkpoints');
     this.checkpoints = {
@@ -184,16 +192,19 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     Object.fromEntries(Object.entries(environment).filter(([, v]) => v !== '')),
   );
   const settings = Settings.read(given);
+  const unusable = validateSync(settings).flatMap(({ property, constraints = {} }) =>
+    Object.values(constraints).map((message) => `${property}: ${message}`),
+  );
   const faults = [
     ...unreadable,
-    ...validateSync(settings).flatMap(({ property, constraints = {} }) =>
-      Object.values(constraints).map((message) => `${property}: ${message}`),
-    ),
+    ...unusable,
     ...retirementFaults(given),
     ...mailFaults(given),
     ...renamedFaults(given),
     ...keyFaults(given),
     ...googleFaults(given),
+    // How they fit together can be said only once each can be read.
+    ...(unusable.length > 0 ? [] : appleCredentials(settings as AppleSettings, new Date()).faults),
   ];
   if (faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);

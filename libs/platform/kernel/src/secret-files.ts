@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Settings that hold a secret. Each can be read from a file instead, named by the same setting with `_FILE` at its end.
+ * Settings that hold a secret, or a certificate in several lines. Each can be read from a file instead, named by the same setting with `_FILE` at its end.
  */
 export const SECRET_SETTINGS = [
   'DATABASE_URL',
@@ -14,6 +14,12 @@ export const SECRET_SETTINGS = [
   'GOOGLE_WALLET_KEY',
   'REDIS_URL',
   'SMTP_URL',
+  'APPLE_PASS_CERT',
+  'APPLE_PASS_KEY',
+  'APPLE_PASS_KEY_PASSPHRASE',
+  'APPLE_WWDR_CERT',
+  'APNS_CA_CERT',
+  'APNS_KEY',
 ] as const;
 
 type Environment = Record<string, string | undefined>;

@@ -1,4 +1,5 @@
 import { ValidateBy } from 'class-validator';
+import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { serviceAccountOf, type ServiceAccount } from './service-account.js';
@@ -78,6 +79,16 @@ export class Settings {
     'must be like inkpad@shop.example or Inkpad <inkpad@shop.example>',
   )
   MAIL_FROM?: string;
+  @Certificate() APPLE_PASS_CERT?: string;
+  @Setting(pemOf, 'must be a private key in PEM') APPLE_PASS_KEY?: string;
+  @Text() APPLE_PASS_KEY_PASSPHRASE?: string;
+  @Certificate() APPLE_WWDR_CERT?: string;
+  @Text() APPLE_PASS_TYPE_ID?: string;
+  @Text() APPLE_TEAM_ID?: string;
+  @Url('https:') APNS_URL = 'https://api.push.apple.com';
+  @Certificate() APNS_CA_CERT?: string;
+  @Setting(pemOf, 'must be a private key in PEM (.p8)') APNS_KEY?: string;
+  @Text() APNS_KEY_ID?: string;
   @Setting(factorOf, 'must be a number of at least 1') WEBHOOK_TIME_SCALE = 1;
   @Matching(/^\d{4,25}$/, 'must be the number that the Google Pay & Wallet console shows')
   GOOGLE_WALLET_ISSUER_ID?: string;
@@ -148,6 +159,10 @@ function OneOf(values: readonly string[]): PropertyDecorator {
   return Setting((text) => values.find((value) => value === text), `must be ${values.join(', ')}`);
 }
 
+function Certificate(): PropertyDecorator {
+  return Setting(certificateOf, 'must be a certificate in PEM (-----BEGIN CERTIFICATE-----)');
+}
+
 function Moment(): PropertyDecorator {
   return Setting(momentOf, 'must be an ISO date such as 2027-01-31, or a time with its offset');
 }
@@ -182,6 +197,22 @@ function signerKeyOf(text: string): string | undefined {
 function googleKeyOf(text: string): ServiceAccount | Unusable {
   const account = serviceAccountOf(text);
   return typeof account === 'string' ? new Unusable(account) : account;
+}
+
+/** In one line, `\\n` stands for the end of a line. */
+function pemOf(text: string): string | undefined {
+  const pem = text.replaceAll('\\n', '\n').trim();
+  return /-----BEGIN [A-Z0-9 ]+-----/.test(pem) ? `${pem}\n` : undefined;
+}
+
+function certificateOf(text: string): string | undefined {
+  const pem = pemOf(text);
+  try {
+    return pem && new X509Certificate(pem) && pem;
+  } catch {
+    // OpenSSL's words say nothing that a person could act on.
+    return undefined;
+  }
 }
 
 function flagOf(text: string): boolean | undefined {

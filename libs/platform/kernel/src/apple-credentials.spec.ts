@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  appleCertificates,
+  PASS_TYPE,
+  TEAM,
+  type AppleCertificates,
+} from '../../../../test/support/apple/certificates.mjs';
+import { appleCredentials } from './apple-credentials.js';
+import { readConfig } from './config.js';
+
+const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
+const folder = mkdtempSync(join(tmpdir(), 'inkpad-apple-'));
+
+describe('the settings of Apple Wallet', () => {
+  let made: AppleCertificates;
+  let given: Record<string, string>;
+
+  beforeAll(() => {
+    made = appleCertificates();
+    given = {
+      DATABASE_URL,
+      DATA_DIR: folder,
+      PUBLIC_URL: 'https://cards.example/',
+      APPLE_PASS_CERT: made.pass.certificate,
+      APPLE_PASS_KEY: made.pass.key,
+      APPLE_WWDR_CERT: made.wwdr,
+    };
+  });
+
+  const faultsOf = (changes: Record<string, string>) => {
+    try {
+      readConfig({ ...given, ...changes });
+      return 'none';
+    } catch (error) {
+      return (error as Error).message.split('\n').slice(1).join('\n').trim();
+    }
+  };
+
+  it('may all be missing', () => {
+    expect(readConfig({ DATABASE_URL, DATA_DIR: folder }).apple).toBeNull();
+  });
+
+  it('take team and pass type from the certificate', () => {
+    expect(readConfig(given).apple).toMatchObject({
+      passTypeId: PASS_TYPE,
+      teamId: TEAM,
+      push: { url: 'https://api.push.apple.com', token: null },
+    });
+  });
+
+  it('take PEM from a file, and in one line', () => {
+    const file = join(folder, 'pass.pem');
+    writeFileSync(file, made.pass.certificate);
+    const { APPLE_PASS_CERT: _, ...others } = given;
+    const config = readConfig({
+      ...others,
+      APPLE_PASS_CERT_FILE: file,
+      APPLE_PASS_KEY: made.pass.key.trim().replaceAll('\n', '\\n'),
+    });
+    expect(config.apple).toMatchObject({ passTypeId: PASS_TYPE });
+  });
+
+  it('take a key with a passphrase, and say when that is missing or wrong', () => {
+    const APPLE_PASS_KEY = createPrivateKey(made.pass.key)
+      .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'open sesame' })
+      .toString();
+    const opened = (APPLE_PASS_KEY_PASSPHRASE: string) =>
+      faultsOf({ APPLE_PASS_KEY, APPLE_PASS_KEY_PASSPHRASE });
+    expect(opened('open sesame')).toBe('none');
+    expect(opened('')).toBe('APPLE_PASS_KEY: is encrypted: set APPLE_PASS_KEY_PASSPHRASE');
+    expect(opened('other')).toBe('APPLE_PASS_KEY_PASSPHRASE: does not open APPLE_PASS_KEY');
+  });
+
+  it('say what does not fit together', () => {
+    const other = appleCertificates({ team: 'Z9Z9Z9Z9Z9' });
+    expect(faultsOf({ APPLE_WWDR_CERT: other.root })).toMatch(
+      /^APPLE_WWDR_CERT: did not issue the pass certificate. That was Test Worldwide Developer Relations/,
+    );
+    expect(faultsOf({ APPLE_PASS_KEY: other.pass.key })).toBe(
+      'APPLE_PASS_KEY: is not the key of APPLE_PASS_CERT',
+    );
+    expect(faultsOf({ APPLE_TEAM_ID: 'Z9Z9Z9Z9Z9' })).toBe(
+      `APPLE_TEAM_ID: the certificate belongs to team ${TEAM}`,
+    );
+    expect(faultsOf({ APPLE_PASS_TYPE_ID: 'pass.other' })).toBe(
+      `APPLE_PASS_TYPE_ID: the certificate is for ${PASS_TYPE}`,
+    );
+    expect(faultsOf({ PUBLIC_URL: 'http://cards.example' })).toBe(
+      'APPLE_PASS_CERT: needs a PUBLIC_URL with https://, which phones insist on',
+    );
+    expect(
+      faultsOf({ APPLE_PASS_CERT: made.wwdr, APPLE_WWDR_CERT: made.root, APPLE_PASS_KEY: other.pass.key }), // prettier-ignore
+    ).toMatch(/^APPLE_PASS_CERT: is not a Pass Type ID certificate/);
+  });
+
+  it('refuse an intermediate with the right name and another key', () => {
+    expect(faultsOf({ APPLE_WWDR_CERT: appleCertificates().wwdr })).toMatch(/^APPLE_WWDR_CERT:/);
+  });
+
+  it('say what is missing, or is not what it should be', () => {
+    expect(faultsOf({ APPLE_PASS_KEY: '' })).toMatch(/^APPLE_PASS_KEY: needed for passes/);
+    expect(faultsOf({ APPLE_PASS_CERT: 'pass.cer' })).toMatch(
+      /^APPLE_PASS_CERT: must be a certificate in PEM/,
+    );
+    expect(faultsOf({ APPLE_PASS_KEY: '-----BEGIN PRIVATE KEY-----' })).toBe(
+      'APPLE_PASS_KEY: is no private key',
+    );
+    const ec = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
+    const p8 = ec.export({ type: 'pkcs8', format: 'pem' }).toString();
+    expect(faultsOf({ APPLE_PASS_KEY: p8 })).toMatch(/^APPLE_PASS_KEY: is no RSA key/);
+    expect(faultsOf({ APNS_KEY: p8 })).toMatch(/^APNS_KEY: needs APNS_KEY_ID/);
+    expect(faultsOf({ APNS_KEY_ID: 'K' })).toBe('APNS_KEY_ID: needs APNS_KEY');
+    expect(faultsOf({ APNS_KEY: made.pass.key, APNS_KEY_ID: 'K' })).toMatch(/^APNS_KEY: is no key/);
+    expect(faultsOf({ APNS_KEY: p8, APNS_KEY_ID: 'K' })).toBe('none');
+  });
+
+  it('do not keep a service from starting when the certificate has expired', () => {
+    const settings = { ...given, APNS_URL: 'https://api.push.apple.com' };
+    const later = new Date(Date.now() + 400 * 24 * 60 * 60 * 1000);
+    const { credentials, faults } = appleCredentials(settings, later);
+    expect(faults).toEqual([]);
+    expect(credentials?.expiresAt.getTime()).toBeLessThan(later.getTime());
+    expect(appleCredentials(settings, new Date(0)).faults[0]).toMatch(/is not valid before/);
+  });
+});
