@@ -1,0 +1,275 @@
+import { describe, expect, it } from '@jest/globals';
+import type { PassContent } from '#passes/pass-content.js';
+import { applePass, type Told } from './apple-pass.js';
+import { passFaults, type PassJson } from './pass-json.js';
+
+const content: PassContent = {
+  customerCardId: 7,
+  accountId: 1,
+  cardId: 3,
+  uuid: '0b0f6c9e-6f3e-4d2e-9a52-5d9f0f8c2c11',
+  code: 'K7Q2M9XA',
+  state: 'valid',
+  storeName: 'Corner Café',
+  locale: 'en',
+  timeZone: 'Europe/Berlin',
+  card: {
+    name: 'Coffee card',
+    cardColor: '#6B4226',
+    textColor: '#FFF',
+    stampIcon: 'coffee',
+    stampColor: '#6B4226',
+    stampBackgroundColor: '#FFFFFF',
+    stampsRequired: 10,
+    showMemberField: true,
+    showStampsToRewardField: true,
+    auxiliaryFields: [
+      { key: 'member', label: 'Tier', value: 'Gold' },
+      { key: 'f2', label: null, value: 'Since 2019' },
+    ],
+    stripType: 'color',
+    stripColor: null,
+    stripOpacity: 100,
+    stripPreset: null,
+    stripPicture: null,
+    headerText: 'Mon–Fri',
+    expiresAt: '2027-07-31T21:59:59.000Z',
+  },
+  memberName: 'Ada Lovelace',
+  stampsCount: 3,
+  rewards: [
+    { id: 1, name: 'Free coffee', description: 'Any size', stampsRequired: 2, available: true },
+    { id: 2, name: 'Cake', description: null, stampsRequired: 10, available: false },
+  ],
+  stampsToReward: 7,
+  expiresAt: '2027-07-31T21:59:59.000Z',
+  locations: [{ name: 'Market square', latitude: 52.5, longitude: 13.4 }],
+};
+const quiet: Told = { notice: null, balanceTag: 0, noticeTag: 0 };
+const issuer = {
+  passTypeId: 'pass.example.inkpad',
+  teamId: 'A1B2C3D4E5',
+  webServiceUrl: 'https://cards.example/wallet/apple',
+  token: 'x'.repeat(43),
+};
+const compose = (changes: Partial<PassContent> = {}, told: Told = quiet) =>
+  applePass({ ...content, ...changes }, told, issuer);
+const back = ({ storeCard }: PassJson, key: string) =>
+  storeCard.backFields.find((field) => field.key === key);
+
+describe('pass.json', () => {
+  it('shows what the card says', () => {
+    const pass = compose();
+    expect(passFaults(pass)).toEqual([]);
+    expect(pass).toMatchObject({
+      serialNumber: content.uuid,
+      logoText: 'Corner Café',
+      backgroundColor: 'rgb(107, 66, 38)',
+      foregroundColor: 'rgb(255, 255, 255)',
+      barcodes: [{ message: 'K7Q2M9XA' }],
+      locations: [{ latitude: 52.5, longitude: 13.4, relevantText: 'Market square' }],
+      expirationDate: '2027-07-31T23:59:59+02:00',
+      sharingProhibited: true,
+      storeCard: {
+        headerFields: [
+          { key: 'header', value: 'Mon–Fri' },
+          { key: 'stamps', label: 'Stamps', value: '3/10' },
+        ],
+        primaryFields: [],
+        secondaryFields: [
+          { key: 'member', label: 'Member', value: 'Ada Lovelace' },
+          { key: 'to_reward', label: 'To next reward', value: 7 },
+        ],
+        auxiliaryFields: [
+          { key: 'aux_member', label: 'Tier', value: 'Gold' },
+          { key: 'aux_f2', value: 'Since 2019' },
+        ],
+      },
+    });
+    expect(pass.voided).toBeUndefined();
+    expect(back(pass, 'rewards')?.value).toBe(
+      'Free coffee: 2 stamps (ready for you)\nAny size\n\nCake: 10 stamps',
+    );
+  });
+
+  it('leaves out what the card leaves out', () => {
+    const pass = compose({
+      memberName: null,
+      stampsToReward: null,
+      expiresAt: null,
+      rewards: [],
+      locations: [],
+      card: { ...content.card, headerText: null, auxiliaryFields: [] },
+    });
+    expect(passFaults(pass)).toEqual([]);
+    expect(pass.storeCard).toMatchObject({
+      headerFields: [{ key: 'stamps' }],
+      secondaryFields: [],
+      auxiliaryFields: [],
+    });
+    expect(pass.storeCard.backFields.map(({ key }) => key)).toEqual(['news']);
+    expect(pass).not.toHaveProperty('expirationDate');
+    expect(pass).not.toHaveProperty('locations');
+  });
+
+  it('is voided, off the lock screen and silent when the card is no longer valid', () => {
+    const told: Told = { notice: { kind: 'stamped', stamps: 1 }, balanceTag: 4, noticeTag: 4 };
+    const pass = compose({ state: 'void', memberName: null }, told);
+    expect(passFaults(pass)).toEqual([]);
+    expect(pass.voided).toBe(true);
+    expect(pass).not.toHaveProperty('locations');
+    expect(back(pass, 'news')).toEqual({
+      key: 'news',
+      label: 'Latest news',
+      value: 'This card is no longer valid.',
+    });
+  });
+
+  it.each<[string, Told['notice'], string]>([
+    ['stamps', { kind: 'stamped', stamps: 1 }, 'You have 3 stamps.'],
+    [
+      'a reward that is within reach',
+      { kind: 'unlocked', rewardName: 'Cake' },
+      'Reward unlocked: Cake. You have 3 stamps.',
+    ],
+    [
+      'a redeemed reward',
+      { kind: 'redeemed', rewardName: 'Cake' },
+      'Reward redeemed: Cake. You have 3 stamps.',
+    ],
+  ])('tells of %s', (_, notice, value) => {
+    const pass = compose({}, { notice, balanceTag: 9, noticeTag: 9 });
+    expect(passFaults(pass)).toEqual([]);
+    expect(back(pass, 'news')).toMatchObject({ value, changeMessage: '%@' });
+  });
+
+  it('tells nothing once the balance has changed silently', () => {
+    const notice = { kind: 'unlocked', rewardName: 'Cake' } as const;
+    const pass = compose({}, { notice, balanceTag: 9, noticeTag: 8 });
+    expect(back(pass, 'news')).toEqual({
+      key: 'news',
+      label: 'Latest news',
+      value: 'You have 3 stamps.',
+    });
+  });
+
+  it('keeps the field that speaks up as it is when anything but the balance changes', () => {
+    const told: Told = { notice: { kind: 'stamped', stamps: 1 }, balanceTag: 4, noticeTag: 4 };
+    const before = back(compose({}, told), 'news');
+    const after = compose(
+      {
+        storeName: 'Other',
+        rewards: [],
+        stampsToReward: 9,
+        card: { ...content.card, name: 'Tea card', stampsRequired: 12, headerText: 'New' },
+      },
+      told,
+    );
+    expect(back(after, 'news')).toEqual(before);
+  });
+
+  it.each([
+    ['de-AT', 'Stempel', 'Du hast 1.234 Stempel.'],
+    ['fr', 'Tampons', 'Vous avez 1 234 tampons.'],
+    ['es-MX', 'Sellos', 'Tienes 1,234 sellos.'],
+    ['pt-BR', 'Stamps', 'You have 1,234 stamps.'],
+  ])('speaks the language of the store (%s)', (locale, label, news) => {
+    const pass = compose({ locale, stampsCount: 1234 });
+    expect(passFaults(pass)).toEqual([]);
+    expect(pass.storeCard.headerFields.at(-1)?.label).toBe(label);
+    expect(String(back(pass, 'news')?.value).replace(/[\u202f\u00a0]/g, ' ')).toBe(
+      locale === 'de-AT' ? 'Du hast 1 234 Stempel.' : news,
+    );
+  });
+
+  it('ends in the time of the store, winter and summer, and at the date line', () => {
+    const ends = (expiresAt: string, timeZone: string) =>
+      compose({ expiresAt, timeZone }).expirationDate;
+    expect(ends('2027-01-31T22:59:59.000Z', 'Europe/Berlin')).toBe('2027-01-31T23:59:59+01:00');
+    expect(ends('2027-01-31T10:00:00.000Z', 'UTC')).toBe('2027-01-31T10:00:00+00:00');
+    expect(ends('2027-01-31T10:00:00.000Z', 'Pacific/Kiritimati')).toBe('2027-02-01T00:00:00+14:00'); // prettier-ignore
+    expect(ends('2027-01-31T10:00:00.000Z', 'America/St_Johns')).toBe('2027-01-31T06:30:00-03:30');
+  });
+});
+
+describe('the schema of pass.json', () => {
+  const card = compose().storeCard;
+  const field = { key: 'x', value: 'y' };
+  it.each<[string, object, RegExp]>([
+    ['a key that no phone knows', { colour: 'red' }, /^colour: is unknown/],
+    ['a missing key', { description: undefined }, /^description: is missing/],
+    ['a colour in hex', { labelColor: '#ffffff' }, /^labelColor: must be rgb/],
+    ['a colour out of range', { labelColor: 'rgb(0, 0, 256)' }, /^labelColor/],
+    ['a web service without TLS', { webServiceURL: 'http://a.example' }, /^webServiceURL/],
+    ['a short token', { authenticationToken: 'x'.repeat(15) }, /^authenticationToken/],
+    ['a time without its offset', { expirationDate: '2027-01-31T10:00:00' }, /^expirationDate/],
+    [
+      'eleven locations',
+      {
+        locations: Array.from({ length: 11 }, () => ({
+          latitude: 1,
+          longitude: 1,
+          relevantText: 'x',
+        })),
+      },
+      /^locations: 11/,
+    ],
+    [
+      'a location off the globe',
+      { locations: [{ latitude: 91, longitude: 1, relevantText: 'x' }] },
+      /^locations\[0\].latitude/,
+    ],
+    ['another barcode', { barcodes: [{ format: 'QR' }] }, /^barcodes\[0\].format/],
+    [
+      'a change message without its value',
+      { storeCard: { ...card, backFields: [{ ...field, changeMessage: 'New' }] } },
+      /changeMessage: must contain %@/,
+    ],
+    [
+      'two fields with change messages',
+      {
+        storeCard: {
+          ...card,
+          backFields: ['a', 'b'].map((key) => ({ key, value: 1, changeMessage: '%@' })),
+        },
+      },
+      /changeMessage on more than one/,
+    ],
+    [
+      'two fields with one key',
+      { storeCard: { ...card, backFields: [field, field] } },
+      /two fields have the key x/,
+    ],
+    [
+      'an unknown key of a field',
+      { storeCard: { ...card, backFields: [{ ...field, size: 3 }] } },
+      /backFields\[0\].size: is unknown/,
+    ],
+    [
+      'a field over the stamps',
+      { storeCard: { ...card, primaryFields: [field] } },
+      /primaryFields: must be empty/,
+    ],
+    [
+      'more on the front than fits',
+      { storeCard: { ...card, secondaryFields: [...card.secondaryFields, field] } },
+      /more than 4 secondary/,
+    ],
+    [
+      'more above the stamps than fits',
+      {
+        storeCard: { ...card, headerFields: [1, 2, 3, 4].map((n) => ({ key: `h${n}`, value: n })) },
+      },
+      /headerFields: more than 3/,
+    ],
+  ])('refuses %s', (_, changes, fault) => {
+    const faults = passFaults({ ...compose(), ...changes });
+    expect(faults.length).toBeGreaterThan(0);
+    expect(faults.join('\n')).toMatch(fault);
+  });
+
+  it('refuses what is no pass at all', () => {
+    expect(passFaults(null)).toEqual(['pass: must be an object']);
+    expect(passFaults({ ...compose(), storeCard: [] })).toEqual(['storeCard: must be an object']);
+  });
+});

@@ -1,0 +1,114 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { createPrivateKey } from 'node:crypto';
+import {
+  appleCertificates,
+  PASS_TYPE,
+  TEAM,
+  type AppleCertificates,
+} from '../../../../test/support/apple/certificates.mjs';
+import { readPass } from '../../../../test/support/apple/pass-reader.mjs';
+import { passFile, passPackage } from './pass-package.js';
+import { passSigner, type PassSigner } from './pass-signature.js';
+import { storedZip, zipFile } from './stored-zip.js';
+
+const NOW = new Date();
+const ICON = Buffer.from('not really an image');
+const pass = (changes: object = {}) =>
+  Buffer.from(
+    JSON.stringify({
+      formatVersion: 1,
+      passTypeIdentifier: PASS_TYPE,
+      teamIdentifier: TEAM,
+      serialNumber: 's',
+      organizationName: 'Café',
+      description: 'Stamp card',
+      storeCard: {},
+      ...changes,
+    }),
+  );
+
+describe('a signed pass', () => {
+  let made: AppleCertificates;
+  let sign: PassSigner;
+
+  beforeAll(() => {
+    made = appleCertificates();
+    const key = createPrivateKey(made.pass.key);
+    sign = passSigner({ certificate: made.pass.certificate, key, wwdr: made.wwdr });
+  });
+
+  const files = (json = pass()) => [passFile('pass.json', json), passFile('icon.png', ICON)];
+
+  it('is accepted by OpenSSL, with both certificates in it', async () => {
+    const { pass: read, files: found } = readPass(await passPackage(files(), sign, NOW), made.root);
+    expect(read.serialNumber).toBe('s');
+    expect([...found.keys()]).toEqual(['pass.json', 'icon.png', 'manifest.json', 'signature']);
+    expect(found.get('icon.png')).toEqual(ICON);
+  });
+
+  it('is refused with one bit changed anywhere', async () => {
+    const bytes = await passPackage(files(), sign, NOW);
+    const parts = ['"serialNumber":"s"', 'not really', '"icon.png":"'];
+    for (const part of parts) {
+      const changed = Buffer.from(bytes);
+      const at = changed.indexOf(part) + part.length - 2;
+      changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+      expect(() => readPass(changed, made.root)).toThrow(/PASS-0/);
+    }
+  });
+
+  it('is refused with another manifest under its signature', async () => {
+    const manifest = Buffer.from('{}');
+    const other = Buffer.from('{ }');
+    const zip = storedZip([
+      zipFile('manifest.json', manifest),
+      zipFile('signature', await sign(other, NOW)),
+    ]);
+    expect(() => readPass(zip, made.root)).toThrow(/PASS-03/);
+  });
+
+  it('is refused by whoever trusts another root', async () => {
+    const bytes = await passPackage(files(), sign, NOW);
+    expect(() => readPass(bytes, appleCertificates().root)).toThrow(/PASS-03/);
+  });
+
+  it('packs equal passes alike, and large files and long names as they are', async () => {
+    const long = `${'ü'.repeat(90)}.png`;
+    const large = Buffer.alloc(300_000, 7);
+    const zip = storedZip([zipFile(long, large), zipFile('b', Buffer.alloc(0))]);
+    expect(storedZip([zipFile(long, large), zipFile('b', Buffer.alloc(0))])).toEqual(zip);
+    const more = [...files(), passFile(long, large), passFile('empty', Buffer.alloc(0))];
+    const { files: found } = readPass(await passPackage(more, sign, NOW), made.root);
+    expect(found.get(long)).toEqual(large);
+    expect(found.get('empty')).toHaveLength(0);
+  });
+
+  // The rules of the counterpart (test/support/apple/README.md): each refuses what breaks it.
+  it.each<[string, object]>([
+    ['PASS-04', { passTypeIdentifier: 'pass.other' }],
+    ['PASS-04', { teamIdentifier: 'OTHER' }],
+    ['PASS-06', { formatVersion: 2 }],
+    ['PASS-06', { description: '' }],
+    ['PASS-07', { webServiceURL: 'https://a.example' }],
+    ['PASS-07', { webServiceURL: 'http://a.example', authenticationToken: 'x'.repeat(16) }],
+    ['PASS-07', { webServiceURL: 'https://a.example', authenticationToken: 'x'.repeat(15) }],
+    ['PASS-08', { locations: Array.from({ length: 11 }, () => ({})) }],
+    ['PASS-09', { barcodes: [{ format: 'QR' }] }],
+    ['PASS-10', { storeCard: { backFields: [{ key: 'a' }, { key: 'a' }] } }],
+  ])('is refused by %s: %j', async (rule, changes) => {
+    const bytes = await passPackage(files(pass(changes)), sign, NOW);
+    expect(() => readPass(bytes, made.root)).toThrow(new RegExp(`^${rule}`));
+  });
+
+  it('is refused by PASS-01, PASS-02 and PASS-05', async () => {
+    const read = (bytes: Buffer) => () => readPass(bytes, made.root);
+    expect(read(Buffer.from('no archive'))).toThrow(/^PASS-01/);
+    expect(read(storedZip([zipFile('pass.json', pass())]))).toThrow(/^PASS-01/);
+    const manifest = Buffer.from('{"pass.json":"0"}');
+    const signed = [zipFile('manifest.json', manifest), zipFile('signature', await sign(manifest, NOW))]; // prettier-ignore
+    expect(read(storedZip([...signed, zipFile('pass.json', pass())]))).toThrow(/^PASS-02/);
+    expect(read(storedZip(signed))).toThrow(/^PASS-02/);
+    expect(read(await passPackage([passFile('pass.json', pass())], sign, NOW))).toThrow(/^PASS-05/);
+    expect(read(await passPackage([passFile('pass.json', Buffer.from('{')), passFile('icon.png', ICON)], sign, NOW))).toThrow(/^PASS-06/); // prettier-ignore
+  });
+});
