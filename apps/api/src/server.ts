@@ -8,6 +8,7 @@ import type { Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
 import { newId } from '#kernel/randomness.js';
 import { logAccess } from '#http/access-log.js';
+import { installBodyLimits } from '#http/body-limit.js';
 import { Authenticator, type GatedRequest } from '#http/caller.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { serveDocsPages } from '#openapi/docs-pages.js';
@@ -111,6 +112,7 @@ async function installHooks(
     route.errorHandler ??= (error, request, reply) =>
       errors.answer(error, request as GatedRequest, reply);
   });
+  installBodyLimits(server);
   // Must run before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server);
   await installHeaders(server, config);

@@ -14,6 +14,7 @@ import { WebPushes } from '#web-card/web-pushes.service.js';
 import { GoogleClassSender } from '#google-wallet/google-class.sender.js';
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
 import { GoogleSendingModule } from '#google-wallet/google-wallet.module.js';
+import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
 import { rowTables } from '../../row-tables.js';
 
@@ -31,7 +32,7 @@ export class DispatcherModule {
         DispatchModule,
         PassDispatchModule.forRoot(
           [ApplePushModule, GoogleSendingModule, WebPushSendingModule],
-          [GoogleClassSender, GoogleObjectSender, WebPushes],
+          [ApplePushes, GoogleClassSender, GoogleObjectSender, WebPushes],
         ),
       ],
       providers: [Readiness, RoleWarning],

@@ -1,16 +1,26 @@
 import { Module } from '@nestjs/common';
+import { PassesModule } from '#passes/passes.module.js';
 import { AppleCertificate } from './apple-certificate.service.js';
+import { AppleDevices } from './apple-devices.service.js';
+import { ApplePasses } from './apple-passes.service.js';
+import { ApplePushes } from './apple-pushes.service.js';
+import { StripImagesModule } from '#wallet/strip-images.module.js';
+import { PassPictures } from './pass-pictures.service.js';
+import { PasskitController } from './passkit.controller.js';
 
 /** The part that answers requests. */
 @Module({
-  providers: [AppleCertificate],
-  exports: [AppleCertificate],
+  imports: [PassesModule, StripImagesModule],
+  controllers: [PasskitController],
+  providers: [AppleCertificate, AppleDevices, ApplePasses, PassPictures],
+  exports: [AppleCertificate, ApplePasses],
 })
 export class AppleWalletModule {}
 
 /** The part that tells phones of changes. */
 @Module({
-  providers: [AppleCertificate],
-  exports: [AppleCertificate],
+  imports: [PassesModule],
+  providers: [AppleCertificate, AppleDevices, ApplePushes],
+  exports: [AppleCertificate, ApplePushes],
 })
 export class ApplePushModule {}

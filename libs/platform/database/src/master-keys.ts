@@ -38,6 +38,7 @@ export const DATA_KEY_PURPOSES = [
   'texts about nobody',
   'token checksums',
   'web push',
+  'apple passes',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

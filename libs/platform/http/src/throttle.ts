@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import { SkipThrottle as Skip, Throttle as Limit } from '@nestjs/throttler';
 import type { FastifyRequest } from 'fastify';
+import { routeConfig } from './route-config.js';
 
 /** @property ttl how long a window is, in milliseconds */
 export type RouteLimit = { limit: number; ttl: number };
@@ -24,8 +24,4 @@ export function SkipThrottle(): MethodDecorator {
 /** @returns undefined where the route sets nothing, false where it is not counted */
 export function throttleOf({ routeOptions }: FastifyRequest): RouteLimit | false | undefined {
   return (routeOptions.config as RouteThrottle).throttle;
-}
-
-function routeConfig(config: RouteThrottle): MethodDecorator {
-  return RouteConfig(config);
 }

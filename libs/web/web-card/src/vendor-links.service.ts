@@ -1,22 +1,31 @@
 import { Injectable } from '@nestjs/common';
+import { ApplePasses } from '#apple-wallet/apple-passes.service.js';
+import { lastModified } from '#apple-wallet/passkit.js';
 import { GoogleLinks } from '#google-wallet/google-links.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-import { PassLinks } from './pass-links.service.js';
+import { PassLinks, type PassPackage } from './pass-links.service.js';
 
 /** The wallets of the vendors whose credentials are set. */
 @Injectable()
 export class VendorLinks extends PassLinks {
-  readonly appleEnabled = false;
-
-  readonly googleEnabled: boolean;
-
-  constructor(private readonly google: GoogleLinks) {
+  constructor(
+    private readonly apple: ApplePasses,
+    private readonly google: GoogleLinks,
+  ) {
     super();
-    this.googleEnabled = google.enabled;
   }
 
-  async packageOf(): Promise<undefined> {
-    return undefined;
+  get appleEnabled(): boolean {
+    return this.apple.enabled;
+  }
+
+  get googleEnabled(): boolean {
+    return this.google.enabled;
+  }
+
+  async packageOf(card: CustomerCard): Promise<PassPackage> {
+    const { bytes, pass } = await this.apple.issue(card);
+    return { bytes, changedAt: new Date(lastModified(pass, new Date())) };
   }
 
   saveUrlOf(card: CustomerCard): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { PassesModule } from '#passes/passes.module.js';
 import { CardScriptController } from './card-script.controller.js';
@@ -13,7 +14,7 @@ import { WebCards } from './web-cards.service.js';
 
 /** The web card, and the two links that lead to it or to a wallet. */
 @Module({
-  imports: [GoogleWalletModule, PassesModule, WebPushModule],
+  imports: [AppleWalletModule, GoogleWalletModule, PassesModule, WebPushModule],
   controllers: [WebCardController, PassLinksController, CardScriptController, WebPushController],
   providers: [WebCards, CardStreams, { provide: PassLinks, useClass: VendorLinks }],
 })

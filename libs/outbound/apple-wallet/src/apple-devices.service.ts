@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { ask, inTransaction } from '#database/connection.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import type { WantedUpdate } from '#passes/pass-sender.js';
+import { PassUpdates } from '#passes/pass-updates.service.js';
+import { Passes } from '#passes/passes.service.js';
+
+/** Nobody has more phones with one card; of more, the ones that came last stay. */
+const MOST_DEVICES_OF_A_CARD = 20;
+
+export type AppleDevice = { id: number; pushToken: string; passTypeId: string };
+
+/** What a device asks for names itself: its identifier is its secret. */
+export type DeviceKey = { libraryId: string; passTypeId: string };
+
+const REGISTER = {
+  name: 'apple_register',
+  text: `
+    with device as (
+      insert into apple_devices (library_hash, pass_type_id, push_token) values ($1, $2, $3)
+      on conflict (library_hash, pass_type_id) do update
+      set push_token = excluded.push_token, token_since = now()
+      returning id
+    )
+    insert into apple_registrations (device_id, customer_card_id, account_id)
+    select id, $4, $5 from device
+    on conflict do nothing
+    returning device_id,
+      -- Between the download and now it may have changed, and nobody was there to be told.
+      exists (select from passes p where p.customer_card_id = $4 and p.tag > 0
+                and p.changed_at > now() - interval '1 hour') as late`,
+};
+
+const CHANGED = {
+  name: 'apple_changed',
+  text: `
+    select r.uuid, p.tag
+    from apple_devices d
+    join apple_registrations g on g.device_id = d.id
+    join passes p on p.customer_card_id = g.customer_card_id
+    join customer_cards r on r.id = g.customer_card_id
+    where d.library_hash = $1 and d.pass_type_id = $2
+      and (p.tag > $3
+           -- Changed between the download and the registration: the device's tag may be beyond it already.
+           or g.registered_at > now() - interval '10 minutes' and p.tag > 0
+              and p.changed_at between g.registered_at - interval '1 hour' and g.registered_at)
+    order by p.tag`,
+};
+
+const FORGET_OVERFLOWING = {
+  name: 'apple_forget_overflowing',
+  text: `
+    delete from apple_registrations where customer_card_id = $1 and device_id in (
+      select device_id from apple_registrations where customer_card_id = $1
+      order by registered_at desc, device_id desc offset ${MOST_DEVICES_OF_A_CARD}
+    )`,
+};
+
+/** The iPhones that keep passes, as they have registered. */
+@Injectable()
+export class AppleDevices {
+  constructor(
+    private readonly pool: Pool,
+    private readonly passes: Passes,
+    private readonly updates: PassUpdates,
+  ) {}
+
+  /** @returns whether it is new; the push token is the newest either way */
+  async register(
+    { libraryId, passTypeId }: DeviceKey,
+    pushToken: string,
+    { id, accountId }: CustomerCard,
+  ): Promise<boolean> {
+    const [added] = await ask<{ device_id: number; late: boolean }>(this.pool, {
+      ...REGISTER,
+      values: [hashOf(libraryId), passTypeId, pushToken, id, accountId],
+    });
+    await this.passes.installed(id, accountId, 'apple');
+    if (!added) return false;
+    await ask(this.pool, { ...FORGET_OVERFLOWING, values: [id] });
+    if (added.late) await this.updates.ask(this.pool, [update(added.device_id, accountId)], 0);
+    return true;
+  }
+
+  /**
+   * The passes of a device that have changed after `since`, and the tag to ask with next time.
+   * @param since null: all
+   */
+  async changed(
+    { libraryId, passTypeId }: DeviceKey,
+    since: number | null,
+  ): Promise<{ serials: string[]; tag: number }> {
+    const rows = await ask<{ uuid: string; tag: number }>(this.pool, {
+      ...CHANGED,
+      values: [hashOf(libraryId), passTypeId, since ?? -1],
+    });
+    const tag = Math.max(since ?? 0, ...rows.map((row) => Number(row.tag)));
+    return { serials: rows.map(({ uuid }) => uuid), tag };
+  }
+
+  async unregister({ libraryId, passTypeId }: DeviceKey, customerCardId: number): Promise<void> {
+    await inTransaction(this.pool, async (client) => {
+      // Holds off a registration of the same device until it is clear whether the device stays.
+      const { rows } = await client.query<{ id: number }>({
+        name: 'apple_device_hold',
+        text: 'select id from apple_devices where library_hash = $1 and pass_type_id = $2 for update',
+        values: [hashOf(libraryId), passTypeId],
+      });
+      const [device] = rows;
+      if (!device) return;
+      await client.query({
+        name: 'apple_unregister',
+        text: 'delete from apple_registrations where device_id = $1 and customer_card_id = $2',
+        values: [device.id, customerCardId],
+      });
+      await client.query({
+        name: 'apple_device_without_passes',
+        text: `delete from apple_devices d where id = $1
+                 and not exists (select from apple_registrations g where g.device_id = d.id)`,
+        values: [device.id],
+      });
+    });
+    await this.noteRemoved(customerCardId);
+  }
+
+  async find(id: number): Promise<AppleDevice | undefined> {
+    const [row] = await ask<{ push_token: string; pass_type_id: string }>(this.pool, {
+      name: 'apple_device',
+      text: 'select push_token, pass_type_id from apple_devices where id = $1',
+      values: [id],
+    });
+    return row && { id, pushToken: row.push_token, passTypeId: row.pass_type_id };
+  }
+
+  /**
+   * Apple says that it is not there any more. Unless it has registered again meanwhile, with another token or after
+   * that time, nothing is kept of it.
+   */
+  async forget({ id, pushToken }: AppleDevice, goneSince: Date | null): Promise<boolean> {
+    const cards = await inTransaction(this.pool, async (client) => {
+      const { rows } = await client.query<{ customer_card_id: number }>({
+        name: 'apple_registrations_of',
+        text: 'select customer_card_id from apple_registrations where device_id = $1',
+        values: [id],
+      });
+      const { rowCount } = await client.query({
+        name: 'apple_forget',
+        text: `delete from apple_devices where id = $1 and push_token = $2
+                 and ($3::timestamptz is null or token_since <= $3)`,
+        values: [id, pushToken, goneSince],
+      });
+      return rowCount === 1 ? rows.map((row) => row.customer_card_id) : undefined;
+    });
+    if (!cards) return false;
+    for (const card of cards) await this.noteRemoved(card);
+    return true;
+  }
+
+  /** Each device once, however many of its passes have changed. */
+  async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    const rows = await ask<{ device_id: number; account_id: number }>(this.pool, {
+      name: 'apple_targets',
+      text: `select device_id, min(account_id) as account_id from apple_registrations
+             where customer_card_id = any ($1) group by device_id`,
+      values: [customerCardIds],
+    });
+    return rows.map((row) => update(row.device_id, row.account_id));
+  }
+
+  /** Noted first and looked up then, so that a registration between the two stays noted. */
+  private async noteRemoved(customerCardId: number): Promise<void> {
+    if ((await this.accountOf(customerCardId)) !== undefined) return;
+    await this.passes.removed(customerCardId, 'apple');
+    const accountId = await this.accountOf(customerCardId);
+    if (accountId !== undefined) await this.passes.installed(customerCardId, accountId, 'apple');
+  }
+
+  /** Undefined when the card is on no device. */
+  private async accountOf(customerCardId: number): Promise<number | undefined> {
+    const [row] = await ask<{ account_id: number }>(this.pool, {
+      name: 'apple_account',
+      text: 'select account_id from apple_registrations where customer_card_id = $1 limit 1',
+      values: [customerCardId],
+    });
+    return row?.account_id;
+  }
+}
+
+function update(deviceId: number, accountId: number): WantedUpdate {
+  return { channel: 'apple', target: String(deviceId), accountId };
+}
+
+function hashOf(libraryId: string): Buffer {
+  return createHash('sha256').update(libraryId).digest();
+}

@@ -1,0 +1,135 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  Headers,
+  HttpCode,
+  Logger,
+  Param,
+  Post,
+  Query,
+  Res,
+} from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Config } from '#kernel/config.js';
+import { RejectedError, UnauthorizedError } from '#kernel/errors.js';
+import { BodyLimit } from '#http/body-limit.js';
+import { Throttle } from '#http/throttle.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import { Passes } from '#passes/passes.service.js';
+import { AppleDevices } from './apple-devices.service.js';
+import { ApplePasses } from './apple-passes.service.js';
+import { isUnchanged, lastModified, pushTokenIn, tagOf, toldByPhone } from './passkit.js';
+
+const REGISTRATIONS = 'devices/:device/registrations/:pass_type';
+const LOG_BYTES = 16 * 1024;
+
+type PassPath = { device: string; pass_type: string; serial: string };
+
+/**
+ * The web service that iPhones speak to (Apple: "Adding a Web Service to Update Passes"). Its paths and answers are
+ * Apple's, so they are outside the API and its document.
+ */
+@ApiExcludeController()
+@Controller('wallet/apple/v1')
+export class PasskitController {
+  private readonly log = new Logger('apple phones');
+
+  constructor(
+    private readonly config: Config,
+    private readonly holders: Passes,
+    private readonly passes: ApplePasses,
+    private readonly devices: AppleDevices,
+  ) {}
+
+  @Post(`${REGISTRATIONS}/:serial`)
+  async register(
+    @Param() path: PassPath,
+    @Headers('authorization') authorization: string | undefined,
+    @Body() body: unknown,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const customerCard = await this.admitted(path, authorization);
+    const pushToken = pushTokenIn(body);
+    if (pushToken === undefined) {
+      throw new RejectedError({ pushToken: ['must be a token of the push service, in hex'] });
+    }
+    const isNew = await this.devices.register(deviceOf(path), pushToken, customerCard);
+    await reply.status(isNew ? 201 : 200).send();
+  }
+
+  /** The identifier of the device is all that it shows. */
+  @Get(REGISTRATIONS)
+  async changed(
+    @Param() path: Omit<PassPath, 'serial'>,
+    @Query('passesUpdatedSince') since: unknown,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { serials, tag } = await this.devices.changed(deviceOf(path), tagOf(since));
+    reply.header('cache-control', 'no-store');
+    if (serials.length === 0) await reply.status(204).send();
+    else await reply.send({ serialNumbers: serials, lastUpdated: String(tag) });
+  }
+
+  @Get('passes/:pass_type/:serial')
+  async newest(
+    @Param() path: Omit<PassPath, 'device'>,
+    @Headers('authorization') authorization: string | undefined,
+    @Headers('if-modified-since') since: string | undefined,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const customerCard = await this.admitted(path, authorization);
+    const { id, accountId } = customerCard;
+    reply.header('cache-control', 'no-store');
+    const known = await this.holders.find(id);
+    if (known && isUnchanged(known, since)) {
+      await this.holders.synced(id, accountId, 'apple');
+      await reply.status(304).send();
+      return;
+    }
+    const { bytes, pass } = await this.passes.issue(customerCard);
+    reply.header('last-modified', new Date(lastModified(pass, new Date())).toUTCString());
+    await this.holders.synced(id, accountId, 'apple');
+    await reply.type('application/vnd.apple.pkpass').send(bytes);
+  }
+
+  @Delete(`${REGISTRATIONS}/:serial`)
+  @HttpCode(200)
+  async unregister(
+    @Param() path: PassPath,
+    @Headers('authorization') authorization: string | undefined,
+  ): Promise<void> {
+    const { id } = await this.admitted(path, authorization);
+    await this.devices.unregister(deviceOf(path), id);
+  }
+
+  /** What phones complain of is often the only sign of a wrong certificate. */
+  @Post('log')
+  @HttpCode(200)
+  @BodyLimit(LOG_BYTES)
+  @Throttle({ default: { limit: 30, ttl: 60_000 } })
+  complain(@Body() body: unknown): void {
+    for (const line of toldByPhone(body)) this.log.warn(line);
+  }
+
+  /** @throws UnauthorizedError */
+  private async admitted(
+    { pass_type: passType, serial }: Omit<PassPath, 'device'>,
+    authorization: string | undefined,
+  ): Promise<CustomerCard> {
+    const token = /^ApplePass +(\S+) *$/i.exec(authorization ?? '')?.[1];
+    const isMeant = passType === this.config.apple?.passTypeId;
+    if (token === undefined || !isMeant || !this.passes.isTokenOf(serial, token)) {
+      throw new UnauthorizedError();
+    }
+    const customerCard = await this.holders.holderOf(serial);
+    if (!customerCard) throw new UnauthorizedError();
+    return customerCard;
+  }
+}
+
+function deviceOf({ device, pass_type: passTypeId }: Omit<PassPath, 'serial'>) {
+  return { libraryId: device, passTypeId };
+}

@@ -1,0 +1,55 @@
+/** Longer than a change may take from its timestamp until others can read it. */
+const SETTLED_MS = 60_000;
+const MOST_LINES = 20;
+const LONGEST_LINE = 500;
+
+type Changed = { changedAt: Date };
+
+/**
+ * In milliseconds, whole seconds: HTTP knows no smaller ones. A change of the last minute is dated a second earlier
+ * when it is handed out: if the pass changes again within the same second, the phone's next question is answered with
+ * the pass and never with 304.
+ */
+export function lastModified({ changedAt }: Changed, now: Date): number {
+  const second = secondOf(changedAt);
+  return now.getTime() - changedAt.getTime() < SETTLED_MS ? second - 1000 : second;
+}
+
+/** @param since the If-Modified-Since of a phone */
+export function isUnchanged({ changedAt }: Changed, since: string | undefined): boolean {
+  return since !== undefined && Date.parse(since) >= secondOf(changedAt);
+}
+
+/** @returns undefined unless it is hex, which then can stand in a path */
+export function pushTokenIn(body: unknown): string | undefined {
+  const { pushToken } = (body ?? {}) as { pushToken?: unknown };
+  return typeof pushToken === 'string' && /^[0-9a-f]{16,200}$/i.test(pushToken)
+    ? pushToken
+    : undefined;
+}
+
+/** @returns null for none, and for one that is not ours: the phone then learns of all its passes */
+export function tagOf(given: unknown): number | null {
+  return typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : null;
+}
+
+/** What a phone reports, without line breaks and without the serial numbers, which open passes. */
+export function toldByPhone(body: unknown): string[] {
+  const { logs } = (body ?? {}) as { logs?: unknown };
+  if (!Array.isArray(logs)) return [];
+  return logs
+    .filter((line) => typeof line === 'string')
+    .slice(0, MOST_LINES)
+    .map((line) =>
+      line
+        // eslint-disable-next-line no-control-regex
+        .replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+        .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, '…')
+        .replaceAll(/[A-Za-z0-9_-]{32,}/g, '…')
+        .slice(0, LONGEST_LINE),
+    );
+}
+
+function secondOf(at: Date): number {
+  return Math.floor(at.getTime() / 1000) * 1000;
+}

@@ -1,0 +1,13 @@
+import { RouteConfig } from '@nestjs/platform-fastify';
+
+const known = new WeakMap<object, object>();
+
+/** Adds to the config of a method's Fastify route; `RouteConfig` alone would replace what another decorator has set. */
+export function routeConfig(config: object): MethodDecorator {
+  return (target, name, descriptor: PropertyDescriptor) => {
+    const method = descriptor.value as object;
+    const merged = { ...known.get(method), ...config };
+    known.set(method, merged);
+    RouteConfig(merged)(target, name, descriptor);
+  };
+}

@@ -1,0 +1,340 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { generateKeyPairSync } from 'node:crypto';
+import { Registry } from 'prom-client';
+import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
+import { AppleDevices } from '#apple-wallet/apple-devices.service.js';
+import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
+import { APNS_TIMES, ApnsClient } from '#apple-wallet/apns.client.js';
+import type { PassOutcome } from '#passes/pass-sender.js';
+import { TEAM } from './support/apple/certificates.mjs';
+import type { Phone } from './support/apple/phone.mjs';
+import { appleWorld, type AppleWorld } from './support/apple/world.js';
+import { testConfig, testEnvironment } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { startProgram, type Program } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+
+const SLOW = 300_000;
+const NEVER = new AbortController().signal;
+const TOKEN = 'ab'.repeat(32);
+
+let world: AppleWorld;
+
+beforeAll(async () => {
+  world = await appleWorld();
+});
+
+beforeEach(() => world.apns.register(TOKEN));
+
+afterAll(() => world.apns.stop());
+
+describe('the connection to the push service', () => {
+  let client: ApnsClient;
+
+  const open = (
+    times: Partial<typeof APNS_TIMES> = {},
+    settings: NodeJS.ProcessEnv = {},
+  ): ApnsClient => {
+    const { apple } = testConfig('postgres://u:p@localhost/x', { ...world.settings, ...settings });
+    if (!apple) throw new Error('the settings are those of Apple');
+    return new ApnsClient(apple, { ...APNS_TIMES, ...times });
+  };
+
+  afterEach(() => {
+    client.close();
+    world.apns.answerWith(null);
+  });
+
+  it('is one for many pushes', async () => {
+    client = open();
+    const before = world.apns.connections;
+    const answers = await Promise.all(Array.from({ length: 100 }, () => client.push(TOKEN, NEVER)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(world.apns.connections - before).toBe(1);
+    expect(world.apns.pushes.at(-1)?.headers).toMatchObject({
+      'apns-topic': 'pass.example.inkpad',
+      'apns-push-type': 'background',
+      'apns-priority': '5',
+    });
+  });
+
+  it('is opened anew after GOAWAY, and after the service was away', async () => {
+    client = open();
+    await client.push(TOKEN, NEVER);
+    world.apns.goAway();
+    const asked = () =>
+      client.push(TOKEN, NEVER).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await eventually(asked, (status) => status === 200);
+    await world.apns.stop();
+    await expect(client.push(TOKEN, NEVER)).rejects.toThrow();
+    await world.apns.restart();
+    await eventually(asked, (status) => status === 200);
+  });
+
+  it('is given up when the service falls silent: a push has an end, and a ping finds out', async () => {
+    client = open({ answerWithinMs: 200 });
+    await client.push(TOKEN, NEVER);
+    world.apns.fallSilent();
+    await expect(client.push(TOKEN, NEVER)).rejects.toThrow(/no answer within 200 ms/);
+    await world.apns.stop();
+    await world.apns.restart();
+    expect((await client.push(TOKEN, NEVER)).status).toBe(200);
+    client.close();
+
+    client = open({ pingEveryMs: 50, pongWithinMs: 50 });
+    const before = world.apns.connections;
+    await client.push(TOKEN, NEVER);
+    world.apns.fallSilent();
+    const pending = client.push(TOKEN, NEVER);
+    await expect(pending).rejects.toThrow();
+    await world.apns.stop();
+    await world.apns.restart();
+    expect((await client.push(TOKEN, NEVER)).status).toBe(200);
+    expect(world.apns.connections - before).toBe(2);
+  });
+
+  it('ends a push when the process must end', async () => {
+    client = open();
+    await client.push(TOKEN, NEVER);
+    world.apns.fallSilent();
+    const cut = new AbortController();
+    const pending = client.push(TOKEN, cut.signal);
+    cut.abort();
+    await expect(pending).rejects.toThrow(/cut off/);
+    await expect(client.push(TOKEN, cut.signal)).rejects.toThrow();
+    await world.apns.stop();
+    await world.apns.restart();
+  });
+
+  it('takes a token of the push service in place of the certificate, and another when it has expired', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+    world.apns.trust('KEY1234567', pem, TEAM);
+    client = open(
+      {},
+      {
+        APNS_KEY: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+        APNS_KEY_ID: 'KEY1234567',
+      },
+    );
+    expect(await client.push(TOKEN, NEVER)).toMatchObject({ status: 200 });
+    const first = world.apns.pushes.at(-1)?.headers.authorization;
+    expect((await client.push(TOKEN, NEVER)).status).toBe(200);
+    expect(world.apns.pushes.at(-1)?.headers.authorization).toBe(first);
+    world.apns.answerWith({ status: 403, reason: 'ExpiredProviderToken' });
+    expect(await client.push(TOKEN, NEVER)).toMatchObject({ reason: 'ExpiredProviderToken' });
+    world.apns.answerWith(null);
+    expect((await client.push(TOKEN, NEVER)).status).toBe(200);
+    expect(world.apns.pushes.at(-1)?.headers.authorization).not.toBe(first);
+  });
+});
+
+describe('passes on phones', () => {
+  let service: Service;
+  let store: Client;
+  let dispatcher: Program;
+
+  const startDispatcher = () =>
+    startProgram(
+      'dist/apps/dispatcher/src/main.js',
+      testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
+    );
+
+  beforeAll(async () => {
+    service = await startService(world.settings);
+    store = await service.newStore();
+    dispatcher = startDispatcher();
+  }, SLOW);
+
+  afterAll(async () => {
+    await dispatcher.kill('SIGTERM');
+    await service.stop();
+  });
+
+  afterEach(() => world.apns.answerWith(null));
+
+  async function owner(): Promise<{ phone: Phone; serial: string; path: string; id: number }> {
+    const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
+    const phone = world.phone(service.baseUrl);
+    const serial = await phone.add(customerCard.apple_wallet_url);
+    return { phone, serial, path, id: customerCard.id };
+  }
+
+  const stamp = (path: string) => store.post(`${path}/stamp`, { stamps: 1 });
+
+  async function untilMessages(phone: Phone, count: number): Promise<void> {
+    await eventually(
+      () => phone.messages,
+      (messages) => messages.length >= count,
+    );
+    await untilSent();
+    expect(phone.messages).toHaveLength(count);
+    expect(phone.complaints).toEqual([]);
+  }
+
+  async function untilSent(): Promise<void> {
+    const left = async () =>
+      (await service.database.query<{ left: number }>('select count(*) as left from pass_updates'))
+        .rows[0]?.left;
+    await eventually(left, (count) => Number(count) === 0);
+  }
+
+  it('get one push for several passes and stamps in a row', async () => {
+    const one = await owner();
+    const { customerCard, path } = await enrol(store);
+    await one.phone.add(customerCard.apple_wallet_url);
+    const before = world.apns.pushes.length;
+    await Promise.all([stamp(one.path), stamp(path), stamp(one.path), stamp(path)]);
+    await eventually(
+      () => one.phone.messages,
+      (messages) => messages.filter((message) => message.includes('2 stamps')).length === 2,
+    );
+    await untilSent();
+    const pushes = world.apns.pushes.slice(before).filter((push) => push.token === one.phone.pushToken); // prettier-ignore
+    expect(pushes.length).toBeLessThanOrEqual(2);
+  });
+
+  it('are told after an outage of the push service, and the newest state at once', async () => {
+    const { phone, path } = await owner();
+    await world.apns.stop();
+    await stamp(path);
+    await stamp(path);
+    await eventually(
+      async () => {
+        const { rows } = await service.database.query<{ attempts: number }>(
+          'select attempts from pass_updates where last_error is not null',
+        );
+        return rows[0]?.attempts ?? 0;
+      },
+      (attempts) => attempts > 0,
+    );
+    expect(phone.messages).toEqual([]);
+    await world.apns.restart();
+    await untilMessages(phone, 1);
+    expect(phone.messages).toEqual(['You have 2 stamps.']);
+  });
+
+  it('are told of a stamp whose push was under way when the dispatcher was killed', async () => {
+    const { phone, path } = await owner();
+    await stamp(path);
+    await untilMessages(phone, 1);
+    world.apns.fallSilent();
+    await stamp(path);
+    await eventually(
+      async () => {
+        const { rows } = await service.database.query<{ attempts: number }>(
+          'select attempts from pass_updates',
+        );
+        return rows[0]?.attempts ?? 0;
+      },
+      (attempts) => attempts > 0,
+    );
+    await dispatcher.kill('SIGKILL');
+    await world.apns.stop();
+    await world.apns.restart();
+    dispatcher = startDispatcher();
+    await untilMessages(phone, 2);
+    expect(phone.messages.at(-1)).toBe('You have 2 stamps.');
+  });
+
+  it('are told of a stamp that came between the download and the registration', async () => {
+    const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
+    const phone = world.phone(service.baseUrl);
+    await fetch(service.baseUrl + new URL(customerCard.apple_wallet_url).pathname, {
+      headers: { 'user-agent': 'iPhone' },
+    });
+    await stamp(path);
+    await eventually(
+      async () => {
+        const { rows } = await service.database.query<{ tag: number }>(
+          `select tag from passes where customer_card_id = ${customerCard.id}`,
+        );
+        return Number(rows[0]?.tag);
+      },
+      (tag) => tag > 0,
+    );
+    const before = world.apns.pushes.length;
+    await phone.add(customerCard.apple_wallet_url);
+    await eventually(
+      () => world.apns.pushes.length,
+      (count) => count > before,
+    );
+    await untilSent();
+    await eventually(
+      () => phone.rounds,
+      (rounds) => rounds > 0,
+    );
+    expect(phone.complaints).toEqual([]);
+  });
+
+  it('are forgotten when Apple says that they are gone, and not when they have come back since', async () => {
+    const one = await owner();
+    const installed = async () =>
+      (await store.get<{ pass_installed: boolean }>(one.path)).body.pass_installed;
+    // It was gone an hour ago, and has registered since.
+    world.apns.unregister(one.phone.pushToken, Date.now() - 60 * 60_000);
+    await stamp(one.path);
+    await untilSent();
+    expect(await installed()).toBe(true);
+    world.apns.unregister(one.phone.pushToken, Date.now() + 60_000);
+    await stamp(one.path);
+    await eventually(installed, (value) => !value);
+    const { rows } = await service.database.query('select from apple_devices where push_token = $1', [one.phone.pushToken]); // prettier-ignore
+    expect(rows).toEqual([]);
+    await one.phone.renewPushToken();
+    expect(await installed()).toBe(true);
+  });
+
+  describe('while Apple refuses', () => {
+    let pushes: ApplePushes;
+    let registry: Registry;
+    let target: string;
+
+    beforeAll(async () => {
+      const config = testConfig(service.database.url, world.settings);
+      registry = new Registry();
+      const certificate = new AppleCertificate(config, new Registry());
+      pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry); // prettier-ignore
+      const one = await owner();
+      const [found] = await pushes.targetsOf([one.id]);
+      target = found?.target ?? '';
+    });
+
+    afterAll(() => pushes.onModuleDestroy());
+
+    const send = (): Promise<PassOutcome> =>
+      pushes.send({ channel: 'apple', target, accountId: 1, attempts: 1 }, NEVER);
+    const refused = async () =>
+      (await registry.getSingleMetricAsString('inkpad_apple_pushes_refused')).trim().split(' ').at(-1); // prettier-ignore
+
+    it('for a while, its time is kept', async () => {
+      world.apns.answerWith({ status: 429, reason: 'TooManyRequests', headers: { 'retry-after': '7' } }); // prettier-ignore
+      expect(await send()).toEqual({
+        kind: 'failed',
+        error: 'Apple: 429 TooManyRequests',
+        retryInMs: 7_000,
+      });
+      world.apns.answerWith({ status: 503, reason: 'ServiceUnavailable' });
+      expect(await send()).toEqual({ kind: 'failed', error: 'Apple: 503 ServiceUnavailable' });
+      world.apns.answerWith({ status: 400, reason: 'PayloadEmpty' });
+      expect(await send()).toEqual({ kind: 'refused', error: 'Apple: 400 PayloadEmpty' });
+      world.apns.answerWith(null);
+      expect(await send()).toEqual({ kind: 'done' });
+    });
+
+    it('the certificate, nothing is pushed for five minutes', async () => {
+      expect(await refused()).toBe('0');
+      world.apns.answerWith({ status: 403, reason: 'BadCertificate' });
+      expect(await send()).toMatchObject({ kind: 'failed', retryInMs: 5 * 60_000 });
+      expect(await refused()).toBe('1');
+      world.apns.answerWith(null);
+      const before = world.apns.pushes.length;
+      expect(await send()).toMatchObject({ kind: 'failed', error: 'Apple: 403 BadCertificate' });
+      expect(world.apns.pushes.length).toBe(before);
+    });
+  });
+});

@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readPass } from '../support/apple/pass-reader.mjs';
+import { PASS_TYPE } from '../support/apple/certificates.mjs';
+import type { Phone } from '../support/apple/phone.mjs';
+import { appleWorld, type AppleWorld } from '../support/apple/world.js';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { startProgram, type Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const SLOW = 300_000;
+const IPHONE = { 'user-agent': 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)' };
+const GONE = '00000000-0000-4000-8000-000000000000';
+
+let world: AppleWorld;
+let service: Service;
+let dispatcher: Program;
+let store: Client;
+
+beforeAll(async () => {
+  world = await appleWorld();
+  service = await startService(world.settings);
+  dispatcher = startProgram(
+    'dist/apps/dispatcher/src/main.js',
+    testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
+  );
+  store = await service.newStore();
+}, SLOW);
+
+afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
+  await service.stop();
+  await world.apns.stop();
+});
+
+type Owned = Awaited<ReturnType<typeof enrol>> & { phone: Phone; serial: string };
+
+/** Somebody with the card on their phone. */
+async function owner(options: Parameters<typeof enrol>[1] = {}): Promise<Owned> {
+  const story = await enrol(store, options);
+  const phone = world.phone(service.baseUrl);
+  const serial = await phone.add(story.customerCard.apple_wallet_url);
+  return { ...story, phone, serial };
+}
+
+/** Until the phone shows it, and nothing is left to be sent. */
+async function untilShown({ phone, serial }: Owned, stamps: string): Promise<void> {
+  const shown = () =>
+    phone.shows(serial).pass.storeCard.headerFields.find(({ key }) => key === 'stamps')?.value;
+  await eventually(shown, (value) => value === stamps);
+  await untilQuiet();
+}
+
+async function untilQuiet(): Promise<void> {
+  const left = async () => {
+    const { rows } = await service.database.query<{ left: number }>(
+      'select (select count(*) from pass_updates) + (select count(*) from pass_refreshes) as left',
+    );
+    return Number(rows[0]?.left);
+  };
+  await eventually(left, (count) => count === 0);
+}
+
+/** As a phone does, but with whatever headers a test wants. */
+function call(method: string, path: string, headers: Record<string, string> = {}, body?: string) {
+  return fetch(`${service.baseUrl}/wallet/apple/v1/${path}`, {
+    method,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body }),
+  });
+}
+
+function authorized({ phone, serial }: Owned): Record<string, string> {
+  return { authorization: `ApplePass ${phone.shows(serial).pass.authenticationToken}` };
+}
+
+const registration = (device: string, serial: string, type = PASS_TYPE) =>
+  `devices/${device}/registrations/${type}/${serial}`;
+const pushToken = (letter: string) => JSON.stringify({ pushToken: letter.repeat(64) });
+
+describe('the link for Apple Wallet', () => {
+  it('APPLE-01 leads to a signed pass', async () => {
+    const { customerCard } = await enrol(store, { card: { header_text: 'Hello' } });
+    const path = new URL(customerCard.apple_wallet_url).pathname;
+    const response = await fetch(service.baseUrl + path, { headers: IPHONE });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/vnd.apple.pkpass');
+    expect(response.headers.get('content-disposition')).toMatch(/^attachment/);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const { pass, files } = readPass(bytes, world.made.root);
+    expect(pass).toMatchObject({
+      serialNumber: customerCard.uuid,
+      webServiceURL: 'https://cards.example/wallet/apple',
+      barcodes: [{ message: customerCard.code }],
+    });
+    for (const name of ['icon', 'logo', 'strip']) {
+      for (const scale of ['', '@2x', '@3x']) expect(files.has(`${name}${scale}.png`)).toBe(true);
+    }
+  });
+
+  it('APPLE-02 leads to the web card without a certificate', async () => {
+    const without = await startService({ PUBLIC_URL: 'https://cards.example' });
+    try {
+      const { customerCard } = await enrol(await without.newStore());
+      const path = new URL(customerCard.apple_wallet_url).pathname;
+      const response = await fetch(without.baseUrl + path, {
+        redirect: 'manual',
+        headers: IPHONE,
+      });
+      expect(response.status).toBe(302);
+      expect(response.headers.get('location')).toBe(
+        `https://cards.example/passes/${customerCard.uuid}`,
+      );
+    } finally {
+      await without.stop();
+    }
+  });
+
+  it('APPLE-03 leads to the web card on another device, and for a card that does not exist', async () => {
+    const { customerCard } = await enrol(store);
+    const android = { 'user-agent': 'Mozilla/5.0 (Linux; Android 15)' };
+    for (const [uuid, headers] of [
+      [customerCard.uuid, android],
+      [GONE, IPHONE],
+    ] as const) {
+      const path = `${service.baseUrl}/passes/${uuid}/apple`;
+      const response = await fetch(path, { redirect: 'manual', headers });
+      expect(response.status).toBe(302);
+      expect(response.headers.get('location')).toBe(`https://cards.example/passes/${uuid}`);
+    }
+  });
+});
+
+describe('the web service of phones', () => {
+  it('APPLE-04 registers a device: 201, then 200 with its newest push token', async () => {
+    const mine = await owner();
+    const ask = (letter: string) =>
+      call('POST', registration('d1', mine.serial), authorized(mine), pushToken(letter));
+    expect((await ask('a')).status).toBe(201);
+    expect((await ask('b')).status).toBe(200);
+    const { rows } = await service.database.query(
+      'select push_token from apple_devices where push_token = any ($1)',
+      [['a'.repeat(64), 'b'.repeat(64)]],
+    );
+    expect(rows).toEqual([{ push_token: 'b'.repeat(64) }]);
+    const wrong = await call('POST', registration('d1', mine.serial), authorized(mine), '{}');
+    expect(wrong.status).toBe(422);
+  });
+
+  it('APPLE-05 is 401 without the token of the pass', async () => {
+    const mine = await owner();
+    const other = await owner();
+    const right = authorized(mine);
+    const wrong: [string, string, Record<string, string>][] = [
+      [PASS_TYPE, mine.serial, {}],
+      [PASS_TYPE, mine.serial, authorized(other)],
+      [PASS_TYPE, mine.serial, { authorization: right['authorization']?.replace('ApplePass', 'Bearer') ?? '' }], // prettier-ignore
+      [PASS_TYPE, mine.serial, { authorization: `${right['authorization']}x` }],
+      [PASS_TYPE, GONE, right],
+      ['pass.other', mine.serial, right],
+    ];
+    for (const [type, serial, headers] of wrong) {
+      const path = registration('d2', serial, type);
+      expect((await call('POST', path, headers, pushToken('a'))).status).toBe(401);
+      expect((await call('DELETE', path, headers)).status).toBe(401);
+      expect((await call('GET', `passes/${type}/${serial}`, headers)).status).toBe(401);
+    }
+  });
+
+  it('APPLE-06 lists what has changed since a tag, and is 204 when nothing has', async () => {
+    const mine = await owner({ card: { stamps_required: 10 } });
+    const { library } = mine.phone;
+    const list = (since = '') =>
+      call('GET', `devices/${library}/registrations/${PASS_TYPE}${since}`);
+    const all = await list();
+    expect(all.status).toBe(200);
+    expect(await all.json()).toEqual({
+      serialNumbers: [mine.serial],
+      lastUpdated: expect.stringMatching(/^\d+$/),
+    });
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '1/10');
+    const changed = (await (await list()).json()) as { lastUpdated: string };
+    expect((await list(`?passesUpdatedSince=${changed.lastUpdated}`)).status).toBe(204);
+    const before = Number(changed.lastUpdated) - 1;
+    expect(await (await list(`?passesUpdatedSince=${before}`)).json()).toEqual({
+      serialNumbers: [mine.serial],
+      lastUpdated: changed.lastUpdated,
+    });
+    expect((await list('?passesUpdatedSince=nonsense')).status).toBe(200);
+    const unknown = await call('GET', `devices/unknown/registrations/${PASS_TYPE}`);
+    expect(unknown.status).toBe(204);
+  });
+
+  it('APPLE-07 answers 304 only when the pass is as it was', async () => {
+    const mine = await owner();
+    const path = `passes/${PASS_TYPE}/${mine.serial}`;
+    const ask = (since?: string) =>
+      call('GET', path, { ...authorized(mine), ...(since && { 'if-modified-since': since }) });
+    const first = await ask();
+    expect(first.status).toBe(200);
+    const modified = first.headers.get('last-modified') ?? '';
+    // It has changed within the last minute: within the same second it may change again.
+    expect((await ask(modified)).status).toBe(200);
+    await service.database.query(
+      `update passes set changed_at = now() - interval '1 hour' where customer_card_id = $1`,
+      [mine.customerCard.id],
+    );
+    const settled = (await ask()).headers.get('last-modified') ?? '';
+    const second = await ask(settled);
+    expect([second.status, await second.text()]).toEqual([304, '']);
+    expect((await ask(new Date(Date.parse(settled) - 1000).toUTCString())).status).toBe(200);
+    expect((await ask('nonsense')).status).toBe(200);
+  });
+
+  it('APPLE-08 follows pass_installed: set by a registration, cleared by the last removal', async () => {
+    const mine = await owner();
+    const second = world.phone(service.baseUrl);
+    await second.add(mine.customerCard.apple_wallet_url);
+    const installed = async () =>
+      (await store.get<{ pass_installed: boolean }>(mine.path)).body.pass_installed;
+    expect(await installed()).toBe(true);
+    await mine.phone.remove(mine.serial);
+    expect(await installed()).toBe(true);
+    await second.remove(mine.serial);
+    expect(await installed()).toBe(false);
+    await second.add(mine.customerCard.apple_wallet_url);
+    expect(await installed()).toBe(true);
+  });
+
+  it('APPLE-09 takes complaints of at most 16 KB, thirty a minute', async () => {
+    const complain = (logs: string[]) => call('POST', 'log', {}, JSON.stringify({ logs }));
+    expect((await complain(['[2026-11-21] Web service error for pass.example'])).status).toBe(200);
+    expect((await complain(['x'.repeat(17 * 1024)])).status).toBe(413);
+    const statuses = new Set<number>();
+    for (let i = 0; i < 30; i += 1) statuses.add((await complain([])).status);
+    expect([...statuses]).toEqual([200, 429]);
+  });
+});
+
+describe('a pass on a phone', () => {
+  it('APPLE-10 shows one message for a stamp, a reward within reach, and a redemption', async () => {
+    const mine = await owner({ card: { stamps_required: 3 }, rewards: [2] });
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '1/3');
+    expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '2/3');
+    await store.post(`${mine.path}/redeem`, { reward_id: mine.rewards[0]?.id });
+    await untilShown(mine, '0/3');
+    expect(mine.phone.messages).toEqual([
+      'You have 1 stamp.',
+      'Reward unlocked: Reward at 2. You have 2 stamps.',
+      'Reward redeemed: Reward at 2. You have 0 stamps.',
+    ]);
+    expect(mine.phone.complaints).toEqual([]);
+  });
+
+  it('APPLE-11 is updated silently with skip_notifications, and told with the next stamp', async () => {
+    const mine = await owner({ card: { stamps_required: 9 } });
+    await store.post(`${mine.path}/stamp`, { stamps: 1, skip_notifications: true });
+    await untilShown(mine, '1/9');
+    expect(mine.phone.messages).toEqual([]);
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '2/9');
+    expect(mine.phone.messages).toEqual(['You have 2 stamps.']);
+  });
+
+  it('APPLE-12 is updated silently by changes of the card, its rewards and the store', async () => {
+    const mine = await owner({ card: { stamps_required: 9 }, rewards: [4] });
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '1/9');
+    const { card, rewards, phone, serial } = mine;
+    await store.send('PATCH', `${store.store}/cards/${card.id}`, {
+      card: { stamps_required: 12, header_text: 'New' },
+    });
+    await untilShown(mine, '1/12');
+    await store.send('PATCH', `${store.store}/rewards/${rewards[0]?.id}`, {
+      reward: { name: 'Other' },
+    });
+    await eventually(
+      () => JSON.stringify(phone.shows(serial).pass.storeCard.backFields),
+      (fields) => fields.includes('Other'),
+    );
+    await untilQuiet();
+    expect(phone.messages).toEqual(['You have 1 stamp.']);
+  });
+
+  it('APPLE-13 is void once its card is archived or its customer erased, with nothing personal left', async () => {
+    const archived = await owner();
+    await store.post(`${store.store}/cards/${archived.card.id}/archive`);
+    const isVoid = ({ phone, serial }: Owned) => phone.shows(serial).pass.voided === true;
+    await eventually(
+      () => isVoid(archived),
+      (value) => value,
+    );
+    const erased = await owner({ card: { show_member_field: true } });
+    expect(JSON.stringify(erased.phone.shows(erased.serial).pass)).toContain('Anna');
+    await store.post(`${store.store}/customers/${erased.customer.id}/erase`, {
+      reason: 'requested',
+    });
+    await eventually(
+      () => isVoid(erased),
+      (value) => value,
+    );
+    await untilQuiet();
+    expect(JSON.stringify(erased.phone.shows(erased.serial).pass)).not.toContain('Anna');
+    for (const { phone } of [archived, erased]) expect(phone.messages).toEqual([]);
+  });
+});
