@@ -14,6 +14,8 @@ const benches = {
   rebuild: 'how fast the read models are rebuilt from a history',
   proof: 'what the table of the history and the transparency log cost for each event',
   images: 'images of cards per second, drawn and kept',
+  passes:
+    'signed passes for Apple Wallet per second and core, compared with passkit-generator and pkijs',
   verify: 'how fast a history is verified, and whether a longer one takes more memory',
 };
 
