@@ -72,6 +72,7 @@ export function testEnvironment(
     HEALTH_PORT: '0',
     METRICS_PORT: '0',
     RATE_LIMIT_PER_MINUTE: '100000',
+    PAGE_RATE_LIMIT_PER_MINUTE: '100000',
     MAX_SUBSCRIPTIONS_PER_STORE: '100000',
     ...overrides,
   };
