@@ -53,9 +53,9 @@ async function serviceOf(env) {
   const from = (path) => import(`../dist/libs/${path}.js`);
   const { readConfig } = await from('platform/kernel/src/config');
   const { dataSource, poolOf } = await from('platform/database/src/data-source');
-  const { stripDesign } = await from('outbound/wallet/src/strip-design');
-  const { StripRenderer } = await from('outbound/wallet/src/strip-renderer.service');
-  const { StripImages } = await from('outbound/wallet/src/strip-images.service');
+  const { stripDesign } = await from('outbound/card-images/src/strip-design');
+  const { StripRenderer } = await from('outbound/card-images/src/strip-renderer.service');
+  const { StripImages } = await from('outbound/card-images/src/strip-images.service');
   const config = readConfig({ ...process.env, ...env });
   const source = await dataSource(config, 'bench').initialize();
   const pool = poolOf(source);

@@ -4,9 +4,14 @@ import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import sharp from 'sharp';
 import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-looks.js';
-import { gridOf, STRIP } from '#wallet/stamp-grid.js';
-import { stripDesign, STRIP_SIZES, type StripLooks, type StripSize } from '#wallet/strip-design.js';
-import { StripImages } from '#wallet/strip-images.service.js';
+import { gridOf, STRIP } from '#card-images/stamp-grid.js';
+import {
+  stripDesign,
+  STRIP_SIZES,
+  type StripLooks,
+  type StripSize,
+} from '#card-images/strip-design.js';
+import { StripImages } from '#card-images/strip-images.service.js';
 import { pixelAt, pixelsOf, speckled, quarters, type Pixels } from './support/pictures.js';
 import { startService, type Service } from './support/service.js';
 

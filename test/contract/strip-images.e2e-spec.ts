@@ -3,8 +3,8 @@ import { Pool } from 'pg';
 import sharp from 'sharp';
 import type { CardJson } from '#cards/card.dto.js';
 import { cardRows } from '#cards/card.entity.js';
-import { stripDesign, logoUrl, stripUrl, type StripDesign } from '#wallet/strip-design.js';
-import { StripImages } from '#wallet/strip-images.service.js';
+import { stripDesign, logoUrl, stripUrl, type StripDesign } from '#card-images/strip-design.js';
+import { StripImages } from '#card-images/strip-images.service.js';
 import {
   expectFailure,
   expectRefused,

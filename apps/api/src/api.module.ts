@@ -20,7 +20,7 @@ import { TransparencyModule } from '#transparency/transparency.module.js';
 import { HistoryModule } from '#history/history.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
-import { PublicImagesModule } from '#wallet/strip-images.module.js';
+import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';

@@ -4,7 +4,7 @@ import { AppleCertificate } from './apple-certificate.service.js';
 import { AppleDevices } from './apple-devices.service.js';
 import { ApplePasses } from './apple-passes.service.js';
 import { ApplePushes } from './apple-pushes.service.js';
-import { StripImagesModule } from '#wallet/strip-images.module.js';
+import { StripImagesModule } from '#card-images/strip-images.module.js';
 import { PassPictures } from './pass-pictures.service.js';
 import { PasskitController } from './passkit.controller.js';
 

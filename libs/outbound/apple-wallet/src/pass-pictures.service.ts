@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassImages } from '#passes/pass-images.service.js';
-import { StripImages } from '#wallet/strip-images.service.js';
+import { StripImages } from '#card-images/strip-images.service.js';
 import { passFile, type PassFile } from './pass-package.js';
 
 const KEPT_BYTES = 32 * 1024 * 1024;

@@ -6,8 +6,8 @@ import {
   stripDesign,
   stripUrl,
   type StripSize,
-} from '#wallet/strip-design.js';
-import { StripImages } from '#wallet/strip-images.service.js';
+} from '#card-images/strip-design.js';
+import { StripImages } from '#card-images/strip-images.service.js';
 import type { PassContent } from './pass-content.js';
 
 /** The images of one pass. What a URL shows never changes. */

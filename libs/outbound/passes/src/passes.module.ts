@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { StripImagesModule } from '#wallet/strip-images.module.js';
+import { StripImagesModule } from '#card-images/strip-images.module.js';
 import { PassImages } from './pass-images.service.js';
 import { PassContents } from './pass-contents.service.js';
 import { Passes } from './passes.service.js';
