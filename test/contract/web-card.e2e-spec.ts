@@ -184,6 +184,10 @@ describe('the page', () => {
       display: 'standalone',
       icons: [{ src: `${page}/icon.svg` }, { purpose: 'maskable' }],
     });
+    // For iPhones, which take no SVG.
+    const [, touchIcon = ''] =
+      /<link rel="apple-touch-icon" href="(\/img\/logo\/[^"]+)"/.exec(text) ?? [];
+    expect((await get(touchIcon)).headers.get('content-type')).toBe('image/png');
     const icon = await get(`/passes/${customerCard.uuid}/icon.svg`);
     expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
     expect((await get(`/passes/${crypto.randomUUID()}/manifest.webmanifest`)).status).toBe(404);

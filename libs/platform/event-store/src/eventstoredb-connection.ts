@@ -15,6 +15,11 @@ export class EventStoreDbConnection {
   private current: EventStoreDBClient;
   private readonly abandoned = new WeakSet<EventStoreDBClient>();
   private disposed = false;
+  /**
+   * All clients of a process share a list of pending appends. One that ends fails all that are in it, and an answer to
+   * one of those would then end the process: so nobody asks a new client until the old one has ended.
+   */
+  private ended: Promise<void> = Promise.resolve();
   private renewals = 0;
 
   /** @throws ConfigError where the client cannot read the connection string */
@@ -35,6 +40,7 @@ export class EventStoreDbConnection {
    * @throws whatever `faultOf` and `isSilence` tell apart
    */
   async ask<T>(question: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
+    await this.ended;
     const client = this.current;
     try {
       return await within(question(client), ANSWER_WITHIN_MS);
@@ -60,7 +66,7 @@ export class EventStoreDbConnection {
   renew(silent: EventStoreDBClient): void {
     if (silent !== this.current || this.disposed) return;
     this.current = clientOf(unlike(this.url, ++this.renewals), this.setting);
-    void this.abandon(silent);
+    this.ended = this.abandon(silent);
   }
 
   async dispose(): Promise<void> {

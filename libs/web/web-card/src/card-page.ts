@@ -18,6 +18,8 @@ export type CardView = {
   /** The wallets that a pass can be made for. */
   wallets: { apple: boolean; google: boolean };
   strip: StripLinks;
+  /** A square PNG with the card's icon. */
+  logo: string;
   /** With which the browser subscribes to notifications; null: there are none. */
   pushKey: string | null;
   /** In front of every path. */
@@ -30,12 +32,13 @@ export type Page = { body: string; policy: string };
 
 /** The page of one customer card. Everything in it is seen without its script, which only keeps it up to date. */
 export function cardPage(view: CardView): Page {
-  const { content, root, scriptPath } = view;
+  const { content, root, scriptPath, logo } = view;
   const told = wordsOf(content.locale);
   const at = `${root}/passes/${content.uuid}`;
   const head = html`<meta name="theme-color" content="${content.card.cardColor}" />
     <link rel="manifest" href="${at}/manifest.webmanifest" />
     <link rel="icon" type="image/svg+xml" href="${at}/icon.svg" />
+    <link rel="apple-touch-icon" href="${logo}" />
     <script src="${scriptPath}" defer></script>`;
   return page({
     lang: told.locale,

@@ -69,7 +69,7 @@ export class WebCardController {
       now: new Date(),
       device: deviceOf(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
-      strip: await this.stripOf(content),
+      ...(await this.imagesOf(content)),
       pushKey: this.vapid.publicKey,
       root: this.root,
       scriptPath: this.root + CARD_SCRIPT_PATH,
@@ -78,10 +78,13 @@ export class WebCardController {
   }
 
   /** From the page's own host, whatever its public name is. */
-  private async stripOf(content: PassContent): Promise<StripLinks> {
-    const { strip } = await this.images.linksOf(content);
+  private async imagesOf(content: PassContent): Promise<{ strip: StripLinks; logo: string }> {
+    const { strip, logo } = await this.images.linksOf(content);
     const path = (url: string) => new URL(url).pathname;
-    return { '1x': path(strip['1x']), '2x': path(strip['2x']), '3x': path(strip['3x']) };
+    return {
+      strip: { '1x': path(strip['1x']), '2x': path(strip['2x']), '3x': path(strip['3x']) },
+      logo: path(logo),
+    };
   }
 
   @Get('manifest.webmanifest')
