@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { Pool } from 'pg';
 import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
-import { verifyExport } from '../clients/verifier/verifier.mjs';
-import { checkpointKey, startSigning } from './support/checkpoints.js';
-import { testEnvironment } from './support/database.js';
-import { plainPng } from './support/pictures.js';
-import { startProgram, type Program } from './support/program.js';
-import { Client, cli, startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+import { verifyExport } from '../../clients/verifier/verifier.mjs';
+import { checkpointKey, startSigning } from '../support/checkpoints.js';
+import { testEnvironment } from '../support/database.js';
+import { plainPng } from '../support/pictures.js';
+import { startProgram, type Program } from '../support/program.js';
+import { Client, cli, startService, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
 
 /** A store moves from one instance to another: exported with proofs, verified offline, imported. */
 

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
-import { checkpointKey, startSigning } from './support/checkpoints.js';
-import { testEnvironment } from './support/database.js';
-import { findValues } from './support/personal-data.js';
-import { startProgram, type Program } from './support/program.js';
-import { Client, cli, startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+import { checkpointKey, startSigning } from '../support/checkpoints.js';
+import { testEnvironment } from '../support/database.js';
+import { findValues } from '../support/personal-data.js';
+import { startProgram, type Program } from '../support/program.js';
+import { Client, cli, startService, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
 
 /** A store whose customers were erased, merged, unmerged, and left with another key moves to another instance. */
 

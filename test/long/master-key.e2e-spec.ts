@@ -11,11 +11,11 @@ import {
   testEngine,
   testEnvironment,
   type TestDatabase,
-} from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { freePort, startProgram } from './support/program.js';
-import { Client, startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+} from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { freePort, startProgram } from '../support/program.js';
+import { Client, startService, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
 
 const CLI = 'dist/scripts/cli.js';
 const API = 'dist/apps/api/src/main.js';

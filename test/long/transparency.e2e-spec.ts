@@ -2,17 +2,21 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isKeyName } from '#kernel/signed-note.js';
-import { NotProven, verifyConsistency, verifyContinuation } from '../clients/verifier/verifier.mjs';
+import {
+  NotProven,
+  verifyConsistency,
+  verifyContinuation,
+} from '../../clients/verifier/verifier.mjs';
 import { signedCheckpoint } from '#transparency/checkpoint.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { Tree } from '#transparency/tree.service.js';
-import { checkpointKey, rootOfEvents, startSigning } from './support/checkpoints.js';
-import { testEnvironment } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { MailServer } from './support/mail-server.js';
-import { freePort, startProgram, type Program } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+import { checkpointKey, rootOfEvents, startSigning } from '../support/checkpoints.js';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { MailServer } from '../support/mail-server.js';
+import { freePort, startProgram, type Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
 
 /** The tree over all events, and the checkpoints that a dispatcher signs. */
 

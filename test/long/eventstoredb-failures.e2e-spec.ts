@@ -6,14 +6,14 @@ import { intentOf, openIntent } from '#event-store/intents.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { poolOf } from '#database/data-source.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { rowTables } from '../apps/row-tables.js';
-import { testConfig, testEnvironment } from './support/database.js';
-import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { eventually } from './support/eventually.js';
-import { startProgram } from './support/program.js';
-import { Client, startService, type Service } from './support/service.js';
-import { historyOf, openStore } from './support/store.js';
-import { enrol } from './support/story.js';
+import { rowTables } from '../../apps/row-tables.js';
+import { testConfig, testEnvironment } from '../support/database.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
+import { eventually } from '../support/eventually.js';
+import { startProgram } from '../support/program.js';
+import { Client, startService, type Service } from '../support/service.js';
+import { historyOf, openStore } from '../support/store.js';
+import { enrol } from '../support/story.js';
 
 type Failure = { code: string; resolution: string };
 

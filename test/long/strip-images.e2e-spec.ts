@@ -12,8 +12,8 @@ import {
   type StripSize,
 } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
-import { pixelAt, pixelsOf, speckled, quarters, type Pixels } from './support/pictures.js';
-import { startService, type Service } from './support/service.js';
+import { pixelAt, pixelsOf, speckled, quarters, type Pixels } from '../support/pictures.js';
+import { startService, type Service } from '../support/service.js';
 
 const FIXTURES = 'test/support/strip-sheets';
 const STORE = 1;

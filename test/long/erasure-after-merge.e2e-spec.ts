@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerExportJson } from '#customers/customer-export.dto.js';
-import { testEnvironment } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { findValues } from './support/personal-data.js';
-import { startProgram } from './support/program.js';
-import type { Received } from './support/receiver.js';
-import { startService, type Answer, type Client, type Service } from './support/service.js';
-import { subscribe, useWebhooks } from './support/webhooks.js';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { findValues } from '../support/personal-data.js';
+import { startProgram } from '../support/program.js';
+import type { Received } from '../support/receiver.js';
+import { startService, type Answer, type Client, type Service } from '../support/service.js';
+import { subscribe, useWebhooks } from '../support/webhooks.js';
 
 /** What erasing reaches of somebody whose values another customer has held. */
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { eventually } from './support/eventually.js';
-import { Line } from './support/line.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
+import { eventually } from '../support/eventually.js';
+import { Line } from '../support/line.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
 
 /** A server, or the leader of a cluster, that falls silent: nothing is closed, and no error ever comes. */
 

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { Registry } from 'prom-client';
-import { DeliveryMetrics } from '../libs/outbound/dispatch/src/delivery-metrics.service.js';
-import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
+import { DeliveryMetrics } from '../../libs/outbound/dispatch/src/delivery-metrics.service.js';
+import { PendingDeliveries } from '../../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
-import { eventually } from './support/eventually.js';
-import type { Program } from './support/program.js';
-import { isSigned } from './support/receiver.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { countsOf, stamp, subscribe, useWebhooks } from './support/webhooks.js';
+import { eventually } from '../support/eventually.js';
+import type { Program } from '../support/program.js';
+import { isSigned } from '../support/receiver.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
 type Subscription = { id: number };
 
@@ -487,7 +487,7 @@ describe('a day that is over', () => {
     );
     const dispatcher = await startDispatcher({
       WEBHOOK_TIME_SCALE: '1',
-      NODE_OPTIONS: `--import=${new URL('support/clock-ahead.mjs', import.meta.url).pathname}`,
+      NODE_OPTIONS: `--import=${new URL('../support/clock-ahead.mjs', import.meta.url).pathname}`,
       CLOCK_AHEAD_MS: String(40 * DAY_MS),
     });
     await eventually(

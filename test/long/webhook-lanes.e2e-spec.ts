@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
-import { eventually } from './support/eventually.js';
-import type { Program } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { countsOf, stamp, subscribe, useWebhooks } from './support/webhooks.js';
+import { eventually } from '../support/eventually.js';
+import type { Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
 type Subscription = { id: number; secret: string };
 

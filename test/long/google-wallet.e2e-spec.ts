@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
 import { GooglePace } from '#google-wallet/google-pace.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
-import { eventually } from './support/eventually.js';
+import { eventually } from '../support/eventually.js';
 import {
   balanceOf,
   noticesOf,
@@ -10,12 +10,12 @@ import {
   openLink,
   saveToGoogle,
   untilBalance,
-} from './support/google/passes.js';
-import { startGoogleWallet, type GoogleWallet } from './support/google/server.mjs';
-import type { Program } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { stamp, startDispatcher } from './support/webhooks.js';
+} from '../support/google/passes.js';
+import { startGoogleWallet, type GoogleWallet } from '../support/google/server.mjs';
+import type { Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { stamp, startDispatcher } from '../support/webhooks.js';
 
 let google: GoogleWallet;
 let service: Service;
