@@ -794,21 +794,26 @@ describe('subscriptions to the EventStoreDB counterpart', () => {
   });
 
   it('lose nothing to a reader that is slow', async () => {
-    const stream = newStream();
-    const data = Buffer.alloc(20_000);
-    const events = Array.from({ length: 400 }, () => binaryEvent({ type: 'Large', data }));
-    for (let i = 0; i < 400; i += 40) {
-      await client.appendToStream(stream, events.slice(i, i + 40));
+    // A connection of its own: the tests above have cut the other one.
+    const { client: own, close } = await open();
+    try {
+      const stream = newStream();
+      const data = Buffer.alloc(20_000);
+      const events = Array.from({ length: 400 }, () => binaryEvent({ type: 'Large', data }));
+      for (let i = 0; i < 400; i += 40) {
+        await own.appendToStream(stream, events.slice(i, i + 40));
+      }
+      const subscription = own.subscribeToStream(stream, {}, { highWaterMark: 1 });
+      const found: string[] = [];
+      for await (const { event: read } of subscription) {
+        found.push(read?.id ?? '');
+        await new Promise(setImmediate);
+        if (found.length === events.length) await subscription.unsubscribe();
+      }
+      expect(found).toEqual(events.map(({ id }) => id));
+    } finally {
+      await close();
     }
-    const subscription = client.subscribeToStream(stream, {}, { highWaterMark: 1 });
-    const found: string[] = [];
-    for await (const { event: read } of subscription) {
-      found.push(read?.id ?? '');
-      await new Promise(setImmediate);
-      if (found.length === events.length) await subscription.unsubscribe();
-    }
-
-    expect(found).toEqual(events.map(({ id }) => id));
   });
 });
 
