@@ -6,6 +6,7 @@ import { AppleDevices } from '#apple-wallet/apple-devices.service.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { APNS_TIMES, ApnsClient } from '#apple-wallet/apns.client.js';
 import type { PassOutcome } from '#passes/pass-sender.js';
+import type { WalletJson } from '#passes/wallet-state.dto.js';
 import { TEAM } from '../support/apple/certificates.mjs';
 import type { Phone } from '../support/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/apple/world.js';
@@ -213,9 +214,15 @@ describe('passes on phones', () => {
       (attempts) => attempts > 0,
     );
     expect(phone.messages).toEqual([]);
+    const wallet = async () => (await store.get<WalletJson>(`${path}/wallet`)).body.apple;
+    expect(await wallet()).toMatchObject({
+      state: 'failing',
+      last_error: expect.stringContaining('Apple: '),
+    });
     await world.apns.restart();
     await untilMessages(phone, 1);
     expect(phone.messages).toEqual(['You have 2 stamps.']);
+    expect(await wallet()).toMatchObject({ state: 'installed', last_error: null });
   });
 
   it('are told of a stamp whose push was under way when the dispatcher was killed', async () => {

@@ -158,6 +158,17 @@ export class AppleDevices {
     return true;
   }
 
+  /** Shown with each of its passes. */
+  async noteFailure(id: number, error: string): Promise<void> {
+    await ask(this.pool, {
+      name: 'apple_note_failure',
+      text: `update pass_installations i set last_error = $2
+             from apple_registrations g
+             where g.device_id = $1 and i.customer_card_id = g.customer_card_id and i.platform = 'apple'`,
+      values: [id, error],
+    });
+  }
+
   /** Each device once, however many of its passes have changed. */
   async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
     const rows = await ask<{ device_id: number; account_id: number }>(this.pool, {

@@ -1,6 +1,8 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import type { AppleCredentials } from '#kernel/apple-credentials.js';
+import { messageOf } from '#kernel/errors.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import {
   PassSender,
   type PassOutcome,
@@ -56,8 +58,9 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     this.open?.client.close();
   }
 
+  /** Also while the certificate has expired: the updates wait for the next one. */
   targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
-    return this.enabled ? this.devices.targetsOf(customerCardIds) : Promise.resolve([]);
+    return this.devices.targetsOf(customerCardIds);
   }
 
   async send({ target }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
@@ -70,8 +73,24 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     const device = await this.devices.find(Number(target));
     // Passes of another type cannot be pushed to with this certificate.
     if (!device || device.passTypeId !== credentials.passTypeId) return { kind: 'done' };
-    const answer = await this.clientOf(credentials).push(device.pushToken, signal);
-    return this.outcomeOf(answer, device);
+    const outcome = await this.push(credentials, device, signal);
+    // Cleared when the phone fetches the pass.
+    if (outcome.kind !== 'done') await this.devices.noteFailure(device.id, outcome.error);
+    return outcome;
+  }
+
+  private async push(
+    credentials: AppleCredentials,
+    device: AppleDevice,
+    signal: AbortSignal,
+  ): Promise<PassOutcome> {
+    try {
+      const answer = await this.clientOf(credentials).push(device.pushToken, signal);
+      return await this.outcomeOf(answer, device);
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      return { kind: 'failed', error: `Apple: ${messageOf(error)}` };
+    }
   }
 
   private async outcomeOf(answer: ApnsAnswer, device: AppleDevice): Promise<PassOutcome> {
