@@ -8,7 +8,7 @@ import { Random } from './random.js';
 import { Stack, type Engine } from './stack.js';
 import { expectNoDifference } from './take-stock.js';
 
-const LANES = 6;
+const LANES = 16;
 const TOLD_EVERY_MS = 10_000;
 
 export type Settings = { engine: Engine; seed: number; operations: number; faults: number };

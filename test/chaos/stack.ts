@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -198,6 +198,7 @@ export class Stack {
     await Promise.all(this.lines.map((line) => line.close()));
     await this.eventStoreDb?.kill();
     await this.postgres.remove();
+    rmSync(String(this.environment['DATA_DIR']), { recursive: true });
   }
 
   private get lines(): Line[] {
