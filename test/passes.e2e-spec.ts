@@ -58,7 +58,10 @@ describe('a change of what an opened pass shows', () => {
     });
     before = stamped?.tag ?? 0;
     await stamp(path, 4);
-    const unlocked = await changed(id, before);
+    // Event by event, the stamps may be told first.
+    await changed(id, before);
+    await follower.caughtUp();
+    const unlocked = await follower.passes.find(id);
     expect(unlocked?.notice).toEqual({ kind: 'unlocked', rewardName: 'Reward at 5' });
     before = unlocked?.tag ?? 0;
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });

@@ -2,7 +2,13 @@ import { Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, UnknownOutcomeError } from '#kernel/errors.js';
-import { ConflictError, type EventStore, type StoredEvent, type Write } from './event-store.js';
+import {
+  ConflictError,
+  type EventStore,
+  type Head,
+  type StoredEvent,
+  type Write,
+} from './event-store.js';
 import type { EventStoreDbAppender } from './eventstoredb-appender.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -36,13 +42,16 @@ export class FollowingWrites {
   private async appendOne(planned: Write, earlier: Write[], asPlanned: boolean): Promise<Write> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;
     let write = asPlanned || planned.expected === null ? planned : undefined;
+    const search = new Search(this.store, planned);
     while (Date.now() < deadline) {
       try {
         if (!write) {
           write = await this.again(planned, earlier);
           // Looked for after the decision: whatever comes later makes the append fail.
-          const done = await this.findAppended(planned);
-          if (done) return done;
+          const events = await search.upTo(write.expected);
+          if (events.length > 0) {
+            return { stream: planned.stream, expected: planned.expected, events };
+          }
         }
         await this.appender.append(write, true);
         return write;
@@ -64,16 +73,34 @@ export class FollowingWrites {
     if (!redecider) throw new Error(`nobody can decide ${planned.stream} again`);
     return redecider.again(planned, earlier);
   }
+}
 
-  /** Another process may have appended the same write, as planned or decided again: an event of it keeps its id. */
-  private async findAppended({ stream, expected, events }: Write): Promise<Write | undefined> {
-    const ids = new Set(events.map(({ id }) => id));
+/**
+ * Looks for a write that another process may have appended, as planned or decided again: an event of it keeps its id.
+ * Each event is read once, since others may write to the stream faster than all of it could be read again.
+ */
+class Search {
+  private readonly ids: Set<string>;
+  private from: number;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly planned: Write,
+  ) {
+    this.ids = new Set(planned.events.map(({ id }) => id));
+    this.from = planned.expected === null ? 0 : planned.expected.revision + 1;
+  }
+
+  /** @returns the events of the write; none when it is not there */
+  async upTo(head: Head | null): Promise<StoredEvent[]> {
+    if (head === null || head.revision < this.from) return [];
     const found: StoredEvent[] = [];
-    const from = expected === null ? 0 : expected.revision + 1;
-    for await (const event of this.store.readStream(stream, { from })) {
-      if (ids.has(event.id)) found.push(event);
+    const range = { from: this.from, to: head.revision };
+    for await (const event of this.store.readStream(this.planned.stream, range)) {
+      if (this.ids.has(event.id)) found.push(event);
     }
-    return found.length > 0 ? { stream, expected, events: found } : undefined;
+    this.from = head.revision + 1;
+    return found;
   }
 }
 
