@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { Program } from '../support/program.js';
 import { startService, type Client, type Service } from '../support/service.js';
+import { startDispatcher } from '../support/webhooks.js';
 
 /**
  * openapi.json against a running service, by a tool that knows nothing else of it. A longer run:
@@ -18,6 +20,7 @@ const INSTALL_MS = 300_000;
 let folder: string;
 let service: Service;
 let store: Client;
+let dispatcher: Program;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'inkpad-schemathesis-'));
@@ -31,9 +34,12 @@ beforeAll(async () => {
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
   });
   store = await service.newStore();
+  // Fills the history, which proofs need.
+  dispatcher = await startDispatcher(service);
 }, INSTALL_MS);
 
 afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
   await service.stop();
   rmSync(folder, { recursive: true });
 });

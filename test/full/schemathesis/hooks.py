@@ -38,6 +38,8 @@ REASONS = re.compile(
             r"(is|was) already used",
             r"is a card that the customer already has",
             r"is required together with",
+            r"is the customer itself",
+            r"is not merged into customer",
             r"is required \(or event\)",
             r"must be a string when it is so long a number",
             r"must be after from",
