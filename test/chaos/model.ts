@@ -72,6 +72,8 @@ export type Customer = {
   held: Set<CustomerCard>;
   mergedInto: Customer | undefined;
   merges: Merge[];
+  /** Erasing somebody who was merged with it may have given it another key, which is told to nobody. */
+  wasMerged: boolean;
   erased: boolean;
   events: { type: 'customer.created' | 'customer.updated'; firstName: string }[];
 };
@@ -176,6 +178,8 @@ export function merge(into: Customer, from: Customer): void {
   }
   from.cards = [];
   from.mergedInto = into;
+  from.wasMerged = true;
+  into.wasMerged = true;
   into.merges.push(done);
   tellOf(into, from);
 }

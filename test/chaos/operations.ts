@@ -168,6 +168,7 @@ async function createCustomer(lane: Lane): Promise<boolean> {
     held: new Set(),
     mergedInto: undefined,
     merges: [],
+    wasMerged: false,
     erased: false,
     events: [{ type: 'customer.created', firstName }],
   };
