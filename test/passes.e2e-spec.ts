@@ -112,6 +112,7 @@ describe('a change of what an opened pass shows', () => {
           `${store.store}/customers/${enrolled.customer.id}/customer_cards`,
           { card_id: card.id },
         );
+        await follower.caughtUp();
         return follower.open(body.uuid);
       }),
     );
