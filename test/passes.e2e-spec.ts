@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LeaderLock } from '#database/leader-lock.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
 import { eventually } from './support/eventually.js';
 import { PassFollower, Recorder } from './support/pass-follower.js';
@@ -234,8 +233,7 @@ describe('the queue of updates', () => {
     await follower.pool.query(`delete from pass_updates`);
     const recorder = new Recorder();
     recorder.outcome = { kind: 'failed', error: 'out of order' };
-    const lock = service.app.get(LeaderLock, { strict: false });
-    const dispatch = new PassDispatch(updates(), lock, [recorder]);
+    const dispatch = new PassDispatch(updates(), [recorder]);
     dispatch.start();
     try {
       await updates().ask(follower.pool, [{ channel: 'web', target: 'x', accountId: 1 }], 0);

@@ -24,7 +24,6 @@ export class Recorder extends PassSender {
   readonly channel = 'web';
   readonly enabled = true;
   readonly atOnce = 4;
-  readonly oneProcess = false;
   readonly sent: PassUpdate[] = [];
   readonly scopes: CardScope[] = [];
   outcome: PassOutcome = { kind: 'done' };

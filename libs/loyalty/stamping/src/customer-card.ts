@@ -339,11 +339,16 @@ export function progressPercentage(
   stampsCount: number,
   template: Pick<Template, 'stampsRequired' | 'rewards'>,
 ): number {
-  const next = template.rewards.find(
-    (reward) => reward.active && reward.stampsRequired > stampsCount,
-  );
-  const target = next?.stampsRequired ?? template.stampsRequired;
-  return Math.min(100, Math.floor((100 * stampsCount) / target));
+  return Math.min(100, Math.floor((100 * stampsCount) / targetOf(stampsCount, template)));
+}
+
+/** The threshold of the cheapest active reward above the balance, or else of a full card. */
+export function targetOf(
+  stampsCount: number,
+  { stampsRequired, rewards }: Pick<Template, 'stampsRequired' | 'rewards'>,
+): number {
+  const next = rewards.find((reward) => reward.active && reward.stampsRequired > stampsCount);
+  return next?.stampsRequired ?? stampsRequired;
 }
 
 function isExpired({ expiresAt }: Pick<Template, 'expiresAt'>, now: Date): boolean {

@@ -128,7 +128,8 @@ function templateOf({ card, time_zone, rewards, version }: TemplateRow): Templat
   };
 }
 
-function milestones(rewards: Reward[]): Milestone[] {
+/** Not deleted; cheapest first. */
+export function milestones(rewards: Reward[]): Milestone[] {
   return rewards
     .filter((reward) => reward.deletedAt === null)
     .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id)

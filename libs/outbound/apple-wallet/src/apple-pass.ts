@@ -1,3 +1,4 @@
+import { zonedTime } from '#kernel/zoned-time.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassField, PassJson } from './pass-json.js';
 import type { Words } from './words-en.js';
@@ -58,7 +59,7 @@ export function applePass(content: PassContent, told: Told, issuer: Issuer): Pas
     // A card that is no longer valid has no business on a lock screen.
     ...(!isVoid && content.locations.length > 0 && { locations: placesOf(content) }),
     ...(content.expiresAt !== null && {
-      expirationDate: withOffset(content.expiresAt, content.timeZone),
+      expirationDate: zonedTime(content.expiresAt, content.timeZone),
     }),
     ...(isVoid && { voided: true }),
     storeCard: {
@@ -138,7 +139,7 @@ function backFields(content: PassContent, words: Words, locale: string): PassFie
           {
             key: 'expires',
             label: words.expires,
-            value: withOffset(expiresAt, timeZone),
+            value: zonedTime(expiresAt, timeZone),
             dateStyle: 'PKDateStyleMedium' as const,
             timeStyle: 'PKDateStyleNone' as const,
           },
@@ -167,24 +168,4 @@ function rgbOf(hex: string): string {
 
 function numberIn(locale: string, count: number): string {
   return new Intl.NumberFormat(locale).format(count);
-}
-
-/** ISO 8601 in the store's own time, so that the date shown is the one that the store meant. */
-function withOffset(moment: string, timeZone: string): string {
-  const at = new Date(moment);
-  const parts = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    timeZoneName: 'longOffset',
-  }).formatToParts(at);
-  const part = (type: string) => parts.find((one) => one.type === type)?.value ?? '';
-  const offset = /[+-]\d\d:\d\d/.exec(part('timeZoneName'))?.[0] ?? '+00:00';
-  const day = `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`;
-  return `${day}T${part('hour')}:${part('minute')}:${part('second')}${offset}`;
 }

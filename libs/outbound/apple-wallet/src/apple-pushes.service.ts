@@ -29,7 +29,6 @@ const OUR_FAULTS = new Set(['TopicDisallowed', 'BadTopic', 'BadCertificateEnviro
 export class ApplePushes extends PassSender implements OnModuleDestroy {
   readonly channel = 'apple';
   readonly atOnce = 50;
-  readonly oneProcess = false;
 
   private readonly log = new Logger('apple pushes');
   private readonly refused: Gauge;

@@ -18,8 +18,6 @@ const AT_ONCE = 4;
 export class GoogleClassSender extends PassSender {
   readonly channel = 'google_class';
   readonly atOnce = AT_ONCE;
-  /** Google's limit is kept by all processes together, see GooglePace. */
-  readonly oneProcess = false;
   readonly enabled: boolean;
 
   constructor(

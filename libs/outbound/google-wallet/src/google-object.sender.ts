@@ -17,8 +17,6 @@ const AT_ONCE = 8;
 export class GoogleObjectSender extends PassSender {
   readonly channel = 'google_object';
   readonly atOnce = AT_ONCE;
-  /** Google's limit is kept by all processes together, see GooglePace. */
-  readonly oneProcess = false;
   readonly enabled: boolean;
 
   constructor(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { zonedTime } from '#kernel/zoned-time.js';
 import { canonicalJson } from '#event-store/canonical-json.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
 import { wordsOf, type Words } from './words.js';
@@ -138,25 +139,6 @@ export function withoutNulls(record: object): object {
 export function unlockedMessage(rewardName: string, tag: number, locale: string) {
   const { header, body } = wordsOf(locale).unlocked;
   return { id: `unlocked_${tag}`, header, body: body(rewardName) };
-}
-
-/** ISO 8601 with the offset that the time zone has then. */
-export function zonedTime(time: string, timeZone: string): string {
-  const parts = new Intl.DateTimeFormat('en', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    timeZoneName: 'longOffset',
-  }).formatToParts(new Date(time));
-  const of = (wanted: string) => parts.find(({ type }) => type === wanted)?.value ?? '';
-  const offset = of('timeZoneName').replace('GMT', '') || '+00:00';
-  const day = `${of('year').padStart(4, '0')}-${of('month')}-${of('day')}`;
-  return `${day}T${of('hour')}:${of('minute')}:${of('second')}${offset}`;
 }
 
 /** Archived or erased: nothing personal stays with Google. There is no way to delete an object. */

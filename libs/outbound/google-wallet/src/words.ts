@@ -1,3 +1,5 @@
+import { wordsIn } from '#kernel/languages.js';
+
 /** What stands on a pass beside the store's own words. */
 export type Words = {
   stamps: string;
@@ -64,10 +66,9 @@ const fr: Words = {
 };
 
 /** To add a language: its words above, and its ISO 639 code here. */
-const LANGUAGES: Partial<Record<string, Words>> = { de, en, es, fr };
+const LANGUAGES = { de, en, es, fr };
 
-/** @param locale of the store, a BCP 47 tag; languages without words get English */
+/** @param locale of the store */
 export function wordsOf(locale: string): Words {
-  const { language } = new Intl.Locale(locale);
-  return (Object.hasOwn(LANGUAGES, language) ? LANGUAGES[language] : undefined) ?? en;
+  return wordsIn<Words>(LANGUAGES, locale).words;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '#event-store/canonical-json.js';
 import type { Card } from '#cards/card.js';
-import type { CustomerCard } from '#stamping/customer-card.js';
+import { targetOf, type CustomerCard, type Milestone } from '#stamping/customer-card.js';
 
 /** Apple accepts ten in a pass, and Google ten in an object. */
 const MOST_LOCATIONS = 10;
@@ -66,7 +66,8 @@ export type PassContent = {
 export type PassParts = {
   customerCard: CustomerCard;
   card: Card;
-  rewards: Omit<PassReward, 'available'>[];
+  /** Cheapest first. */
+  rewards: Milestone[];
   store: { name: string; locale: string; timeZone: string };
   /** Null: the customer was erased. */
   member: { firstName: string; lastName: string | null } | null;
@@ -77,11 +78,17 @@ export type PassParts = {
 export function passContent(parts: PassParts): PassContent {
   const { customerCard, card, store, member, locations } = parts;
   const { stampsCount } = customerCard;
-  const rewards = parts.rewards.map((reward) => ({
-    ...reward,
-    available: reward.stampsRequired <= stampsCount,
-  }));
-  const target = rewards.find(({ available }) => !available)?.stampsRequired ?? card.stampsRequired;
+  const rewards = parts.rewards
+    .filter(({ active }) => active)
+    .map(({ id, name, description, stampsRequired }) => ({
+      id,
+      name,
+      description,
+      stampsRequired,
+      available: stampsRequired <= stampsCount,
+    }));
+  const { stampsRequired } = card;
+  const target = targetOf(stampsCount, { stampsRequired, rewards: parts.rewards });
   const named = member && [member.firstName, member.lastName].filter(Boolean).join(' ');
   return {
     customerCardId: customerCard.id,

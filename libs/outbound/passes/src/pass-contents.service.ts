@@ -6,6 +6,7 @@ import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { milestones } from '#stamping/templates.service.js';
 import type { Location } from '#locations/location.js';
 import { contentHash, passContent, type PassContent, type PassLocation } from './pass-content.js';
 import { Passes, type Pass } from './passes.service.js';
@@ -27,7 +28,7 @@ const PARTS = {
   name: 'pass_parts',
   text: `
     select r.state as customer_card, c.state as card, a.display_name as store_name, a.locale, a.time_zone,
-      coalesce((select jsonb_agg(w.state order by w.id) from rewards w where w.card_id = c.id), '[]') as rewards,
+      coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards,
       n.first_name, n.last_name,
       not exists (select from personal_keys k where k.customer_id = r.customer_id) as erased,
       (select h.location_id from history h
@@ -66,7 +67,7 @@ export class PassContents {
         const content = passContent({
           customerCard,
           card,
-          rewards: shownRewards(row.rewards),
+          rewards: milestones(row.rewards),
           store: { name: row.store_name, locale: row.locale, timeZone: row.time_zone },
           member: row.erased || firstName === null ? null : { firstName, lastName: row.last_name },
           locations: nearestFirst(
@@ -105,18 +106,6 @@ export class PassContents {
     }
     return byAccount;
   }
-}
-
-function shownRewards(rewards: Reward[]) {
-  return rewards
-    .filter(({ deletedAt, active }) => deletedAt === null && active)
-    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id)
-    .map(({ id, name, description, stampsRequired }) => ({
-      id,
-      name,
-      description,
-      stampsRequired,
-    }));
 }
 
 /** The shop where the card was last stamped comes first, and the others by their distance from it. */

@@ -2,13 +2,10 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { LeaderLock } from '#database/leader-lock.js';
 import { PASS_SENDERS, type PassOutcome, type PassSender } from './pass-sender.js';
 import { nextAttemptInMs } from './pass-retry.js';
 import { PassUpdates, type ClaimedUpdate } from './pass-updates.service.js';
 
-/** Held by the one process that speaks to a vendor who limits how much may be asked in all. */
-const LOCK = 727_007;
 const ROUND_MS = 500;
 
 /**
@@ -23,21 +20,12 @@ export class PassDispatch {
 
   constructor(
     private readonly updates: PassUpdates,
-    private readonly lock: LeaderLock,
     @Inject(PASS_SENDERS) private readonly senders: PassSender[],
   ) {}
 
   start(): void {
     const enabled = this.senders.filter((sender) => sender.enabled);
-    const alone = enabled.filter((sender) => sender.oneProcess);
-    const { signal } = this.stopping;
-    this.running = Promise.all([
-      ...enabled.filter((sender) => !sender.oneProcess).map((sender) => this.run(sender, signal)),
-      alone.length > 0 &&
-        this.lock.lead({ name: 'pass updates', lock: LOCK }, signal, async (leading) => {
-          await Promise.all(alone.map((sender) => this.run(sender, leading)));
-        }),
-    ]);
+    this.running = Promise.all(enabled.map((sender) => this.run(sender, this.stopping.signal)));
   }
 
   /** Attempts that take longer than the time allowed are cut off; they are made again later. */

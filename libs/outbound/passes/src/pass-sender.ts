@@ -34,8 +34,6 @@ export abstract class PassSender {
   abstract readonly enabled: boolean;
   /** Updates under way at once. */
   abstract readonly atOnce: number;
-  /** For a vendor who limits how much may be asked in all: one process at a time sends. */
-  abstract readonly oneProcess: boolean;
 
   /** Where passes are installed, as far as this channel reaches. Those of unknown cards and without devices are left out. */
   abstract targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]>;

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { validate as isUuid } from 'uuid';
 import { ask } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 
 /** Merges of merged cards; nobody merges one person this often. */
 const MOST_MERGES = 10;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** A uuid that no card has. */
 const NOBODYS = '00000000-0000-0000-0000-000000000000';
 
@@ -25,7 +25,7 @@ export class WebCards {
    * and for an erased customer's, after the same one look-up: nobody can tell that there was one.
    */
   async find(link: string): Promise<{ card: CustomerCard; merged: boolean } | undefined> {
-    const uuid = UUID.test(link) ? link.toLowerCase() : NOBODYS;
+    const uuid = isUuid(link) ? link : NOBODYS;
     const [found] = await ask<FoundRow>(this.pool, {
       name: 'web_card_by_uuid',
       text: `${FIND} where r.uuid = $1`,

@@ -28,7 +28,6 @@ export class WebPushes extends PassSender {
   readonly channel = 'web';
   readonly enabled = true;
   readonly atOnce = 20;
-  readonly oneProcess = false;
 
   constructor(
     private readonly subscriptions: WebPushSubscriptions,

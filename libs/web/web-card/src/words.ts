@@ -1,22 +1,18 @@
+import { wordsIn } from '#kernel/languages.js';
 import { de } from './words-de.js';
 import { en, type Words } from './words-en.js';
 import { es } from './words-es.js';
 import { fr } from './words-fr.js';
 
 /** To add a language: a file like these, and its ISO 639 code here. */
-const LANGUAGES: Partial<Record<string, Words>> = { de, en, es, fr };
+const LANGUAGES = { de, en, es, fr };
 
 /** The languages there are, for choosing one by what a browser asks for. English is first: whoever asks for none gets it. */
 export const languages = ['en', ...Object.keys(LANGUAGES).filter((code) => code !== 'en')];
 
 export type Told = { words: Words; locale: string };
 
-/**
- * @param locale of the store, a BCP 47 tag
- * @returns `locale` as given for dates and numbers, or English where there are no words in its language
- */
+/** @param locale of the store */
 export function wordsOf(locale: string): Told {
-  const { language } = new Intl.Locale(locale);
-  const words = Object.hasOwn(LANGUAGES, language) ? LANGUAGES[language] : undefined;
-  return words ? { words, locale } : { words: en, locale: 'en' };
+  return wordsIn<Words>(LANGUAGES, locale);
 }
