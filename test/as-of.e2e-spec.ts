@@ -11,7 +11,7 @@ import { testConfig, testDatabase, testEngine, type TestDatabase } from './suppo
 import { eventually } from './support/eventually.js';
 import { openHistory } from './support/history.js';
 import { startService } from './support/service.js';
-import { historyOf, openStore } from './support/store.js';
+import { historyOf, openStore, untilReadable } from './support/store.js';
 import { enrol } from './support/story.js';
 
 type Counter = { accountId: number; values: number[] };
@@ -167,6 +167,7 @@ describe('a long history', () => {
     for (let i = 0; i < LENGTH; i += 100) {
       await commit(1, ...times.slice(i, i + 100).map((time, at) => counted(i + at, time)));
     }
+    if (isPostgres) await untilReadable(database);
     return times;
   }
 
@@ -244,7 +245,7 @@ if (isPostgres) {
     await expect(valuesAt(Date.now())).rejects.toThrow(UnavailableError);
     const waiting = valuesAt(Date.now()).catch(() => null);
     await database.query('commit');
-    // Other tests have transactions on the same server, which it may have to wait for longer than it does.
+    // The server may have other transactions, which it may have to wait for longer than it does.
     const answer =
       (await waiting) ??
       (await eventually(

@@ -16,9 +16,20 @@ export type TestDatabase = {
   drop: () => Promise<void>;
 };
 
+/** The server of this worker. */
+function testServer(): { url: string; ownerUrl: string } {
+  const servers = JSON.parse(process.env['TEST_DATABASES'] ?? '[]') as ReturnType<
+    typeof testServer
+  >[];
+  const server = servers[Number(process.env['JEST_WORKER_ID']) - 1];
+  if (!server) throw new Error('no PostgreSQL was started for this worker');
+  return server;
+}
+
 /** A migrated database for one test file. */
 export async function testDatabase(): Promise<TestDatabase> {
-  const template = new URL(process.env['TEST_DATABASE_OWNER_URL'] ?? '');
+  const server = testServer();
+  const template = new URL(server.ownerUrl);
   const name = `test_${randomBytes(6).toString('hex')}`;
   const admin = async (statement: string) => {
     const url = new URL(template);
@@ -32,7 +43,7 @@ export async function testDatabase(): Promise<TestDatabase> {
     }
   };
   await admin(`create database ${name} template ${template.pathname.slice(1)}`);
-  const [url, ownerUrl] = [process.env['TEST_DATABASE_URL'] ?? '', template.href].map((of) => {
+  const [url, ownerUrl] = [server.url, server.ownerUrl].map((of) => {
     const own = new URL(of);
     own.pathname = `/${name}`;
     return own.href;
@@ -63,7 +74,7 @@ export function testEnvironment(
 ): NodeJS.ProcessEnv {
   return {
     DATABASE_URL: databaseUrl,
-    DATA_DIR: mkdtempSync(join(tmpdir(), 'inkpad-test-')),
+    DATA_DIR: mkdtempSync(join(process.env['TEST_FILES'] ?? tmpdir(), 'inkpad-test-')),
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     HOST: '127.0.0.1',
     PORT: '0',

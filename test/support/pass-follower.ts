@@ -18,6 +18,7 @@ import { Passes } from '#passes/passes.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { eventually } from './eventually.js';
 import type { Service } from './service.js';
+import { untilReadable } from './store.js';
 
 /** A channel that reaches every pass, and keeps what it was asked to send. */
 export class Recorder extends PassSender {
@@ -56,7 +57,7 @@ export class PassFollower {
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
-  constructor(service: Service) {
+  constructor(private readonly service: Service) {
     const get = <T>(type: abstract new (...args: never[]) => T): T =>
       service.app.get<T>(type, { strict: false });
     this.pool = get(Pool);
@@ -79,6 +80,7 @@ export class PassFollower {
 
   /** When everything that was recorded so far has been followed. */
   async caughtUp(): Promise<void> {
+    await untilReadable(this.service.database);
     await eventually(
       async () => {
         const reached = await checkpointOf(this.pool, PASS_CHANGES);

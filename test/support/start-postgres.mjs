@@ -1,12 +1,32 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { startPostgres } from '../../scripts/embedded-postgres.mjs';
 
-/** One real PostgreSQL for the whole run; test files clone their databases from a migrated template. */
-export default async function startTestPostgres() {
-  const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-test-'));
+/**
+ * A real PostgreSQL for each of the run's workers; test files clone their databases from its migrated template.
+ * Readers of the log stop below the oldest transaction on the whole server: files that run at the same time
+ * must not share one.
+ *
+ * @param {{ maxWorkers: number }} run
+ */
+export default async function startTestPostgres({ maxWorkers }) {
+  process.env.TEST_FILES = mkdtempSync(join(tmpdir(), 'inkpad-test-'));
+  const started = await Promise.allSettled(Array.from({ length: maxWorkers }, startMigrated));
+  globalThis.testPostgres = started.flatMap(({ value }) => value ?? []);
+  const failed = started.find(({ status }) => status === 'rejected');
+  if (failed) {
+    await Promise.all(globalThis.testPostgres.map((postgres) => postgres.remove()));
+    throw failed.reason;
+  }
+  process.env.TEST_DATABASES = JSON.stringify(
+    globalThis.testPostgres.map(({ url, ownerUrl }) => ({ url, ownerUrl })),
+  );
+}
+
+async function startMigrated() {
+  const dataDir = mkdtempSync(join(process.env.TEST_FILES, 'postgres-'));
   const postgres = await startPostgres({
     dataDir,
     tie: true,
@@ -17,20 +37,24 @@ export default async function startTestPostgres() {
       max_connections: 300,
     },
   });
-  const migrated = spawnSync(process.execPath, ['dist/scripts/migrate.js'], {
-    env: {
-      ...process.env,
-      DATABASE_URL: postgres.url,
-      DATABASE_MIGRATION_URL: postgres.ownerUrl,
-      DATA_DIR: dataDir,
-    },
-    encoding: 'utf8',
+  const { code, output } = await migrate({
+    ...process.env,
+    DATABASE_URL: postgres.url,
+    DATABASE_MIGRATION_URL: postgres.ownerUrl,
+    DATA_DIR: dataDir,
   });
-  if (migrated.status !== 0) {
+  if (code !== 0) {
     await postgres.remove();
-    throw new Error(`migration failed:\n${migrated.stdout}${migrated.stderr}`);
+    throw new Error(`migration failed:\n${output}`);
   }
-  process.env.TEST_DATABASE_URL = postgres.url;
-  process.env.TEST_DATABASE_OWNER_URL = postgres.ownerUrl;
-  globalThis.testPostgres = postgres;
+  return postgres;
+}
+
+/** @param {NodeJS.ProcessEnv} env */
+function migrate(env) {
+  return new Promise((resolve) => {
+    execFile(process.execPath, ['dist/scripts/migrate.js'], { env }, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, output: stdout + stderr }),
+    );
+  });
 }

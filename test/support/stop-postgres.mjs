@@ -1,3 +1,6 @@
+import { rmSync } from 'node:fs';
+
 export default async function stopTestPostgres() {
-  await globalThis.testPostgres.remove();
+  await Promise.all(globalThis.testPostgres.map((postgres) => postgres.remove()));
+  rmSync(process.env.TEST_FILES, { recursive: true, force: true });
 }

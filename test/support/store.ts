@@ -56,7 +56,7 @@ export async function historyOf(store: EventStore): Promise<StoredEvent[]> {
 }
 
 /**
- * Readers of the log stop below the oldest transaction running anywhere on the server, another test's
+ * Readers of the log stop below the oldest transaction running anywhere on the server, an earlier test's
  * included: waits until that is later than everything written so far.
  */
 export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Promise<void> {
