@@ -1,7 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
-import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
@@ -15,6 +14,7 @@ import {
 } from '#event-store/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
 import { EventTypes, UnknownEventTypeError } from '#event-store/event-types.js';
+import { followLog } from '#event-store/follow-log.js';
 import { isAfter, parsePosition } from '#event-store/position.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -33,7 +33,6 @@ const LEADERSHIP = { name: 'webhook fan-out', lock: 727_001 };
 const BATCH = 500;
 /** With no more deliveries than this in a batch, their bodies are rendered before they are asked for. */
 const PREPARED = 8;
-const BACK_OFF_MS = { first: 500, longest: 30_000 };
 
 type Listener = {
   id: number;
@@ -123,41 +122,25 @@ export class FanOut {
     await Promise.all([follow, maintenance.run(leading), replays.run(leading)]);
   }
 
-  /** Runs until the signal aborts, or until another dispatcher should try instead. */
   private async follow(signal: AbortSignal): Promise<void> {
     this.log.log('follows the log');
-    for (let backOff = BACK_OFF_MS.first; !signal.aborted;) {
-      try {
-        const after = await checkpointOf(this.pool, PLANNED);
-        let position = after;
-        await this.store.subscribe({
-          after,
-          batch: BATCH,
-          signal,
-          onEvents: async (events, to) => {
-            position = await this.stalls.during(() => this.advance(position, events, to));
-            backOff = BACK_OFF_MS.first;
-          },
-        });
-      } catch (error) {
-        if (error instanceof OvertakenError) continue;
-        const unknown = error instanceof UnknownEventTypeError;
-        const message = `${messageOf(error)}; next try in ${backOff} ms`;
-        if (isDatabaseUnavailable(error)) this.log.warn(message);
-        else this.log.error(message, unknown ? undefined : stackOf(error));
-        await pause(backOff, signal);
-        // During an upgrade another dispatcher may know it. A single dispatcher goes on with the other tasks of a
-        // leader.
-        if (unknown && !this.worker.isAlone) return;
-        backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
-      }
-    }
+    const follower = {
+      batch: BATCH,
+      reached: () => checkpointOf(this.pool, PLANNED),
+      advance: async (from: Position, events: StoredEvent[], to: Position) => {
+        await this.stalls.during(() => this.advance(from, events, to));
+      },
+      // A single dispatcher goes on with the other tasks of a leader.
+      stepsDown: () => !this.worker.isAlone,
+    };
+    await followLog(this.store, follower, this.log, signal);
   }
 
   /** One failing event must delay only what comes after it, and the log must name it. */
-  private async advance(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
+  private async advance(from: Position, events: StoredEvent[], to: Position): Promise<void> {
     try {
-      return await this.planBatch(from, events, to);
+      await this.planBatch(from, events, to);
+      return;
     } catch (error) {
       if (error instanceof OvertakenError || isDatabaseUnavailable(error)) throw error;
       if (error instanceof UnknownEventTypeError && events.length === 1) throw error;
@@ -167,23 +150,23 @@ export class FanOut {
     }
     let position = from;
     for (const event of events) {
+      const next = event === events.at(-1) ? to : event.position;
       try {
-        position = await this.planBatch(position, [event], event.position);
+        await this.planBatch(position, [event], next);
+        position = next;
       } catch (cause) {
         if (cause instanceof OvertakenError || isDatabaseUnavailable(cause)) throw cause;
         if (cause instanceof UnknownEventTypeError) throw cause;
         throw new Error(`event ${event.id} blocks all webhooks: ${messageOf(cause)}`, { cause });
       }
     }
-    return position;
   }
 
-  private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<Position> {
+  private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<void> {
     const planned = await this.planned(from, events, to);
     for (const { eventId, stored } of planned.events) this.bodies.remember(eventId, stored);
     if (planned.deliveries.length <= PREPARED && this.worker.isAlone) this.prepare(planned);
     this.worker.announce(planned.deliveries.map(({ subscriptionId }) => subscriptionId));
-    return to;
   }
 
   /** Somebody may be waiting for a single event, so its body is rendered while its lane is being claimed. */
@@ -339,8 +322,4 @@ function listenersOf(
 function wasActive({ active_from: from, active_until: until }: Listener, at: Position): boolean {
   if (!isAfter(at, parsePosition(from))) return false;
   return until === null || !isAfter(at, parsePosition(until));
-}
-
-function stackOf(error: unknown): string | undefined {
-  return error instanceof Error ? error.stack : undefined;
 }

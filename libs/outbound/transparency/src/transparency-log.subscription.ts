@@ -1,18 +1,16 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { EventStore } from '#event-store/event-store.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
+import { followLog } from '#event-store/follow-log.js';
 import { CheckpointSigning } from './checkpoint-signing.service.js';
 import { leafOf } from './leaf.js';
-import { OutgrownError, Tree, TRANSPARENCY_LOG } from './tree.service.js';
+import { Tree, TRANSPARENCY_LOG } from './tree.service.js';
 
 const LEADERSHIP = { name: TRANSPARENCY_LOG, lock: 727_003 };
 const BATCH = 2_000;
 /** Each growth rewrites the last tile of 8 KB, so that single events wait for others. */
 const GATHER_MS = 250;
-const BACK_OFF_MS = { first: 500, longest: 30_000 };
 
 /**
  * Adds every event of the log to the tree, in order and once. One process does this at a time. Its lock only saves the
@@ -37,28 +35,19 @@ export class TransparencyLog {
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
-    for (let backOff = BACK_OFF_MS.first; !signal.aborted;) {
-      try {
+    let edge: Awaited<ReturnType<Tree['read']>>['edge'];
+    const follower = {
+      batch: BATCH,
+      reached: async () => {
         const reached = await this.tree.read();
-        let edge = reached.edge;
-        await this.store.subscribe({
-          after: reached.position,
-          batch: BATCH,
-          signal,
-          onEvents: async (events, to) => {
-            edge = await this.tree.grow(edge, events.map(leafOf), to);
-            backOff = BACK_OFF_MS.first;
-            if (events.length < BATCH) await pause(GATHER_MS, signal);
-          },
-        });
-      } catch (error) {
-        if (error instanceof OutgrownError) continue;
-        const message = `${messageOf(error)}; next try in ${backOff} ms`;
-        if (isDatabaseUnavailable(error)) this.log.warn(message);
-        else this.log.error(message, error instanceof Error ? error.stack : undefined);
-        await pause(backOff, signal);
-        backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
-      }
-    }
+        edge = reached.edge;
+        return reached.position;
+      },
+      advance: async (_from: Position, events: StoredEvent[], to: Position) => {
+        edge = await this.tree.grow(edge, events.map(leafOf), to);
+        if (events.length < BATCH) await pause(GATHER_MS, signal);
+      },
+    };
+    await followLog(this.store, follower, this.log, signal);
   }
 }

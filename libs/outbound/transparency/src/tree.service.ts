@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { ask, inTransaction } from '#database/connection.js';
+import { OvertakenError } from '#event-store/checkpoint.js';
 import { BEGINNING, type Position } from '#event-store/event-store.js';
 import { formatPosition, parsePosition } from '#event-store/position.js';
 import type { TreeHead } from './checkpoint.js';
@@ -51,9 +52,6 @@ const TILES = {
     join transparency_tiles t on t.level = w.level and t.index = w.index`,
 };
 
-/** Another process has let the tree grow. */
-export class OutgrownError extends Error {}
-
 /** The tree over all events, kept as tiles. Leaves are only ever added, so any earlier tree can be had from it. */
 @Injectable()
 export class Tree {
@@ -79,7 +77,7 @@ export class Tree {
   /**
    * Tree and position change together or not at all.
    * @param position of the last of these leaves, or beyond it
-   * @throws OutgrownError: nothing was written
+   * @throws OvertakenError: nothing was written
    */
   async grow(edge: Edge, leaves: Buffer[], position: Position): Promise<Edge> {
     const { edge: next, tiles } = grown(edge, leaves);
@@ -97,7 +95,7 @@ export class Tree {
         ],
       }),
     );
-    if (done.rowCount !== 1) throw new OutgrownError('another process has let the tree grow');
+    if (done.rowCount !== 1) throw new OvertakenError();
     return next;
   }
 
