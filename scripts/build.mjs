@@ -1,6 +1,7 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { copyViews, viewsIn, watchViews } from './views.mjs';
 import { Refusal, inWords, launch, readIfThere, readJson } from './processes.mjs';
 
 const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
@@ -55,11 +56,12 @@ function markerOf(root) {
 function sourcesOf(root) {
   const { exclude = [] } = readJson(path.join(root, 'tsconfig.build.json')) ?? {};
   const left = ['.d.ts', ...exclude.map((pattern) => pattern.replace(/^\*\*\/\*/, ''))];
-  return sourceFolders
+  const compiled = sourceFolders
     .map((folder) => path.join(root, folder))
     .filter((folder) => fs.existsSync(folder))
     .flatMap((folder) => filesIn(folder))
     .filter((file) => /\.(ts|json)$/.test(file) && !left.some((end) => file.endsWith(end)));
+  return [...compiled, ...viewsIn(root).map((file) => path.join(root, file))];
 }
 
 function filesIn(folder) {
@@ -70,7 +72,7 @@ function filesIn(folder) {
 }
 
 function isBuilt(root, source) {
-  if (!source.endsWith('.ts')) return true;
+  if (source.endsWith('.json')) return true;
   const result = path.join(root, 'dist', path.relative(root, source).replace(/\.ts$/, '.js'));
   const built = fs.statSync(result, { throwIfNoEntry: false });
   return built !== undefined && built.mtimeMs >= fs.statSync(source).mtimeMs;
@@ -133,6 +135,8 @@ async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
 export function watchBuild({ root, say, onRebuilt }) {
   fs.rmSync(markerOf(root), { force: true });
   const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  copyViews(root);
+  watchViews(root, onRebuilt);
   let onFirst = () => {};
   let wasGood = false;
   let settle;

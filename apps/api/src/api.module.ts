@@ -21,6 +21,7 @@ import { HistoryModule } from '#history/history.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
+import { PagesModule } from '#pages/pages.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
@@ -49,6 +50,7 @@ export class ApiModule {
         SubscriptionsModule,
         WalletStateModule,
         PublicImagesModule,
+        PagesModule,
         WebCardModule,
         GoogleWalletModule,
         AppleWalletModule,

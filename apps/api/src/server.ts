@@ -23,7 +23,10 @@ import { openApiDocument, serveDocs } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { SharedCounts } from '#http/throttler-storage.js';
+import { readForms } from '#http/form-bodies.js';
 import { readPictures } from '#http/picture-bodies.js';
+import { ConsoleGate } from '#pages/console-gate.service.js';
+import { KindErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 
@@ -39,7 +42,7 @@ export async function createServer(
   module: DynamicModule,
   config: Config,
 ): Promise<NestFastifyApplication> {
-  const errors = new ErrorsFilter(config);
+  const errors = new ErrorsFilter(config, new KindErrorPages(config));
   const clientErrors = new ClientErrors(config);
   // The storage belongs to the module, which is created after the adapter; nobody can connect before that.
   const counted = (ip: string) =>
@@ -65,6 +68,7 @@ export async function createServer(
   await installHooks(app, server, config, errors);
   readBodies(server);
   readPictures(server);
+  readForms(server);
   serveDocs(server, openApiDocument(app, config.publicUrl));
   serveDocsPages(server, config);
   closeIdleConnections(server);
@@ -123,10 +127,11 @@ async function installHooks(
   app.get(AppleCertificate, { strict: false }).showIn(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });
   new Gate(storage, authenticator, metrics, config).install(server);
+  app.get(ConsoleGate, { strict: false }).install(server);
   answerMethods(server);
 }
 
-/** JSON, and pictures where a route takes them; an empty body counts as none. */
+/** JSON, and pictures or forms where a route takes them; an empty body counts as none. */
 function readBodies(server: FastifyInstance): void {
   server.removeContentTypeParser(['text/plain', 'application/json']);
   const parse = server.getDefaultJsonParser('remove', 'remove');

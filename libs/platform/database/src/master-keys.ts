@@ -39,6 +39,7 @@ export const DATA_KEY_PURPOSES = [
   'token checksums',
   'web push',
   'apple passes',
+  'sign-in failures',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

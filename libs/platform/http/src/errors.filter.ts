@@ -17,6 +17,7 @@ import {
   RejectedError,
   UnauthorizedError,
   UnavailableError,
+  messageOf,
   messageWithCause,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
@@ -56,12 +57,22 @@ export class StoredRefusal extends Error {
   }
 }
 
+/** Words failures for people in front of a browser; implemented by the pages. */
+export type ErrorPages = {
+  /** Whether the request is for a page. */
+  takes: (request: GatedRequest) => boolean;
+  send: (error: unknown, answer: Answer, request: GatedRequest, reply: FastifyReply) => void;
+};
+
 /** The one place where a failure becomes an answer: the contract's error payload (sections 1 and 2.4). */
 @Catch()
 export class ErrorsFilter implements ExceptionFilter {
   private readonly log = new Logger('Errors');
 
-  constructor(private readonly config: Config) {}
+  constructor(
+    private readonly config: Config,
+    private readonly pages: ErrorPages,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -76,9 +87,10 @@ export class ErrorsFilter implements ExceptionFilter {
       send(CUT_OFF.status, body, request, reply, this.config);
       return;
     }
+    const isPage = this.pages.takes(request);
     // A connection lost during a plain write: it may have been committed.
     const unsettled = isConnectionLoss(error) && !['GET', 'HEAD'].includes(request.method);
-    if (error instanceof UnknownOutcomeError || unsettled) {
+    if (!isPage && (error instanceof UnknownOutcomeError || unsettled)) {
       // No answer at all: a client would take any status to say whether the write happened.
       this.log.error(error.message, { request_id: request.requestId }, error.stack);
       reply.hijack();
@@ -101,6 +113,11 @@ export class ErrorsFilter implements ExceptionFilter {
     }
     if (answer.retryAfterSeconds !== undefined) {
       reply.header('retry-after', answer.retryAfterSeconds);
+    }
+    if (isPage) {
+      const known = unsettled ? new UnknownOutcomeError(messageOf(error), { cause: error }) : error;
+      this.pages.send(known, answer, request, reply);
+      return;
     }
     const body = errorJson(answer, request.requestId, this.config.publicUrl);
     send(answer.status, body, request, reply, this.config);

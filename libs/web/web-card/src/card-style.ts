@@ -1,5 +1,5 @@
 import type { PassLooks } from '#passes/pass-content.js';
-import { readableOn } from './colors.js';
+import { readableOn } from '#pages/colors.js';
 
 type Colors = Pick<PassLooks, 'cardColor' | 'textColor'>;
 

@@ -1,5 +1,5 @@
 import type { PassLooks } from '#passes/pass-content.js';
-import { contrast } from './colors.js';
+import { contrast } from '#pages/colors.js';
 import { html, type Html } from './html.js';
 
 /** What can still be told apart as a shape (WCAG 2.2, success criterion 1.4.11). */

@@ -1,0 +1,115 @@
+import { Injectable } from '@nestjs/common';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
+import { ask } from '#database/connection.js';
+
+export const SESSION_COOKIE = 'inkpad';
+export const SESSION_SECONDS = 30 * 24 * 60 * 60;
+const TOKEN_BYTES = 32;
+
+/** A session that is in force. */
+const IN_FORCE = `s.expires_at > now() and s.seen_at > now() - interval '12 hours'`;
+
+const FIND = {
+  name: 'sessions_find',
+  text: `
+    with found as (
+      select s.id, s.user_id, u.name, u.email, s.seen_at < now() - interval '1 minute' as stale
+      from sessions s join users u on u.id = s.user_id
+      where s.sha256 = $1 and s.awaits_code = $2 and ${IN_FORCE} and u.removed_at is null
+    ), seen as (
+      update sessions set seen_at = now() where id = (select id from found where stale)
+    )
+    select id, user_id, name, email from found`,
+};
+
+/** Somebody in front of a browser. */
+export type SignedIn = {
+  userId: number;
+  sessionId: number;
+  /** For the hidden field `_csrf` of every form. */
+  csrfToken: string;
+  name: string;
+  email: string;
+};
+
+type SessionRow = { id: number; user_id: number; name: string; email: string };
+
+/**
+ * Sessions of people in front of a browser. Only the SHA-256 of a session's token is stored, and each page asks the
+ * database, so that a session that is ended is ended everywhere at once.
+ */
+@Injectable()
+export class Sessions {
+  constructor(private readonly pool: Pool) {}
+
+  /**
+   * @param token from the cookie
+   * @param awaitsCode finds the sessions of those who have still to enter the code of their second factor
+   */
+  async find(token: string, awaitsCode = false): Promise<SignedIn | undefined> {
+    const values = [sha256Of(token), awaitsCode];
+    const [row] = await ask<SessionRow>(this.pool, { ...FIND, values });
+    return (
+      row && {
+        userId: row.user_id,
+        sessionId: row.id,
+        csrfToken: csrfTokenOf(token),
+        name: row.name,
+        email: row.email,
+      }
+    );
+  }
+
+  /** Within the transaction of who signs somebody in. @returns the token for the cookie */
+  async begin(
+    manager: EntityManager,
+    userId: number,
+    { awaitsCode }: { awaitsCode: boolean },
+  ): Promise<string> {
+    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    await manager.query(`delete from sessions s where user_id = $1 and not (${IN_FORCE})`, [
+      userId,
+    ]);
+    await manager.query(
+      `insert into sessions (user_id, sha256, awaits_code, created_at, seen_at, expires_at)
+       values ($1, $2, $3, now(), now(), now() + make_interval(secs => $4))`,
+      [userId, sha256Of(token), awaitsCode, awaitsCode ? 10 * 60 : SESSION_SECONDS],
+    );
+    return token;
+  }
+
+  async end(manager: EntityManager, sessionId: number): Promise<void> {
+    await manager.query('delete from sessions where id = $1', [sessionId]);
+  }
+
+  /** @param except a session that stays @returns how many there were */
+  async endAll(manager: EntityManager, userId: number, except = 0): Promise<number> {
+    const [, count]: [unknown, number] = await manager.query(
+      'delete from sessions where user_id = $1 and id <> $2',
+      [userId, except],
+    );
+    return count;
+  }
+
+  /** How many the user has besides the given one. */
+  async countOthers({ userId, sessionId }: SignedIn): Promise<number> {
+    const [row] = await ask<{ count: number }>(this.pool, {
+      name: 'sessions_count',
+      text: `select count(*)::int as count from sessions s
+             where user_id = $1 and id <> $2 and not awaits_code and ${IN_FORCE}`,
+      values: [userId, sessionId],
+    });
+    return row?.count ?? 0;
+  }
+}
+
+/** Bound to the session and known only to who has its cookie, so it need not be stored. */
+function csrfTokenOf(token: string): string {
+  return createHmac('sha256', token).update('csrf').digest('base64url');
+}
+
+function sha256Of(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

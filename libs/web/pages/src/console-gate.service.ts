@@ -1,0 +1,128 @@
+import { Injectable } from '@nestjs/common';
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { pathId, pathOf } from '#http/path.js';
+import { may, type Operation } from './access.js';
+import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
+import { rootOf } from './page.js';
+import { requireOwnSite } from './own-site.js';
+import { PageError } from './page-error.js';
+import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
+import { Cookies } from './cookies.js';
+
+const STORE = {
+  name: 'console_store',
+  text: `select a.id, a.state->>'name' as name, 'owner' as role
+         from memberships m join accounts a on a.id = m.account_id
+         where m.user_id = $1 and m.account_id = $2`,
+};
+const READS = new Set(['GET', 'HEAD']);
+
+/**
+ * Lets people into the console. Every route below /app passes it, unless it says otherwise itself: session, store of
+ * the path and role before a body is read, the origin and the token of a form before it is taken.
+ */
+@Injectable()
+export class ConsoleGate {
+  private readonly cookies: Cookies;
+  private readonly root: string;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly sessions: Sessions,
+    private readonly config: Config,
+  ) {
+    this.cookies = new Cookies(config.publicUrl);
+    this.root = rootOf(config);
+  }
+
+  /** Before any route is there. */
+  install(server: FastifyInstance): void {
+    server.addHook('onRoute', (route) => {
+      if (!isConsole(route.url)) return;
+      const own = (route.config ?? {}) as ConsoleRoute;
+      if (route.url.includes('/:account_id') && own.operation === undefined) {
+        throw new Error(`${route.url} is a page of a store and names no operation`);
+      }
+      route.onRequest = [
+        ...[route.onRequest ?? []].flat(),
+        async (request, reply) => this.admit(request as ConsoleRequest, reply, own),
+      ];
+      route.preHandler = [
+        ...[route.preHandler ?? []].flat(),
+        async (request) => this.checkToken(request as ConsoleRequest),
+      ];
+    });
+  }
+
+  private async admit(
+    request: ConsoleRequest,
+    reply: FastifyReply,
+    { operation, withoutSession }: ConsoleRoute,
+  ): Promise<FastifyReply | undefined> {
+    if (!READS.has(request.method)) requireOwnSite(request, this.config.publicUrl);
+    const cookie = this.cookies.read(request, SESSION_COOKIE);
+    const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
+    if (signedIn) request.signedIn = signedIn;
+    else if (!withoutSession) return this.toSignIn(request, reply);
+    if (operation !== undefined) await this.admitToStore(request, operation);
+    return undefined;
+  }
+
+  /** @throws NotFoundError also for a store that the user has nothing to do with, PageError */
+  private async admitToStore(request: ConsoleRequest, operation: Operation): Promise<void> {
+    const { signedIn, params } = request;
+    if (!signedIn) throw new Error('a page for everybody names an operation');
+    const { account_id } = params as { account_id?: string };
+    if (account_id === undefined) return;
+    const store = await this.storeOf(signedIn.userId, pathId(account_id));
+    if (!store) throw new NotFoundError('Store');
+    if (!may(store.role, operation)) {
+      throw new PageError(403, 'You may not do this', 'Please ask an owner of the store.');
+    }
+    request.store = store;
+    request.accountId = store.id;
+  }
+
+  private async storeOf(userId: number, accountId: number): Promise<EnteredStore | undefined> {
+    const values = [userId, accountId];
+    const [store] = await ask<EnteredStore>(this.pool, { ...STORE, values });
+    return store;
+  }
+
+  private toSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
+    // A form cannot be sent again after signing in, and its page is not known.
+    const wanted = READS.has(request.method) ? pathAndQuery(request.url) : '/app';
+    const query = wanted === '/app' ? '' : `?return_to=${encodeURIComponent(wanted)}`;
+    return reply
+      .header('cache-control', 'no-store')
+      .redirect(`${this.root}/app/sign-in${query}`, 303);
+  }
+
+  private checkToken({ method, signedIn, body }: ConsoleRequest): void {
+    if (READS.has(method) || !signedIn) return;
+    const { _csrf: token } = (body ?? {}) as { _csrf?: unknown };
+    const given = Buffer.from(String(token ?? ''));
+    const expected = Buffer.from(signedIn.csrfToken);
+    if (given.length === expected.length && timingSafeEqual(given, expected)) return;
+    throw new PageError(
+      403,
+      'This page was too old',
+      'You have signed in again since it was opened. Please go back, load it again and repeat what you did.',
+    );
+  }
+}
+
+export function isConsole(path: string): boolean {
+  return path === '/app' || path.startsWith('/app/');
+}
+
+function pathAndQuery(url: string): string {
+  const path = pathOf(url);
+  const at = url.indexOf('?');
+  return at < 0 ? path : path + url.slice(at);
+}

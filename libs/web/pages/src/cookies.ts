@@ -1,0 +1,48 @@
+import { parseCookie, stringifySetCookie } from 'cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+type CookieOptions = {
+  /** Undefined: until the browser is closed. */
+  maxAgeSeconds?: number;
+};
+
+/**
+ * Cookies of one installation. Over https they carry the prefix `__Host-`: a browser takes them from this host alone,
+ * over TLS alone, for all paths, so that nobody on a neighbouring host can plant one (RFC 6265bis, section 4.1.3.2).
+ */
+export class Cookies {
+  private readonly secure: boolean;
+
+  constructor(publicUrl: string) {
+    this.secure = publicUrl.startsWith('https:');
+  }
+
+  read(request: FastifyRequest, name: string): string | undefined {
+    const { cookie } = request.headers;
+    return cookie === undefined ? undefined : parseCookie(cookie)[this.nameOf(name)];
+  }
+
+  set(reply: FastifyReply, name: string, value: string, options: CookieOptions = {}): void {
+    this.write(reply, name, value, options.maxAgeSeconds);
+  }
+
+  remove(reply: FastifyReply, name: string): void {
+    this.write(reply, name, '', 0);
+  }
+
+  private write(reply: FastifyReply, name: string, value: string, maxAge?: number): void {
+    const cookie = stringifySetCookie(this.nameOf(name), value, {
+      path: '/',
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: this.secure,
+      ...(maxAge !== undefined && { maxAge }),
+    });
+    // Fastify sends several headers of this name.
+    reply.header('set-cookie', cookie);
+  }
+
+  private nameOf(name: string): string {
+    return this.secure ? `__Host-${name}` : name;
+  }
+}

@@ -1,0 +1,76 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { CommandContext } from '#kernel/aggregate.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { GatedRequest } from '#http/caller.js';
+import type { SignedIn } from '#identity/sessions.service.js';
+import { routeConfig } from '#http/route-config.js';
+import type { Operation as OperationName, Role } from './access.js';
+
+export type { SignedIn };
+
+/** The store of the path, which the user is a member of. */
+export type EnteredStore = { id: number; name: string; role: Role };
+
+/** Left on the request by the gate of the console. */
+export type ConsoleRequest = GatedRequest & { signedIn?: SignedIn; store?: EnteredStore };
+
+export type ConsoleRoute = { operation?: OperationName; withoutSession?: true };
+
+/** What the role of a user must allow for a page of a store, or for a form of it. */
+export function Operation(operation: OperationName): MethodDecorator {
+  const config: ConsoleRoute = { operation };
+  return routeConfig(config);
+}
+
+/** For the few pages of the console that are for everybody. */
+export function WithoutSession(): MethodDecorator {
+  const config: ConsoleRoute = { withoutSession: true };
+  return routeConfig(config);
+}
+
+export const CurrentUser = createParamDecorator((_: unknown, execution: ExecutionContext) =>
+  signedInOf(requestOf(execution)),
+);
+
+export const CurrentStore = createParamDecorator((_: unknown, execution: ExecutionContext) =>
+  storeOf(requestOf(execution)),
+);
+
+/** For commands about the store of the path. */
+export const ConsoleContext = createParamDecorator(
+  (_: unknown, execution: ExecutionContext): CommandContext => {
+    const request = requestOf(execution);
+    return {
+      accountId: storeOf(request).id,
+      actor: { type: 'user', id: signedInOf(request).userId },
+      channel: 'owner',
+      requestId: request.requestId,
+    };
+  },
+);
+
+/** For changes of plain records. */
+export const ConsoleWriter = createParamDecorator(
+  (_: unknown, execution: ExecutionContext): PlainWriter => {
+    const request = requestOf(execution);
+    return {
+      actor: { type: 'user', id: signedInOf(request).userId },
+      channel: 'owner',
+      requestId: request.requestId,
+    };
+  },
+);
+
+function requestOf(execution: ExecutionContext): ConsoleRequest {
+  return execution.switchToHttp().getRequest<ConsoleRequest>();
+}
+
+function signedInOf({ signedIn }: ConsoleRequest): SignedIn {
+  if (!signedIn) throw new Error('the page is open to people without a session');
+  return signedIn;
+}
+
+function storeOf({ store }: ConsoleRequest): EnteredStore {
+  if (!store) throw new Error('the path of the page names no store');
+  return store;
+}

@@ -1,0 +1,80 @@
+import type { FastifyReply } from 'fastify';
+import Negotiator from 'negotiator';
+import type { Config } from '#kernel/config.js';
+import { UnknownOutcomeError } from '#kernel/errors.js';
+import type { GatedRequest } from '#http/caller.js';
+import type { Answer } from '#http/error-answer.js';
+import type { ErrorPages } from '#http/errors.filter.js';
+import { vary } from '#http/headers.js';
+import { pathOf } from '#http/path.js';
+import { isConsole } from './console-gate.service.js';
+import type { ConsoleRequest } from './current-user.js';
+import { PageError } from './page-error.js';
+import { drawPage, rootOf, sendDrawn } from './page.js';
+import { plainFrame } from './page-frame.js';
+import { viewOf } from './view.js';
+import { errorWords, languages, type ErrorWords } from './words.js';
+
+type ErrorView = {
+  status: number;
+  title: string;
+  text: string;
+  link: { path: string; text: string } | null;
+  number: string;
+};
+
+const view = viewOf<ErrorView>(import.meta.url, './views/error.eta');
+
+/** Pages for people without an account. Their scripts ask for other types than HTML. */
+const PUBLIC = /^[/](join|posters|passes)(?![^/])/;
+
+/** What went wrong, said to a person instead of to a program. */
+export class KindErrorPages implements ErrorPages {
+  constructor(private readonly config: Config) {}
+
+  takes(request: GatedRequest): boolean {
+    const path = pathOf(request.url);
+    if (isConsole(path)) return true;
+    if (!PUBLIC.test(path)) return false;
+    return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
+  }
+
+  send(error: unknown, answer: Answer, request: GatedRequest, reply: FastifyReply): void {
+    const inConsole = isConsole(pathOf(request.url));
+    const wanted = inConsole ? 'en' : new Negotiator(request).language(languages);
+    const { words, locale } = errorWords(wanted ?? 'en');
+    const said = saidOf(error, answer, words);
+    const { signedIn } = request as ConsoleRequest;
+    const link = inConsole ? { path: '/app', text: signedIn ? 'Your stores' : 'Sign in' } : null;
+    const drawn = drawPage({
+      kind: inConsole ? 'console' : 'public',
+      title: said.title,
+      view,
+      data: { ...said, link, number: words.requestNumber(request.requestId) },
+      frame: plainFrame(rootOf(this.config), locale),
+    });
+    if (!inConsole) vary(reply, 'Accept-Language');
+    void sendDrawn(reply.status(said.status), drawn);
+  }
+}
+
+type Said = Pick<ErrorView, 'status' | 'title' | 'text'>;
+
+function saidOf(error: unknown, answer: Answer, words: ErrorWords): Said {
+  if (error instanceof PageError) return error;
+  if (error instanceof UnknownOutcomeError) {
+    return { status: 503, title: words.unsettled, text: words.unsettledWhy };
+  }
+  const { status } = answer;
+  if (status === 404 || status === 405) {
+    return { status, title: words.notFound, text: words.notFoundWhy };
+  }
+  if (status === 403) return { status, title: words.forbidden, text: words.forbiddenWhy };
+  if (status === 429) {
+    const text = words.tooManyWhy(String(answer.retryAfterSeconds ?? 60));
+    return { status, title: words.tooMany, text };
+  }
+  if (status === 503) return { status, title: words.unavailable, text: words.unavailableWhy };
+  if (status >= 500) return { status, title: words.broken, text: words.brokenWhy };
+  return { status, title: words.refused, text: words.refusedWhy };
+}

@@ -1,0 +1,10 @@
+/** Why there is no page, said to a person. */
+export class PageError extends Error {
+  constructor(
+    readonly status: 400 | 403 | 404 | 409 | 503,
+    readonly title: string,
+    readonly text: string,
+  ) {
+    super(title);
+  }
+}

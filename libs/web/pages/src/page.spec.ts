@@ -1,0 +1,67 @@
+import { describe, expect, it } from '@jest/globals';
+import { drawPage } from './page.js';
+import { plainFrame } from './page-frame.js';
+import { viewOf } from './view.js';
+
+const HOSTILE = `"><script>alert('&')</script>`;
+const ESCAPED = '&quot;&gt;&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;';
+
+const view = viewOf<{
+  status: number;
+  title: string;
+  text: string;
+  link: null;
+  number: string | null;
+}>(import.meta.url, './views/error.eta');
+const page = {
+  kind: 'public' as const,
+  title: HOSTILE,
+  view,
+  data: { status: 404, title: HOSTILE, text: 'Gone', link: null, number: null },
+  frame: plainFrame('/loyalty', 'de'),
+};
+
+describe('a page', () => {
+  it('shows what it is given as text, and nothing for what is not there', () => {
+    const { html } = drawPage(page);
+    expect(html).toContain(`<title>${ESCAPED}</title>`);
+    expect(html).toContain(`<h1>${ESCAPED}</h1>`);
+    expect(html).not.toContain('<script');
+    expect(html).not.toMatch(/undefined|null/);
+    expect(html).toContain('<html lang="de">');
+    expect(html).toMatch(/href="\/loyalty\/assets\/inkpad-[\w-]{12}\.css"/);
+  });
+
+  it('may do nothing that was not said', () => {
+    expect(drawPage(page).policy).toBe(
+      "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    );
+    const allow = { 'img-src': ['https://tiles.example'], 'connect-src': ["'self'"] };
+    const { policy } = drawPage({ ...page, allow });
+    expect(policy).toContain("img-src 'self' data: https://tiles.example;");
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).not.toContain('script-src');
+  });
+
+  it('runs its own scripts by a nonce, another one each time', () => {
+    const script = { name: 'a.js', path: '/assets/a-123456789012.js', type: '', text: '' };
+    const nonces = [1, 2].map(() => {
+      const { html, policy } = drawPage({ ...page, scripts: [script] });
+      const [, nonce = ''] = /nonce="([^"]+)"/.exec(html) ?? [];
+      expect(policy).toContain(`script-src 'nonce-${nonce}'`);
+      expect(html).toContain('src="/loyalty/assets/a-123456789012.js"');
+      return nonce;
+    });
+    expect(nonces[0]).toMatch(/^[\w+/]{22}==$/);
+    expect(nonces[1]).not.toBe(nonces[0]);
+  });
+
+  it('has the colours of a store, readable, and no others', () => {
+    const colors = { ground: '#FFE0B2', text: '#FFF3E0' };
+    const { html, policy } = drawPage({ ...page, colors });
+    expect(html).toContain('<style>:root{--brand:#FFE0B2;--on-brand:#000000}</style>');
+    expect(policy).toMatch(/style-src 'self' 'sha256-[\w+/]+='/);
+    const bad = { ground: 'red}', text: '#FFF3E0' };
+    expect(() => drawPage({ ...page, colors: bad })).toThrow('not #RRGGBB');
+  });
+});

@@ -1,0 +1,120 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import type { Config } from '#kernel/config.js';
+import { ICON, STYLE, type Asset } from './assets.js';
+import { readableOn } from './colors.js';
+import type { PageFrame } from './page-frame.js';
+import { viewOf, type View } from './view.js';
+
+/** Both as `#RRGGBB`, checked when they were stored. */
+export type Colors = { ground: string; text: string };
+
+/** What a page may do beyond showing itself, and why it must be said: everything else is forbidden to it. */
+export type PageExtras = {
+  scripts?: readonly Asset[];
+  /** Sources by directive of the content security policy, such as `{ 'connect-src': ["'self'"] }`. */
+  allow?: Readonly<Record<string, readonly string[]>>;
+  /** How wide the page is: `narrow` for one question, `form` for a longer form. */
+  width?: 'narrow' | 'form';
+};
+
+type Drawing<D extends object> = PageExtras & {
+  kind: 'console' | 'public';
+  title: string;
+  view: View<D>;
+  data: D;
+  frame: PageFrame;
+  colors?: Colors | undefined;
+  /** The path of the page, for the menus. */
+  at?: string;
+};
+
+export type Drawn = { html: string; policy: string };
+
+type Layout = Pick<Drawing<object>, 'kind' | 'title'> & {
+  body: string;
+  icon: string;
+  style: string;
+  /** A style sheet with the colours of a store, or nothing. */
+  colors: string;
+  scripts: string[];
+  nonce: string;
+  width: string;
+  atHome: boolean;
+  onAccount: boolean;
+};
+
+const layout = viewOf<Layout>(import.meta.url, './views/layout.eta');
+
+export function drawPage<D extends object>(drawing: Drawing<D>): Drawn {
+  const { kind, title, view, data, frame, scripts = [], allow = {}, width = '', at } = drawing;
+  const colors = drawing.colors ? colorStyle(drawing.colors) : '';
+  const nonce = scripts.length > 0 ? randomBytes(16).toString('base64') : '';
+  const html = layout(
+    {
+      kind,
+      title: kind === 'console' ? `${title} · Inkpad` : title,
+      body: view(data, frame),
+      icon: ICON.path,
+      style: STYLE.path,
+      colors,
+      scripts: scripts.map(({ path }) => path),
+      nonce,
+      width,
+      atHome: frame.store !== null && at === `/app/stores/${frame.store.id}`,
+      onAccount: at === '/app/account',
+    },
+    frame,
+  );
+  return { html, policy: policyOf({ colors, nonce, allow }) };
+}
+
+/** Forms go by the referrer policy too: without a referrer browsers would send them without their origin. */
+export async function sendDrawn(reply: FastifyReply, { html, policy }: Drawn): Promise<void> {
+  await reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', policy)
+    .header('referrer-policy', 'same-origin')
+    .header('cache-control', 'no-store')
+    .header('x-robots-tag', 'noindex, nofollow')
+    .send(html);
+}
+
+/** In front of every path, where the service has only a part of its host. */
+export function rootOf({ publicUrl }: Pick<Config, 'publicUrl'>): string {
+  return new URL(publicUrl).pathname.replace(/\/$/, '');
+}
+
+const HEX = /^#[0-9A-Fa-f]{6}$/;
+
+function colorStyle({ ground, text }: Colors): string {
+  if (!HEX.test(ground) || !HEX.test(text)) throw new Error('a colour of a page is not #RRGGBB');
+  return `:root{--brand:${ground};--on-brand:${readableOn(ground, text)}}`;
+}
+
+function policyOf({
+  colors,
+  nonce,
+  allow,
+}: {
+  colors: string;
+  nonce: string;
+  allow: NonNullable<PageExtras['allow']>;
+}): string {
+  const hash = colors && `'sha256-${createHash('sha256').update(colors).digest('base64')}'`;
+  const sources: Record<string, readonly string[]> = {
+    'default-src': ["'none'"],
+    'style-src': ["'self'", ...(hash ? [hash] : [])],
+    'img-src': ["'self'", 'data:'],
+    'form-action': ["'self'"],
+    'base-uri': ["'none'"],
+    'frame-ancestors': ["'none'"],
+    ...(nonce && { 'script-src': [`'nonce-${nonce}'`] }),
+  };
+  for (const [directive, more] of Object.entries(allow)) {
+    sources[directive] = [...(sources[directive] ?? []), ...more];
+  }
+  return Object.entries(sources)
+    .map(([directive, of]) => `${directive} ${of.join(' ')}`)
+    .join('; ');
+}

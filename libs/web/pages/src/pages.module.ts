@@ -1,0 +1,14 @@
+import { Global, Module } from '@nestjs/common';
+import { AssetsController } from './assets.controller.js';
+import { ConsoleGate } from './console-gate.service.js';
+import { ElementsController } from './elements.controller.js';
+import { Pages } from './pages.service.js';
+
+/** What every page needs. Global, because many libs have pages. */
+@Global()
+@Module({
+  controllers: [AssetsController, ElementsController],
+  providers: [ConsoleGate, Pages],
+  exports: [Pages],
+})
+export class PagesModule {}

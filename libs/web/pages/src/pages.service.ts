@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#kernel/config.js';
+import { pathOf } from '#http/path.js';
+import { may } from './access.js';
+import type { ConsoleRequest } from './current-user.js';
+import { linksOf } from './navigation.js';
+import { drawPage, rootOf, sendDrawn, type Colors, type PageExtras } from './page.js';
+import { plainFrame } from './page-frame.js';
+import type { View } from './view.js';
+
+export type ConsolePage<D extends object> = PageExtras & {
+  view: View<D>;
+  title: string;
+  data: D;
+  status?: number;
+};
+
+export type PublicPage<D extends object> = ConsolePage<D> & {
+  /** A BCP 47 tag. */
+  lang: string;
+  /** Of the store; without them the page has those of Inkpad. */
+  colors?: Colors;
+};
+
+/** Sends pages: each in the one layout, with the one style, and allowed nothing that it does not need. */
+@Injectable()
+export class Pages {
+  private readonly root: string;
+
+  constructor(config: Config) {
+    this.root = rootOf(config);
+  }
+
+  /** A page of the console, in English. Store and menu are those of the request. */
+  async send<D extends object>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { status = 200, ...page }: ConsolePage<D>,
+  ): Promise<void> {
+    const { signedIn, store } = request as ConsoleRequest;
+    const at = pathOf(request.url).replace(/\/$/, '');
+    const frame = {
+      ...plainFrame(this.root, 'en'),
+      ...(signedIn && {
+        csrf: signedIn.csrfToken,
+        user: { name: signedIn.name, email: signedIn.email },
+      }),
+      ...(store && {
+        store,
+        links: linksOf(store.id, (operation) => may(store.role, operation), at),
+      }),
+    };
+    await sendDrawn(reply.status(status), drawPage({ kind: 'console', frame, at, ...page }));
+  }
+
+  /** A page for anybody, in the language and colours of a store. */
+  async sendPublic<D extends object>(
+    reply: FastifyReply,
+    { status = 200, lang, ...page }: PublicPage<D>,
+  ): Promise<void> {
+    const frame = plainFrame(this.root, lang);
+    await sendDrawn(reply.status(status), drawPage({ kind: 'public', frame, ...page }));
+  }
+
+  /** After a form. @param path from the root of the service, such as `/app/account?done=saved` */
+  async redirect(reply: FastifyReply, path: string): Promise<void> {
+    await reply.header('cache-control', 'no-store').redirect(this.root + path, 303);
+  }
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { Eta } from 'eta/core';
+import type { PageFrame } from './page-frame.js';
+
+/** Draws the inside of a page. What it gets is written escaped, except by `<%~`. */
+export type View<D extends object> = (data: D, page: PageFrame) => string;
+
+const PARTS = ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty'] as const;
+
+/**
+ * In every view `part(name, given)` draws one of parts/*.eta. Unlike the engine's own `include` it passes on nothing
+ * but what it is given, so that no value of a page can slip into an element by chance.
+ */
+const eta = new Eta({
+  escapeFunction: escaped,
+  functionHeader: 'const part = (name, given) => this.render(`@${name}`, given ?? {});',
+});
+for (const name of PARTS)
+  eta.loadTemplate(`@${name}`, textOf(import.meta.url, `./parts/${name}.eta`));
+
+/**
+ * A view in a file, which the build copies beside the code.
+ * @param from import.meta.url of the caller
+ * @param path from there, such as `./views/sign-in.eta`
+ */
+export function viewOf<D extends object = Record<string, never>>(
+  from: string,
+  path: string,
+): View<D> {
+  const draw = eta.compile(textOf(from, path));
+  return (data, page) => draw.call(eta, { ...data, page }, { filepath: path });
+}
+
+export function textOf(from: string, path: string): string {
+  return readFileSync(new URL(path, from), 'utf8');
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** What is not there is written as nothing. */
+function escaped(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}

@@ -1,0 +1,103 @@
+import { wordsIn } from '#kernel/languages.js';
+
+/** What pages of every kind say when something is wrong. */
+export type ErrorWords = {
+  notFound: string;
+  notFoundWhy: string;
+  forbidden: string;
+  forbiddenWhy: string;
+  tooMany: string;
+  /** @param seconds as text in the form of the language */
+  tooManyWhy: (seconds: string) => string;
+  unavailable: string;
+  unavailableWhy: string;
+  unsettled: string;
+  unsettledWhy: string;
+  broken: string;
+  brokenWhy: string;
+  refused: string;
+  refusedWhy: string;
+  requestNumber: (id: string) => string;
+};
+
+const en: ErrorWords = {
+  notFound: 'This page does not exist',
+  notFoundWhy: 'The link may be incomplete, or what it led to was removed.',
+  forbidden: 'You may not do this',
+  forbiddenWhy: 'Please ask an owner of the store.',
+  tooMany: 'That was too much at once',
+  tooManyWhy: (seconds) => `Please wait ${seconds} seconds and try again.`,
+  unavailable: 'Not available right now',
+  unavailableWhy: 'Please try again in a moment. Nothing was lost.',
+  unsettled: 'We cannot tell whether this was saved',
+  unsettledWhy: 'Please go back, load the page again and look before you repeat it.',
+  broken: 'Something went wrong here',
+  brokenWhy: 'It is our fault and has been recorded. Please try again.',
+  refused: 'This could not be done',
+  refusedWhy: 'Please go back and check what you have entered.',
+  requestNumber: (id) => `Request ${id}`,
+};
+
+const de: ErrorWords = {
+  notFound: 'Diese Seite gibt es nicht',
+  notFoundWhy: 'Vielleicht ist der Link unvollständig, oder die Seite wurde entfernt.',
+  forbidden: 'Das ist nicht erlaubt',
+  forbiddenWhy: 'Bitte im Geschäft nachfragen.',
+  tooMany: 'Das war zu viel auf einmal',
+  tooManyWhy: (seconds) => `Bitte ${seconds} Sekunden warten und noch einmal versuchen.`,
+  unavailable: 'Gerade nicht erreichbar',
+  unavailableWhy: 'Bitte gleich noch einmal versuchen. Es ist nichts verloren gegangen.',
+  unsettled: 'Ob das gespeichert wurde, ist nicht sicher',
+  unsettledWhy: 'Bitte zurückgehen, die Seite neu laden und erst nachsehen.',
+  broken: 'Hier ist etwas schiefgegangen',
+  brokenWhy: 'Der Fehler liegt bei uns und ist vermerkt. Bitte noch einmal versuchen.',
+  refused: 'Das ging nicht',
+  refusedWhy: 'Bitte zurückgehen und die Eingaben prüfen.',
+  requestNumber: (id) => `Anfrage ${id}`,
+};
+
+const fr: ErrorWords = {
+  notFound: 'Cette page n’existe pas',
+  notFoundWhy: 'Le lien est peut-être incomplet, ou la page a été supprimée.',
+  forbidden: 'Ce n’est pas autorisé',
+  forbiddenWhy: 'Renseignez-vous en magasin.',
+  tooMany: 'C’était trop à la fois',
+  tooManyWhy: (seconds) => `Veuillez attendre ${seconds} secondes et réessayer.`,
+  unavailable: 'Indisponible pour le moment',
+  unavailableWhy: 'Veuillez réessayer dans un instant. Rien n’a été perdu.',
+  unsettled: 'Nous ne savons pas si cela a été enregistré',
+  unsettledWhy: 'Revenez en arrière, rechargez la page et vérifiez avant de recommencer.',
+  broken: 'Une erreur s’est produite',
+  brokenWhy: 'L’erreur vient de nous et a été notée. Veuillez réessayer.',
+  refused: 'Cela n’a pas fonctionné',
+  refusedWhy: 'Revenez en arrière et vérifiez ce que vous avez saisi.',
+  requestNumber: (id) => `Demande ${id}`,
+};
+
+const es: ErrorWords = {
+  notFound: 'Esta página no existe',
+  notFoundWhy: 'Puede que el enlace esté incompleto o que la página se haya eliminado.',
+  forbidden: 'Esto no está permitido',
+  forbiddenWhy: 'Pregunte en la tienda.',
+  tooMany: 'Ha sido demasiado a la vez',
+  tooManyWhy: (seconds) => `Espere ${seconds} segundos e inténtelo de nuevo.`,
+  unavailable: 'No disponible en este momento',
+  unavailableWhy: 'Inténtelo de nuevo en un momento. No se ha perdido nada.',
+  unsettled: 'No sabemos si se ha guardado',
+  unsettledWhy: 'Vuelva atrás, recargue la página y compruébelo antes de repetirlo.',
+  broken: 'Algo ha fallado aquí',
+  brokenWhy: 'El error es nuestro y ha quedado anotado. Inténtelo de nuevo.',
+  refused: 'No se ha podido hacer',
+  refusedWhy: 'Vuelva atrás y revise lo que ha escrito.',
+  requestNumber: (id) => `Solicitud ${id}`,
+};
+
+const LANGUAGES = { en, de, fr, es };
+
+/** English is first: whoever asks for none of them gets it. */
+export const languages: string[] = Object.keys(LANGUAGES);
+
+/** @param locale a BCP 47 tag */
+export function errorWords(locale: string): { words: ErrorWords; locale: string } {
+  return wordsIn<ErrorWords>(LANGUAGES, locale);
+}
