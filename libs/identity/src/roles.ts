@@ -1,0 +1,134 @@
+import type { ErrorCode } from '#kernel/error-catalogue.js';
+
+/** What a user is in a store, the one who may do most first. */
+export const ROLES = ['owner', 'manager', 'staff'] as const;
+
+export type Role = (typeof ROLES)[number];
+
+/**
+ * The least role that each operation takes; those above it may do it too. The operations of the API have the names of
+ * the OpenAPI document, those that only the console has are called `<records>.<verb>`. docs/roles.md is compared with
+ * this table.
+ */
+const LEAST_ROLE = {
+  getStatus: 'staff',
+  listAccounts: 'staff',
+  getAccount: 'staff',
+  updateAccount: 'manager',
+
+  listCards: 'staff',
+  getCard: 'staff',
+  createCard: 'manager',
+  updateCard: 'manager',
+  setCardStripImage: 'manager',
+  archiveCard: 'manager',
+  unarchiveCard: 'manager',
+
+  listCustomers: 'staff',
+  getCustomer: 'staff',
+  createCustomer: 'staff',
+  updateCustomer: 'staff',
+  eraseCustomer: 'manager',
+  exportCustomer: 'manager',
+  mergeCustomers: 'manager',
+  unmergeCustomers: 'manager',
+
+  listCustomerCards: 'staff',
+  getCustomerCard: 'staff',
+  enrolCustomer: 'staff',
+  stampCustomerCard: 'staff',
+  redeemReward: 'staff',
+  listCustomerCardEvents: 'staff',
+  explainCustomerCard: 'staff',
+  getWallet: 'staff',
+  adjustCustomerCard: 'manager',
+  reverseCardEvent: 'manager',
+
+  listRewards: 'staff',
+  getReward: 'staff',
+  createReward: 'manager',
+  updateReward: 'manager',
+  deleteReward: 'manager',
+
+  listLocations: 'staff',
+  getLocation: 'staff',
+  createLocation: 'manager',
+  updateLocation: 'manager',
+  deleteLocation: 'manager',
+
+  listPosters: 'staff',
+  getPoster: 'staff',
+  createPoster: 'manager',
+  updatePoster: 'manager',
+  deletePoster: 'manager',
+
+  listHistory: 'manager',
+  getEventProof: 'manager',
+  listEvents: 'manager',
+  listAudit: 'owner',
+
+  listWebhookSubscriptions: 'owner',
+  getWebhookSubscription: 'owner',
+  createWebhookSubscription: 'owner',
+  updateWebhookSubscription: 'owner',
+  deleteWebhookSubscription: 'owner',
+  testWebhookSubscription: 'owner',
+  rotateWebhookSecret: 'owner',
+  listWebhookDeliveries: 'owner',
+  getWebhookDelivery: 'owner',
+  redeliverWebhook: 'owner',
+  replayWebhooks: 'owner',
+
+  'store.read': 'staff',
+  'store.settings': 'manager',
+  'stores.create': 'owner',
+  'locations.pin': 'manager',
+  'outbox.read': 'manager',
+  'outbox.send': 'manager',
+  'tokens.read': 'manager',
+  'tokens.create': 'manager',
+  'tokens.revoke': 'manager',
+  'tokens.read_of_others': 'owner',
+  'tokens.revoke_of_others': 'owner',
+  'users.read': 'owner',
+  'users.invite': 'owner',
+  'users.change_role': 'owner',
+  'users.remove': 'owner',
+  'audit.read': 'owner',
+} as const satisfies Record<string, Role>;
+
+export type Operation = keyof typeof LEAST_ROLE;
+
+export const OPERATIONS = Object.keys(LEAST_ROLE) as Operation[];
+
+/** What someone who is refused gets: the code, whose status is in the error catalogue. */
+export type Refusal = Extract<ErrorCode, 'forbidden' | 'not_found'>;
+
+export function isRole(text: string): text is Role {
+  return (ROLES as readonly string[]).includes(text);
+}
+
+export function may(role: Role, operation: Operation): boolean {
+  return ROLES.indexOf(role) <= ROLES.indexOf(LEAST_ROLE[operation]);
+}
+
+/**
+ * @param role null: not a member, who may not know that there is such a store
+ * @param operation by name: what the table does not have is only for owners, who have full access
+ * @returns null when it is allowed
+ */
+export function refusalOf(role: Role | null, operation: string | undefined): Refusal | null {
+  if (role === null) return 'not_found';
+  if (role === 'owner') return null;
+  return isOperation(operation) && may(role, operation) ? null : 'forbidden';
+}
+
+/** The roles that may, when not all of them may. */
+export function rolesFor(operation: string): Role[] | null {
+  const allowed = ROLES.filter((role) => refusalOf(role, operation) === null);
+  return allowed.length === ROLES.length ? null : allowed;
+}
+
+function isOperation(name: string | undefined): name is Operation {
+  return name !== undefined && Object.hasOwn(LEAST_ROLE, name);
+}
