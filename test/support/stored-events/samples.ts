@@ -181,6 +181,7 @@ export const SAMPLES: Samples[] = [
         ],
       },
     },
+    CardLinksRequested: { customerId: CUSTOMER_ID, customerCardId: 12 },
   }),
   samples(customerCard, {
     CustomerCardIssued: {

@@ -60,6 +60,15 @@ export type CustomerReferencesUpdated = {
   };
 };
 
+/**
+ * Somebody who is known already asked for the wallet links of their card again. They go to the address on file, so
+ * whoever asks need not be the customer. Not sent to receivers.
+ */
+export type CardLinksRequested = {
+  type: 'CardLinksRequested';
+  data: { customerId: number; customerCardId: number };
+};
+
 /** Says nothing about the person. Their key is destroyed with it, and so all that other events say of them. */
 export type CustomerErased = { type: 'CustomerErased'; data: { customerId: number } };
 
@@ -147,6 +156,7 @@ export type CustomerEvent =
   | CustomerCreated
   | CustomerUpdated
   | CustomerReferencesUpdated
+  | CardLinksRequested
   | CustomerErased
   | CustomerMerged
   | CustomerMergedAway

@@ -4,6 +4,7 @@ import { dayIn } from '#kernel/day.js';
 import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
+import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
 import { emailKey, NOT_FOUND, searchKeys, type SearchKeys } from './search-keys.js';
 import type {
   CustomerCreated,
@@ -30,6 +31,8 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
     formerlyIn?: number[];
     /** Customers whose values stand in the history of this one, sealed with the key of this one. */
     holds?: number[];
+    /** When somebody asked for the links of a card again, on the last day on which anybody did; oldest first. */
+    cardLinkRequests?: CardLinkRequest[];
   };
 
 /** What is needed to undo a merge. */
@@ -69,6 +72,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerCreated: 'customer.created',
     CustomerUpdated: 'customer.updated',
     CustomerReferencesUpdated: 'customer.references_updated',
+    CardLinksRequested: 'customer.card_links_requested',
     // So that receivers learn of it.
     CustomerErased: 'customer.updated',
     CustomerMerged: 'customer.merged',
@@ -101,6 +105,8 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
         const after = { ...existing(state), ...consents, ...personal, updatedAt: at };
         return { ...after, ...searchKeys(after) };
       }
+      case 'CardLinksRequested':
+        return withCardLinkRequest(existing(state), event.data.customerCardId, at);
       case 'CustomerErased':
         return { ...redacted(existing(state)), updatedAt: at, erasedAt: at };
       case 'CustomerMerged': {

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#stamping/stamping.module.js';
+import { RequestCardLinksHandler } from './card-links.commands.js';
 import { customerHandlers } from './customer.commands.js';
 import { EraseCustomerHandler } from './erasing.commands.js';
 import { CustomerExportController } from './customer-export.controller.js';
@@ -18,6 +19,7 @@ import { CustomersService } from './customers.service.js';
     ...customerHandlers,
     ...mergingHandlers,
     EraseCustomerHandler,
+    RequestCardLinksHandler,
   ],
 })
 export class CustomersModule {}

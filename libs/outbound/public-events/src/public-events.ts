@@ -58,10 +58,10 @@ export type CustomerName = {
   phone: string | null;
 };
 
-/** The published events; a change of external references alone is not published, nor is what changes nothing. */
+/** The published events; a change of external references alone is not published, nor is what changes nothing to see. */
 export type ToldCustomerEvent = Exclude<
   CustomerEvent,
-  { type: 'CustomerReferencesUpdated' | 'CustomerResealed' }
+  { type: 'CustomerReferencesUpdated' | 'CardLinksRequested' | 'CustomerResealed' }
 >;
 
 /** What a merge does to cards is told by the events of their stamps and customers. */

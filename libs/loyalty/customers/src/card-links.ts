@@ -1,0 +1,56 @@
+import { customerErased, NotFoundError } from '#kernel/errors.js';
+import { customerMerged } from '#stamping/card-holder.js';
+import type { CardLinksRequested } from './customer.events.js';
+
+export type CardLinkRequest = { customerCardId: number; at: string };
+
+type Wishing = { cardLinkRequests?: CardLinkRequest[] };
+type Wisher = Wishing & {
+  id: number;
+  erasedAt: string | null;
+  mergedInto?: { customerId: number };
+};
+
+/** Within this time of a wish for the same card, another one is the same wish: a button pressed twice. */
+export const SAME_WISH_MS = 10 * 60_000;
+
+/** A stranger who knows an address must not be able to fill its mailbox, nor the history. */
+const MOST_A_DAY = 5;
+const DAY_MS = 24 * 60 * 60_000;
+
+/**
+ * Records the wish, unless it has just been recorded or there were too many in the last 24 hours. The caller is not told
+ * which: it may be a stranger.
+ * @param cardIds of the customer's cards
+ */
+export function requestCardLinks(
+  state: Wisher | undefined,
+  { customerCardId, cardIds }: { customerCardId: number; cardIds: number[] },
+  now: Date,
+): CardLinksRequested[] {
+  if (!state) throw new NotFoundError('Customer');
+  if (state.erasedAt !== null) throw customerErased();
+  if (state.mergedInto) throw customerMerged(state.id, state.mergedInto.customerId);
+  if (!cardIds.includes(customerCardId)) throw new NotFoundError('Customer card');
+  const recent = (state.cardLinkRequests ?? []).filter(({ at }) => isWithin(DAY_MS, at, now));
+  const asked = recent.some(
+    (one) => one.customerCardId === customerCardId && isWithin(SAME_WISH_MS, one.at, now),
+  );
+  if (asked || recent.length >= MOST_A_DAY) return [];
+  return [{ type: 'CardLinksRequested', data: { customerId: state.id, customerCardId } }];
+}
+
+export function withCardLinkRequest<S extends Wishing>(
+  state: S,
+  customerCardId: number,
+  at: string,
+): S {
+  const now = new Date(at);
+  const recent = (state.cardLinkRequests ?? []).filter((one) => isWithin(DAY_MS, one.at, now));
+  return { ...state, cardLinkRequests: [...recent, { customerCardId, at }] };
+}
+
+/** Also of a time ahead of a clock that was set back: what it allows too early can be asked for by strangers. */
+function isWithin(milliseconds: number, at: string, now: Date): boolean {
+  return now.getTime() - Date.parse(at) < milliseconds;
+}
