@@ -112,7 +112,15 @@ const details = {
 export const SAMPLES: Samples[] = [
   samples(account, {
     AccountCreated: { id: ACCOUNT_ID, ...settings, personal: true },
-    AccountUpdated: settings,
+    AccountUpdated: {
+      ...settings,
+      consentTexts: {
+        marketing: 'You may write to me.',
+        sms: 'You may send me text messages.',
+        privacy: 'We keep your name and address for the card.',
+        privacyUrl: 'https://bakery.example/privacy',
+      },
+    },
   }),
   samples(card, {
     CardCreated: {

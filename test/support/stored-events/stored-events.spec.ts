@@ -24,6 +24,8 @@ type Named = Fixture & { file: string };
 const FOLDER = 'test/support/stored-events';
 const FILE = /^(\w+)[.]v(\d+)(-[\w-]+)?[.]json$/;
 const KEY = masterKeyOf(Buffer.alloc(32, 1));
+/** They name only what has changed, so those of before a field lack it. */
+const PARTIAL = new Set(['AccountUpdated']);
 /** They change nothing to see. */
 const UNSEEN = new Set(['CustomerResealed', 'CardLinksRequested']);
 const WRITE = process.env['STORED_EVENTS'] === 'write';
@@ -158,7 +160,7 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
         const { file } = fixture;
         const now = await fact(all, fixture);
         expect({ [file]: shape(now.data) }).toEqual({
-          [file]: shape(nulledLike(events[fixture.type], now.data)),
+          [file]: shape(nulledLike(sampleFor(events, now), now.data)),
         });
         let state;
         for (const one of [...earlier(fixtures, fixture), fixture])
@@ -173,6 +175,15 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
     });
   },
 );
+
+function sampleFor(
+  events: Samples['events'],
+  { type, data }: { type: string; data: object },
+): object {
+  const sample = events[type] ?? {};
+  if (!PARTIAL.has(type)) return sample;
+  return Object.fromEntries(Object.entries(sample).filter(([name]) => Object.hasOwn(data, name)));
+}
 
 /** One fixture for each event before this one, in the newest version. */
 function earlier(fixtures: Named[], { revision }: Fixture): Named[] {

@@ -8,8 +8,22 @@ export type AccountAttributes = {
   locale: string;
 };
 
+/**
+ * What people who sign up read, and may agree to. Null: the store has no such text, and its form does not ask.
+ * @property marketing agreed to: that the store may write to them
+ * @property sms agreed to: that it may send text messages
+ * @property privacy only read: what the store does with what they give
+ * @property privacyUrl where the whole of that stands
+ */
+export type ConsentTexts = {
+  marketing: string | null;
+  sms: string | null;
+  privacy: string | null;
+  privacyUrl: string | null;
+};
+
 /** The settings that the store itself can change. */
-export type AccountSettings = Omit<AccountAttributes, 'personal'>;
+export type AccountSettings = Omit<AccountAttributes, 'personal'> & { consentTexts: ConsentTexts };
 
 export type AccountCreated = { type: 'AccountCreated'; data: { id: number } & AccountAttributes };
 export type AccountUpdated = { type: 'AccountUpdated'; data: Partial<AccountSettings> };

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { AT, given } from '../../../../test/support/given.js';
 import { account, createAccount, localeOf, timeZoneOf, updateAccount } from './account.js';
+import { NO_CONSENT_TEXTS } from './consent-texts.js';
 import type { AccountEvent } from './account.events.js';
 
 const attributes = {
@@ -69,6 +70,36 @@ describe('account', () => {
     given(account, created, { type: 'AccountUpdated', data: { storeName: 'Corner' } })
       .when((state) => updateAccount(state, { storeName: null }))
       .then({ type: 'AccountUpdated', data: { storeName: null } });
+  });
+
+  it('has no consent texts until it sets them, and sets all of them at once', () => {
+    expect(given(account, created).state().consentTexts).toEqual(NO_CONSENT_TEXTS);
+    const texts = { ...NO_CONSENT_TEXTS, marketing: 'You may write to me.' };
+    const updated: AccountEvent = { type: 'AccountUpdated', data: { consentTexts: texts } };
+    given(account, created)
+      .when((state) =>
+        updateAccount(state, {
+          consentTexts: { ...texts, marketing: ' You may write to me.\r\n', sms: ' ' },
+        }),
+      )
+      .then(updated);
+    given(account, created, updated)
+      .when((state) => updateAccount(state, { consentTexts: { ...texts } }))
+      .then();
+  });
+
+  it.each([
+    ['marketing_consent_text', { marketing: 'x'.repeat(2_001) }],
+    ['sms_consent_text', { sms: 'a\0b' }],
+    ['privacy_text', { privacy: '👩'.repeat(2_001) }],
+    ['privacy_url', { privacyUrl: 'javascript:alert(1)' }],
+    ['privacy_url', { privacyUrl: 'http://cafe.example/privacy' }],
+    ['privacy_url', { privacyUrl: 'https://me:secret@cafe.example' }],
+    ['base', { marketing: '👩'.repeat(1_500), sms: '👩'.repeat(1_000) }],
+  ])('refuses a consent text that is none: %s', (field, texts) => {
+    given(account, created)
+      .when((state) => updateAccount(state, { consentTexts: { ...NO_CONSENT_TEXTS, ...texts } }))
+      .thenRejected({ fields: [field] });
   });
 
   it('that was never created is not found', () => {

@@ -1,9 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { accountUpcasts } from './account-upcasts.js';
+import { consentTextFaults, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
 import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
 
 /** A store: the tenant that owns everything else. */
-export type Account = { id: number; accountId: number } & AccountAttributes & {
+export type Account = { id: number; accountId: number } & AccountAttributes &
+  Pick<AccountSettings, 'consentTexts'> & {
     createdAt: string;
     updatedAt: string;
   };
@@ -23,12 +27,19 @@ export const account: Aggregate<Account, AccountEvent> = {
     AccountCreated: 'account.created',
     AccountUpdated: 'account.updated',
   },
-  foldVersion: 1,
+  foldVersion: 2,
+  upcasts: accountUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
       case 'AccountCreated':
-        return { ...event.data, accountId: event.data.id, createdAt: at, updatedAt: at };
+        return {
+          ...event.data,
+          accountId: event.data.id,
+          consentTexts: NO_CONSENT_TEXTS,
+          createdAt: at,
+          updatedAt: at,
+        };
       case 'AccountUpdated':
         return { ...existing(state), ...event.data, updatedAt: at };
       default:
@@ -51,14 +62,17 @@ export function createAccount(id: number, attributes: AccountAttributes): Accoun
   return [{ type: 'AccountCreated', data: { id, ...attributes, name, timeZone, locale } }];
 }
 
-/** Records only actual changes; without any there is no event. */
+/** Records only actual changes; without any there is no event. @throws RejectedError */
 export function updateAccount(
   state: Account | undefined,
   wanted: Partial<AccountSettings>,
 ): AccountEvent[] {
   if (!state) throw new NotFoundError('Store');
-  const changes = Object.entries(wanted).filter(
-    ([name, value]) => state[name as keyof AccountSettings] !== value,
+  const consentTexts = wanted.consentTexts && tidyConsentTexts(wanted.consentTexts);
+  const errors = consentTexts ? consentTextFaults(consentTexts) : {};
+  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+  const changes = Object.entries({ ...wanted, ...(consentTexts && { consentTexts }) }).filter(
+    ([name, value]) => !isDeepStrictEqual(state[name as keyof AccountSettings], value),
   );
   if (changes.length === 0) return [];
   return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];

@@ -1,0 +1,58 @@
+import type { FieldErrors } from '#kernel/errors.js';
+import type { ConsentTexts } from './account.events.js';
+
+export const NO_CONSENT_TEXTS: ConsentTexts = {
+  marketing: null,
+  sms: null,
+  privacy: null,
+  privacyUrl: null,
+};
+
+const MOST_CHARACTERS = 2_000;
+/** All of the texts stand beside a form that a phone loads in a shop. */
+const MOST_BYTES = 8 * 1024;
+
+const FIELDS = {
+  marketing: 'marketing_consent_text',
+  sms: 'sms_consent_text',
+  privacy: 'privacy_text',
+  privacyUrl: 'privacy_url',
+} as const;
+
+/** Trimmed; a blank one is none. */
+export function tidyConsentTexts(given: ConsentTexts): ConsentTexts {
+  const tidy = (text: string | null) => text?.replaceAll('\r\n', '\n').trim() || null;
+  return {
+    marketing: tidy(given.marketing),
+    sms: tidy(given.sms),
+    privacy: tidy(given.privacy),
+    privacyUrl: tidy(given.privacyUrl),
+  };
+}
+
+/** Faults of tidy texts, by field. */
+export function consentTextFaults(texts: ConsentTexts): FieldErrors {
+  const errors: FieldErrors = {};
+  for (const name of ['marketing', 'sms', 'privacy'] as const) {
+    if ([...(texts[name] ?? '')].length > MOST_CHARACTERS) {
+      errors[FIELDS[name]] = [`must have at most ${MOST_CHARACTERS} characters`];
+    }
+    if (texts[name]?.includes('\0')) errors[FIELDS[name]] = ['must not contain NUL'];
+  }
+  const { privacyUrl } = texts;
+  if (privacyUrl !== null && !isWebAddress(privacyUrl)) {
+    errors[FIELDS.privacyUrl] = ['must be an address that begins with https://'];
+  }
+  const together = Buffer.byteLength(JSON.stringify(texts));
+  if (Object.keys(errors).length === 0 && together > MOST_BYTES) {
+    errors['base'] = ['The texts must come to at most 8 KiB together'];
+  }
+  return errors;
+}
+
+/** People who sign up follow it as a link. */
+function isWebAddress(text: string): boolean {
+  if (text.length > 2_048 || !URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return protocol === 'https:' && username === '' && password === '';
+}
