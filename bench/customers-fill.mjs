@@ -81,6 +81,7 @@ function person({ id, i, accountId, pick, random }) {
     marketingConsent: random() < 0.5,
     smsConsent: random() < 0.2,
     sendCardLinks: false,
+    agreed: null,
     personal: {
       firstName,
       lastName: random() < 0.9 ? lastName : null,

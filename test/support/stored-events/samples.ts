@@ -147,6 +147,7 @@ export const SAMPLES: Samples[] = [
       marketingConsent: true,
       smsConsent: true,
       sendCardLinks: true,
+      agreed: { marketing: 'You may write to me.', sms: 'You may send me text messages.' },
       personal,
     },
     CustomerUpdated: {

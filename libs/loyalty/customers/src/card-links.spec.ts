@@ -17,6 +17,7 @@ const created: CustomerEvent = {
     marketingConsent: false,
     smsConsent: false,
     sendCardLinks: false,
+    agreed: null,
     personal: {
       firstName: 'Anna',
       lastName: null,

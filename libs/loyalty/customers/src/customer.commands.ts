@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import type { CommandContext } from '#kernel/aggregate.js';
+import type { Actor, CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { nextId, withNewId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
@@ -22,6 +22,7 @@ import {
   type CustomerChanges,
   type UniqueValue,
 } from './customer.js';
+import { sourceOf } from './customer-source.js';
 import {
   customerJson,
   type CreatedCustomerJson,
@@ -29,7 +30,7 @@ import {
   type CustomerJson,
 } from './customer.dto.js';
 import { customerRows } from './customer.entity.js';
-import type { CustomerEvent } from './customer.events.js';
+import type { AgreedTexts, CustomerEvent } from './customer.events.js';
 import { CustomersService } from './customers.service.js';
 
 export class CreateCustomer extends Command<CreatedCustomerJson> {
@@ -39,6 +40,8 @@ export class CreateCustomer extends Command<CreatedCustomerJson> {
     /** Null: not enrolled on any card yet. */
     readonly cardId: number | null,
     readonly sendCardLinks: boolean,
+    /** Of a form: what the person has agreed to there. */
+    readonly agreed: AgreedTexts | null = null,
   ) {
     super();
   }
@@ -67,9 +70,10 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
 
   private async create(
     id: number,
-    { context, input, cardId, sendCardLinks }: CreateCustomer,
+    { context: given, input, cardId, sendCardLinks, agreed }: CreateCustomer,
   ): Promise<CreatedCustomerJson> {
-    const { accountId } = context;
+    const { accountId, channel } = given;
+    const context = { ...given, actor: actorOf(given, id) };
     const customerCardId = cardId === null ? null : await nextId(this.pool, customerCardRows.table);
     await this.keys.create(id);
     return this.pipeline.handleCommand({
@@ -91,10 +95,11 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
           {
             customerId: id,
             accountId,
-            source: 'api',
+            source: sourceOf(channel),
             marketingConsent,
             smsConsent,
             sendCardLinks: sendCardLinks && card !== undefined,
+            agreed,
             personal,
           },
           { timeZone, now },
@@ -164,6 +169,11 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
 }
 
 export const customerHandlers = [CreateCustomerHandler, UpdateCustomerHandler];
+
+/** Whoever signs up acts as the customer that they become. */
+function actorOf({ actor }: CommandContext, id: number): Actor {
+  return actor.type === 'customer' ? { type: 'customer', id } : actor;
+}
 
 /** The claims for a change of a customer: new values are taken, former ones released. */
 export function movedClaims(

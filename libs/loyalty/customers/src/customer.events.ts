@@ -23,6 +23,9 @@ export type PersonalFields = {
 
 export type CustomerSource = 'api' | 'poster' | 'app' | 'import';
 
+/** Word for word what somebody who signed up themselves has agreed to; null: not asked, or not agreed. */
+export type AgreedTexts = { marketing: string | null; sms: string | null };
+
 export type CustomerCreated = {
   type: 'CustomerCreated';
   data: {
@@ -33,6 +36,8 @@ export type CustomerCreated = {
     smsConsent: boolean;
     /** Whether to send the wallet links of the card that the customer was enrolled on. */
     sendCardLinks: boolean;
+    /** Null: the consents were not given on a form of ours. */
+    agreed: AgreedTexts | null;
     /** Null once the person has been erased. */
     personal: PersonalFields | null;
   };

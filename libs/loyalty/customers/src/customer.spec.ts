@@ -13,6 +13,7 @@ import {
   type Customer,
   type CustomerChanges,
 } from './customer.js';
+import { sourceOf } from './customer-source.js';
 import { searchTerm } from './customer.dto.js';
 import type { CustomerEvent } from './customer.events.js';
 import { foldCase } from './search-keys.js';
@@ -28,6 +29,7 @@ const anna = {
   marketingConsent: true,
   smsConsent: false,
   sendCardLinks: false,
+  agreed: null,
   personal: {
     firstName: 'Ännä',
     lastName: 'Öz',
@@ -41,6 +43,20 @@ const anna = {
 const created: CustomerEvent = { type: 'CustomerCreated', data: anna };
 
 const LATER = '2026-03-02T10:00:00.000Z';
+
+describe('where a customer comes from', () => {
+  it.each([
+    ['poster', 'poster'],
+    ['staff', 'app'],
+    ['owner', 'app'],
+    ['import', 'import'],
+    ['api', 'api'],
+    ['pos', 'api'],
+    ['cli', 'api'],
+  ] as const)('follows from the channel: %s', (channel, source) => {
+    expect(sourceOf(channel)).toBe(source);
+  });
+});
 
 describe('a customer', () => {
   it('is found in existing histories, with the times of its events', () => {

@@ -4,6 +4,7 @@ import { dayIn } from '#kernel/day.js';
 import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
+import { customerUpcasts } from './customer-upcasts.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
 import { emailKey, NOT_FOUND, searchKeys, type SearchKeys } from './search-keys.js';
 import type {
@@ -82,6 +83,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerResealed: 'customer.resealed',
   },
   foldVersion: 5,
+  upcasts: customerUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

@@ -22,6 +22,7 @@ const created = (
     marketingConsent,
     smsConsent,
     sendCardLinks: false,
+    agreed: null,
     personal: {
       firstName: `Person ${customerId}`,
       lastName: null,

@@ -18,6 +18,7 @@ const created = (customerId: number, fields: Partial<PersonalFields>): CustomerE
     marketingConsent: true,
     smsConsent: false,
     sendCardLinks: false,
+    agreed: null,
     personal: {
       firstName: `Person ${customerId}`,
       lastName: null,

@@ -118,6 +118,7 @@ function ofCustomer(what: 'created' | 'updated'): PublicEvent {
     marketingConsent: true,
     smsConsent: false,
     sendCardLinks: false,
+    agreed: null,
     personal: null,
   } as const;
   const event = { type: 'CustomerCreated', data, ...RECORDED } as const;

@@ -136,6 +136,7 @@ describe('public events', () => {
           marketingConsent: false,
           smsConsent: false,
           sendCardLinks: false,
+          agreed: null,
           personal: null,
         },
       },
