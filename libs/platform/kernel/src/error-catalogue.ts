@@ -28,6 +28,14 @@ export const ERRORS = {
     meaning: 'The API token is missing or not in force.',
     response: 'Unauthorized',
   },
+  forbidden: {
+    status: 403,
+    error: 'The role that you have in this store does not allow this',
+    resolution:
+      'Use the token of a user whose role allows it, or have an owner of the store change your role.',
+    meaning: 'The role that the token’s user has in the store does not allow this operation.',
+    response: 'Forbidden',
+  },
   rate_limited: {
     status: 429,
     error: 'Rate limit exceeded',
