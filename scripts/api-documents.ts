@@ -4,6 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import prettier from 'prettier';
 import { readConfig } from '#kernel/config.js';
+import { rolesFor } from '#identity/roles.js';
 import { openApiDocument, type OpenApiDocument } from '#openapi/openapi.js';
 import { withoutSamples } from '#openapi/openapi-operation.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
@@ -26,7 +27,7 @@ export async function describedApi(): Promise<OpenApiDocument> {
     logger: false,
     abortOnError: false,
   });
-  return openApiDocument(app, config.publicUrl);
+  return openApiDocument(app, config.publicUrl, rolesFor);
 }
 
 /** The expected content of every generated file that is committed, by its path. */

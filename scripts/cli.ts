@@ -1,19 +1,14 @@
 import { CommandBus } from '@nestjs/cqrs';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
 import { CreateAccount } from '#accounts/account.commands.js';
-import {
-  AddMember,
-  CreateToken,
-  CreateUser,
-  LimitToken,
-  RemoveMember,
-  RemoveUser,
-  RevokeToken,
-} from '#identity/identity.commands.js';
+import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
+import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
+import { ROLES, type Role } from '#identity/roles.js';
 import { AuditService } from '#history/audit.service.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
@@ -52,24 +47,33 @@ program
     run(async (bus) => ({ user_id: (await bus.execute(new RemoveUser(by, email))).userId }));
   });
 
+type StoreOptions = {
+  name: string;
+  user: string;
+  timeZone: string;
+  locale: string;
+  personal: boolean;
+};
+
 program
   .command('store:create')
   .requiredOption('--name <name>')
   .requiredOption('--user <email>')
   .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
   .option('--locale <locale>', '', 'en')
-  .action((options: { name: string; user: string; timeZone: string; locale: string }) => {
+  .option('--personal', "the user's own store", false)
+  .action((options: StoreOptions) => {
     run(async (bus) => {
       const { id } = await bus.execute(
         new CreateAccount(by, {
           name: options.name,
           storeName: null,
-          personal: false,
+          personal: options.personal,
           timeZone: options.timeZone,
           locale: options.locale,
         }),
       );
-      await bus.execute(new AddMember(by, id, options.user));
+      await bus.execute(new AddMember(by, id, options.user, 'owner', options.personal));
       return { account_id: id };
     });
   });
@@ -78,10 +82,24 @@ program
   .command('member:add')
   .requiredOption('--store <id>', '', positive)
   .requiredOption('--user <email>')
-  .action(({ store, user }: { store: number; user: string }) => {
+  .addOption(new Option('--role <role>', 'docs/roles.md').choices(ROLES).default('owner'))
+  .action(({ store, user, role }: { store: number; user: string; role: Role }) => {
     run(async (bus) => {
-      const { userId } = await bus.execute(new AddMember(by, store, user));
-      return { account_id: store, user_id: userId };
+      const { userId } = await bus.execute(new AddMember(by, store, user, role));
+      return { account_id: store, user_id: userId, role };
+    });
+  });
+
+program
+  .command('member:role')
+  .description('changes what a member may do in the store')
+  .requiredOption('--store <id>', '', positive)
+  .requiredOption('--user <email>')
+  .addOption(new Option('--role <role>', 'docs/roles.md').choices(ROLES).makeOptionMandatory())
+  .action(({ store, user, role }: { store: number; user: string; role: Role }) => {
+    run(async (bus) => {
+      const { userId } = await bus.execute(new ChangeRole(by, store, user, role));
+      return { account_id: store, user_id: userId, role };
     });
   });
 
@@ -100,9 +118,11 @@ program
   .command('token:create')
   .requiredOption('--user <email>')
   .requiredOption('--name <name>')
-  .action(({ user, name }: { user: string; name: string }) => {
+  .option('--expires <time>', 'when it stops working, ISO 8601; never if omitted', time)
+  .action(({ user, name, expires }: { user: string; name: string; expires?: Date }) => {
     run(async (bus) => {
-      const { tokenId, token } = await bus.execute(new CreateToken(by, user, name));
+      const made = new CreateToken(by, user, name, expires ?? null);
+      const { tokenId, token } = await bus.execute(made);
       return { token_id: tokenId, api_token: token };
     });
   });

@@ -2,7 +2,9 @@ import { CommandBus } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '#accounts/account.commands.js';
-import { AddMember, CreateToken, CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { CreateToken } from '#identity/token.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import { operator } from './operator.js';
 import { runScript, withServices } from './run-script.js';
 
@@ -43,7 +45,7 @@ runScript(async () => {
           }),
         )
       ).id;
-    await bus.execute(new AddMember(by, accountId, EMAIL));
+    await bus.execute(new AddMember(by, accountId, EMAIL, 'owner', true));
     const { token } = await bus.execute(new CreateToken(by, EMAIL, 'first token'));
     return { created: true, api_token: token, account_id: accountId, email: EMAIL, password };
   });

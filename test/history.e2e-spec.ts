@@ -7,13 +7,9 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { CommandBus } from '@nestjs/cqrs';
 import { userInfo } from 'node:os';
-import {
-  AddMember,
-  CreateToken,
-  LimitToken,
-  RemoveUser,
-  RevokeToken,
-} from '#identity/identity.commands.js';
+import { RemoveUser } from '#identity/identity.commands.js';
+import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import { testEnvironment } from './support/database.js';
 import { startProgram } from './support/program.js';
 import { cli } from './support/service.js';
@@ -166,7 +162,7 @@ describe('the audit log', () => {
     const bus = service.running.app.get(CommandBus);
     const there = await service.newStore();
     const other = await service.newStore();
-    await bus.execute(new AddMember(cli, other.accountId, there.email));
+    await bus.execute(new AddMember(cli, other.accountId, there.email, 'owner'));
     const { tokenId } = await bus.execute(new CreateToken(cli, there.email, 'second'));
     await bus.execute(new LimitToken(cli, tokenId, 60));
     await bus.execute(new RevokeToken(cli, tokenId));

@@ -3,7 +3,7 @@ import { Controller, Get } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { SkipThrottle, Throttle } from '#http/throttle.js';
-import { LimitToken } from '#identity/identity.commands.js';
+import { LimitToken } from '#identity/token.commands.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
 import { createServer } from '../apps/api/src/server.js';
 import {

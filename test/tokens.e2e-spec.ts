@@ -2,12 +2,30 @@ import { describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { RemoveUser, RevokeToken } from '#identity/identity.commands.js';
+import { RemoveUser } from '#identity/identity.commands.js';
+import { TokenUses } from '#identity/token-uses.service.js';
+import { RevokeToken } from '#identity/token.commands.js';
 import { expectFailure, useService } from './support/contract.js';
 import { eventually } from './support/eventually.js';
 import { cli, Client, startService } from './support/service.js';
 
+/** Sooner than what is cached would be dropped by itself. */
+const SOON = 30_000;
+
 const service = useService();
+
+async function tokenOf({ token }: Client): Promise<{ id: number; sha256: Buffer }> {
+  const { rows } = await service.running.database.query<{ id: number; sha256: Buffer }>(
+    'select id, sha256 from api_tokens where sha256 = $1',
+    [
+      createHash('sha256')
+        .update(token ?? '')
+        .digest(),
+    ],
+  );
+  if (!rows[0]) throw new Error('there is no such token');
+  return rows[0];
+}
 
 describe('tokens', () => {
   it('stop working with their user', async () => {
@@ -54,6 +72,90 @@ describe('tokens', () => {
     const first = await store.get(store.store);
     expect(first.headers.get('ratelimit-remaining')).toBe(String(Number(limit) - 1));
     expect(asked()).toBe(1);
+  });
+
+  it('stop when no notification of it arrives', async () => {
+    const store = await service.newStore();
+    const { query } = service.running.database;
+    const { id, sha256 } = await tokenOf(store);
+    expect((await store.get(store.store)).status).toBe(200);
+    await query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'inkpad listen inkpad_identity'`,
+    );
+    // Not by a command, which would notify.
+    await query('update api_tokens set revoked_at = now() where id = $1', [id]);
+    await eventually(
+      async () => (await store.get(store.store)).status,
+      (status) => status === 401,
+      SOON,
+    );
+    await query('update api_tokens set revoked_at = null where sha256 = $1', [sha256]);
+    await eventually(
+      async () => (await store.get(store.store)).status,
+      (status) => status === 200,
+      SOON,
+    );
+    await query(`update memberships set role = 'staff' where account_id = $1`, [store.accountId]);
+    await eventually(
+      async () => (await store.get(`${store.store}/audit`)).status,
+      (status) => status === 403,
+      SOON,
+    );
+  });
+
+  it('are asked for again while changes cannot be watched', async () => {
+    const store = await service.newStore();
+    const { id } = await tokenOf(store);
+    const { query } = service.running.database;
+    expect((await store.get(store.store)).status).toBe(200);
+    const holder = new pg.Client({ connectionString: service.running.database.url });
+    await holder.connect();
+    try {
+      await holder.query('begin');
+      // Nobody gets to see whether something has changed, and nothing says that it has.
+      await holder.query('lock table rights_version in access exclusive mode');
+      await query('alter table api_tokens disable trigger rights_of_token');
+      await query('update api_tokens set revoked_at = now() where id = $1', [id]);
+      await query('alter table api_tokens enable trigger rights_of_token');
+      await eventually(
+        async () => (await store.get(store.store)).status,
+        (status) => status === 401,
+        SOON,
+      );
+    } finally {
+      await holder.end();
+    }
+  });
+
+  it('say when they were last used, to the minute', async () => {
+    const store = await service.newStore();
+    const { id } = await tokenOf(store);
+    const { query } = service.running.database;
+    const uses = service.running.app.get(TokenUses);
+    const lastUse = async () => {
+      await uses.write();
+      const { rows } = await query<{ last_used_at: Date | null }>(
+        'select last_used_at from api_tokens where id = $1',
+        [id],
+      );
+      return rows[0]?.last_used_at ?? null;
+    };
+    const before = new Date();
+    expect(await lastUse()).toBeNull();
+    await store.get(store.store);
+    const first = await lastUse();
+    expect(first?.getTime()).toBeGreaterThanOrEqual(before.getTime());
+    await store.get(store.store);
+    expect(await lastUse()).toEqual(first);
+    // As if another process had written it two minutes ago.
+    await query(`update api_tokens set last_used_at = now() - interval '2 minutes' where id = $1`, [
+      id,
+    ]);
+    const again = await startService({}, { ...service.running.database, drop: async () => {} });
+    await new Client(again.baseUrl, store.accountId, store.token).get(store.store);
+    await again.stop();
+    expect((await lastUse())?.getTime()).toBeGreaterThanOrEqual(before.getTime());
   });
 
   it('that were revoked are looked up once in a while', async () => {

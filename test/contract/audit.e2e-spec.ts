@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
-import { CreateToken, RevokeToken } from '#identity/identity.commands.js';
+import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import { expectRefused, useService, type ContractClient } from '../support/contract.js';
 import { testEnvironment } from '../support/database.js';
 import { startProgram } from '../support/program.js';

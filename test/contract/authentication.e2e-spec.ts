@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
-import { AddMember, CreateToken, RemoveMember, RevokeToken } from '#identity/identity.commands.js';
+import { CreateToken, RevokeToken } from '#identity/token.commands.js';
+import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import {
   expectFailure,
   useService,
@@ -90,7 +91,7 @@ describe('authentication', () => {
     const mine = await service.newStore();
     const later = await service.newStore();
     expect((await mine.get(later.store)).status).toBe(404);
-    await bus().execute(new AddMember(cli, later.accountId, mine.email));
+    await bus().execute(new AddMember(cli, later.accountId, mine.email, 'owner'));
     for (const path of [mine.store, later.store, `${later.store}/cards`]) {
       const reached = await eventually(
         async () => (await mine.get(path)).status,
@@ -143,7 +144,7 @@ describe('authentication', () => {
       ({ status }) => status !== 200,
     );
     expectFailure(after, 404, 'not_found');
-    await bus().execute(new AddMember(cli, left.accountId, left.email));
+    await bus().execute(new AddMember(cli, left.accountId, left.email, 'owner'));
     await eventually(
       () => left.get(left.store),
       ({ status }) => status === 200,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
-import { CreateToken, LimitToken } from '#identity/identity.commands.js';
+import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { atTime } from '../support/clock.js';
 import { expectFailure, useService } from '../support/contract.js';
 import { cli, type Answer } from '../support/service.js';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CardJson } from '#cards/card.dto.js';
-import { AddMember } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import { expectRefused, useService, type ContractClient } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { cli, type Answer } from '../support/service.js';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   const bus = service.running.app.get(CommandBus);
   for (let i = 0; i < 4; i++) {
     const { accountId } = await service.newStore();
-    await bus.execute(new AddMember(cli, accountId, store.email));
+    await bus.execute(new AddMember(cli, accountId, store.email, 'owner'));
   }
   await eventually(
     async () => (await store.get<Record[]>('/api/v1/accounts')).body.length,

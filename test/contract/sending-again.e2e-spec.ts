@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { poolOf } from '#database/data-source.js';
-import { CreateToken, LimitToken } from '#identity/identity.commands.js';
+import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
 import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { CreateAccount } from '#accounts/account.commands.js';
 import type { AccountJson } from '#accounts/account.dto.js';
-import { AddMember } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import { expectRefused, useService, type ContractClient } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { cli } from '../support/service.js';
@@ -37,7 +37,7 @@ const change = (client: ContractClient, account: object) =>
 
 async function join(client: ContractClient, accountId: number): Promise<void> {
   const bus = service.running.app.get(CommandBus);
-  await bus.execute(new AddMember(cli, accountId, client.email));
+  await bus.execute(new AddMember(cli, accountId, client.email, 'owner'));
   await eventually(
     async () => (await client.get(`/api/v1/accounts/${accountId}`)).status,
     (status) => status === 200,
@@ -86,20 +86,32 @@ describe('stores', () => {
     expect((await change(own, {})).body).toEqual(body[0]);
   });
 
-  it('STORE-05 say whether they are personal', async () => {
-    const { id } = await service.running.app.get(CommandBus).execute(
-      new CreateAccount(cli, {
-        name: 'Me',
-        storeName: null,
-        personal: true,
-        timeZone: 'UTC',
-        locale: 'en',
-      }),
-    );
-    const mine = await service.newStore();
+  it('STORE-05 are personal to the user whose own they are, and to nobody else', async () => {
+    const bus = service.running.app.get(CommandBus);
+    const attributes = { name: 'Me', storeName: null, timeZone: 'UTC', locale: 'en' };
+    const { id } = await bus.execute(new CreateAccount(cli, { ...attributes, personal: true }));
+    const [mine, other] = [await service.newStore(), await service.newStore()];
+    await bus.execute(new AddMember(cli, id, mine.email, 'owner', true));
     await join(mine, id);
-    const { body } = await mine.get<AccountJson[]>('/api/v1/accounts');
-    expect(body.map(({ personal }) => personal).sort()).toEqual([false, true]);
+    await join(other, id);
+    const path = `/api/v1/accounts/${id}`;
+    const past = `as_of=${new Date().toISOString()}`;
+    for (const [client, expected] of [
+      [mine, true],
+      [other, false],
+    ] as const) {
+      const lists = ['/api/v1/accounts', `/api/v1/accounts?${past}`];
+      const listed = lists.map(async (list) =>
+        (await client.get<AccountJson[]>(list)).body.find((one) => one.id === id),
+      );
+      const shown = [path, `${path}?${past}`].map((one) => client.get<AccountJson>(one));
+      const changed = client.patch<AccountJson>(path, { account: { locale: 'de' } });
+      const answers = (await Promise.all([...shown, changed])).map(({ body }) => body);
+      const all = [...(await Promise.all(listed)), ...answers];
+      expect(all.map((store) => [store?.id, store?.personal])).toEqual(
+        all.map(() => [id, expected]),
+      );
+    }
   });
 
   it('STORE-06 count their cards', async () => {

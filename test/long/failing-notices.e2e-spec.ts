@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { randomUUID } from 'node:crypto';
-import { AddMember, CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { MailServer, type ReceivedMail } from '../support/mail-server.js';
@@ -134,7 +135,7 @@ async function newUser(store: Store): Promise<string> {
   const bus = service.app.get(CommandBus);
   const email = `${randomUUID()}@owner.example`;
   await bus.execute(new CreateUser(cli, email, 'Second', 'correct horse'));
-  await bus.execute(new AddMember(cli, store.accountId, email));
+  await bus.execute(new AddMember(cli, store.accountId, email, 'owner'));
   return email;
 }
 

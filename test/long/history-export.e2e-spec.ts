@@ -4,7 +4,9 @@ import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
-import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
+import { CreateUser } from '#identity/identity.commands.js';
+import { CreateToken } from '#identity/token.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { verifyExport } from '../../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from '../support/checkpoints.js';
@@ -172,7 +174,7 @@ it(
 
     const bus = to.app.get(CommandBus);
     await bus.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
-    await bus.execute(new AddMember(cli, store.accountId, 'new@owner.example'));
+    await bus.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
     const { token } = await bus.execute(new CreateToken(cli, 'new@owner.example', 'till'));
     const moved = new Client(to.baseUrl, store.accountId, token);
     for (const path of [

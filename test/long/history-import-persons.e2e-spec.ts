@@ -4,7 +4,9 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CustomerJson } from '#customers/customer.dto.js';
-import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
+import { CreateUser } from '#identity/identity.commands.js';
+import { CreateToken } from '#identity/token.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import { checkpointKey, startSigning } from '../support/checkpoints.js';
 import { testEnvironment } from '../support/database.js';
 import { findValues } from '../support/personal-data.js';
@@ -93,7 +95,7 @@ it(
 
     const bus = to.app.get(CommandBus);
     await bus.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
-    await bus.execute(new AddMember(cli, store.accountId, 'new@owner.example'));
+    await bus.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
     const { token } = await bus.execute(new CreateToken(cli, 'new@owner.example', 'till'));
     const moved = new Client(to.baseUrl, store.accountId, token);
     const list = `${store.store}/customers?items=100`;

@@ -5,7 +5,9 @@ import { ApiModule } from '../../apps/api/src/api.module.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { createServer } from '../../apps/api/src/server.js';
-import { AddMember, CreateToken, CreateUser } from '#identity/identity.commands.js';
+import { CreateUser } from '#identity/identity.commands.js';
+import { CreateToken } from '#identity/token.commands.js';
+import { AddMember } from '#identity/member.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './database.js';
 import { historyOf, untilReadable } from './store.js';
@@ -122,7 +124,7 @@ export async function startService(
           locale: 'en',
         }),
       );
-      await bus.execute(new AddMember(cli, id, email));
+      await bus.execute(new AddMember(cli, id, email, 'owner'));
       const { token } = await bus.execute(new CreateToken(cli, email, 'till'));
       return Object.assign(new Client(baseUrl, id, token), { email });
     },

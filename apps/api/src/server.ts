@@ -19,6 +19,7 @@ import { installHeaders } from '#http/headers.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { answerMethods } from '#http/methods.js';
+import { rolesFor } from '#identity/roles.js';
 import { openApiDocument, serveDocs } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
@@ -69,7 +70,7 @@ export async function createServer(
   readBodies(server);
   readPictures(server);
   readForms(server);
-  serveDocs(server, openApiDocument(app, config.publicUrl));
+  serveDocs(server, openApiDocument(app, config.publicUrl, rolesFor));
   serveDocsPages(server, config);
   closeIdleConnections(server);
   await app.init();

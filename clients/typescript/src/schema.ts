@@ -49,7 +49,10 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    /** Change the given fields */
+    /**
+     * Change the given fields
+     * @description For users with the role owner or manager.
+     */
     patch: operations['updateAccount'];
     trace?: never;
   };
@@ -60,7 +63,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What happened in a store, newest first */
+    /**
+     * What happened in a store, newest first
+     * @description For users with the role owner or manager.
+     */
     get: operations['listHistory'];
     put?: never;
     post?: never;
@@ -111,7 +117,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What was done to users, tokens and webhook subscriptions, newest first */
+    /**
+     * What was done to users, tokens and webhook subscriptions, newest first
+     * @description For users with the role owner.
+     */
     get: operations['listAudit'];
     put?: never;
     post?: never;
@@ -131,7 +140,10 @@ export interface paths {
     /** A store's card templates, by id */
     get: operations['listCards'];
     put?: never;
-    /** Create a card template */
+    /**
+     * Create a card template
+     * @description For users with the role owner or manager.
+     */
     post: operations['createCard'];
     delete?: never;
     options?: never;
@@ -153,7 +165,10 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    /** Change the given fields */
+    /**
+     * Change the given fields
+     * @description For users with the role owner or manager.
+     */
     patch: operations['updateCard'];
     trace?: never;
   };
@@ -168,6 +183,7 @@ export interface paths {
     /**
      * Upload the picture of the strip
      * @description The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken.
+     *     For users with the role owner or manager.
      */
     put: operations['setCardStripImage'];
     post?: never;
@@ -186,7 +202,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Hide a card from the list; customers who have it keep it */
+    /**
+     * Hide a card from the list; customers who have it keep it
+     * @description For users with the role owner or manager.
+     */
     post: operations['archiveCard'];
     delete?: never;
     options?: never;
@@ -203,7 +222,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Take a card out of the archive */
+    /**
+     * Take a card out of the archive
+     * @description For users with the role owner or manager.
+     */
     post: operations['unarchiveCard'];
     delete?: never;
     options?: never;
@@ -221,7 +243,10 @@ export interface paths {
     /** A store's rewards, by card and position */
     get: operations['listRewards'];
     put?: never;
-    /** Add a reward to a card */
+    /**
+     * Add a reward to a card
+     * @description For users with the role owner or manager.
+     */
     post: operations['createReward'];
     delete?: never;
     options?: never;
@@ -240,11 +265,17 @@ export interface paths {
     get: operations['getReward'];
     put?: never;
     post?: never;
-    /** Remove a reward that nobody has redeemed yet */
+    /**
+     * Remove a reward that nobody has redeemed yet
+     * @description For users with the role owner or manager.
+     */
     delete: operations['deleteReward'];
     options?: never;
     head?: never;
-    /** Change the given fields */
+    /**
+     * Change the given fields
+     * @description For users with the role owner or manager.
+     */
     patch: operations['updateReward'];
     trace?: never;
   };
@@ -338,6 +369,7 @@ export interface paths {
     /**
      * Correct the balance
      * @description Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.
+     *     For users with the role owner or manager.
      */
     post: operations['adjustCustomerCard'];
     delete?: never;
@@ -358,6 +390,7 @@ export interface paths {
     /**
      * Undo a stamping, a redemption or an adjustment, once
      * @description Takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.
+     *     For users with the role owner or manager.
      */
     post: operations['reverseCardEvent'];
     delete?: never;
@@ -417,6 +450,7 @@ export interface paths {
     /**
      * Erase a person; their history and every total stay
      * @description Destroys all personal data: names, e-mail address, phone, birthday, metadata, external references, and notes and reasons in the history. It cannot be undone. Sends customer.updated. Erasing somebody again is 204 too.
+     *     For users with the role owner or manager.
      */
     post: operations['eraseCustomer'];
     delete?: never;
@@ -435,6 +469,7 @@ export interface paths {
     /**
      * All that is held on one person, as one JSON document
      * @description Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Customers who are merged are one person: the export of one has all of them. Of an erased person, what is left.
+     *     For users with the role owner or manager.
      */
     get: operations['exportCustomer'];
     put?: never;
@@ -457,6 +492,7 @@ export interface paths {
     /**
      * Merge another customer into this one
      * @description This customer goes on for both: keeps what it has, takes what it lacks, and gets the cards of the other one; where both have a card of one template, the stamps are added together. The other one is found only by id, with merged_into. Sends customer.updated about both, and for stamps that move to another card stamp.removed, stamp.earned and reward.unlocked. Undone by unmerge.
+     *     For users with the role owner or manager.
      */
     post: operations['mergeCustomers'];
     delete?: never;
@@ -477,6 +513,7 @@ export interface paths {
     /**
      * Undo the last merge into this customer
      * @description The other customer has again what the merge took from it; of stamps that were added to another card, as many as are still there. Sends customer.updated about both, and for stamps that go back stamp.removed and stamp.earned.
+     *     For users with the role owner or manager.
      */
     post: operations['unmergeCustomers'];
     delete?: never;
@@ -498,6 +535,7 @@ export interface paths {
     /**
      * Add a location
      * @description Its address is geocoded in the background; until then geocode_status is pending.
+     *     For users with the role owner or manager.
      */
     post: operations['createLocation'];
     delete?: never;
@@ -517,13 +555,17 @@ export interface paths {
     get: operations['getLocation'];
     put?: never;
     post?: never;
-    /** Delete a location; what happened there stays in the history */
+    /**
+     * Delete a location; what happened there stays in the history
+     * @description For users with the role owner or manager.
+     */
     delete: operations['deleteLocation'];
     options?: never;
     head?: never;
     /**
      * Change the given fields
      * @description A changed address clears the coordinates until it has been geocoded.
+     *     For users with the role owner or manager.
      */
     patch: operations['updateLocation'];
     trace?: never;
@@ -541,6 +583,7 @@ export interface paths {
     /**
      * Create a poster for a card
      * @description The card's name and colours are copied; later changes to the card do not affect the poster.
+     *     For users with the role owner or manager.
      */
     post: operations['createPoster'];
     delete?: never;
@@ -560,13 +603,17 @@ export interface paths {
     get: operations['getPoster'];
     put?: never;
     post?: never;
-    /** Delete a poster; its signup URL stops working */
+    /**
+     * Delete a poster; its signup URL stops working
+     * @description For users with the role owner or manager.
+     */
     delete: operations['deletePoster'];
     options?: never;
     head?: never;
     /**
      * Change the given fields
      * @description The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.
+     *     For users with the role owner or manager.
      */
     patch: operations['updatePoster'];
     trace?: never;
@@ -581,6 +628,7 @@ export interface paths {
     /**
      * Prove that an event is in the signed history
      * @description An inclusion proof against a signed checkpoint. clients/verifier checks it offline; docs/history.md says what it shows.
+     *     For users with the role owner or manager.
      */
     get: operations['getEventProof'];
     put?: never;
@@ -598,10 +646,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A store's webhook subscriptions, oldest first, without their secrets */
+    /**
+     * A store's webhook subscriptions, oldest first, without their secrets
+     * @description For users with the role owner.
+     */
     get: operations['listWebhookSubscriptions'];
     put?: never;
-    /** Have events sent to a URL from now on */
+    /**
+     * Have events sent to a URL from now on
+     * @description For users with the role owner.
+     */
     post: operations['createWebhookSubscription'];
     delete?: never;
     options?: never;
@@ -616,15 +670,24 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One webhook subscription, with its secret and the result of its last delivery */
+    /**
+     * One webhook subscription, with its secret and the result of its last delivery
+     * @description For users with the role owner.
+     */
     get: operations['getWebhookSubscription'];
     put?: never;
     post?: never;
-    /** Delete a webhook subscription and its pending deliveries */
+    /**
+     * Delete a webhook subscription and its pending deliveries
+     * @description For users with the role owner.
+     */
     delete: operations['deleteWebhookSubscription'];
     options?: never;
     head?: never;
-    /** Change the given fields; enabled pauses and resumes */
+    /**
+     * Change the given fields; enabled pauses and resumes
+     * @description For users with the role owner.
+     */
     patch: operations['updateWebhookSubscription'];
     trace?: never;
   };
@@ -640,6 +703,7 @@ export interface paths {
     /**
      * Send a signed webhook.test now
      * @description Sent once, even while the subscription is disabled. It does not count as a delivery.
+     *     For users with the role owner.
      */
     post: operations['testWebhookSubscription'];
     delete?: never;
@@ -657,7 +721,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Replace the signing secret at once */
+    /**
+     * Replace the signing secret at once
+     * @description For users with the role owner.
+     */
     post: operations['rotateWebhookSecret'];
     delete?: never;
     options?: never;
@@ -672,7 +739,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What has been and will be sent to a subscription, newest first */
+    /**
+     * What has been and will be sent to a subscription, newest first
+     * @description For users with the role owner.
+     */
     get: operations['listWebhookDeliveries'];
     put?: never;
     post?: never;
@@ -689,7 +759,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One delivery with all its attempts */
+    /**
+     * One delivery with all its attempts
+     * @description For users with the role owner.
+     */
     get: operations['getWebhookDelivery'];
     put?: never;
     post?: never;
@@ -711,6 +784,7 @@ export interface paths {
     /**
      * Send a delivery again now
      * @description With the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.
+     *     For users with the role owner.
      */
     post: operations['redeliverWebhook'];
     delete?: never;
@@ -731,6 +805,7 @@ export interface paths {
     /**
      * Send the events of a period again
      * @description Including events from while the subscription was disabled and from before it was created, as long as they are kept. They keep their ids, so that receivers can drop duplicates.
+     *     For users with the role owner.
      */
     post: operations['replayWebhooks'];
     delete?: never;
@@ -749,6 +824,7 @@ export interface paths {
     /**
      * Catch up on a store's events, oldest first
      * @description The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.
+     *     For users with the role owner or manager.
      */
     get: operations['listEvents'];
     put?: never;
@@ -1535,6 +1611,7 @@ export interface components {
        */
       code:
         | 'unauthorized'
+        | 'forbidden'
         | 'rate_limited'
         | 'version_sunset'
         | 'not_found'
@@ -1885,6 +1962,7 @@ export interface components {
        */
       code:
         | 'unauthorized'
+        | 'forbidden'
         | 'rate_limited'
         | 'version_sunset'
         | 'not_found'
@@ -2193,6 +2271,7 @@ export interface components {
       store_name: string | null;
       /** @description store_name, or name if that is null */
       display_store_name: string;
+      /** @description Whether this is the own store of the token's user */
       personal: boolean;
       locations_count: number;
       cards_count: number;
@@ -2552,6 +2631,16 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The role that the token’s user has in the store does not allow this operation. */
+    Forbidden: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The record or path does not exist, or the token may not access its store. */
     NotFound: {
       headers: {
@@ -2786,6 +2875,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -2839,6 +2929,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
@@ -2962,6 +3053,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
@@ -3044,6 +3136,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3125,6 +3218,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3171,6 +3265,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3210,6 +3305,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3249,6 +3345,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3335,6 +3432,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3408,6 +3506,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3453,6 +3552,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3711,6 +3811,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3757,6 +3858,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -3964,6 +4066,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4000,6 +4103,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
@@ -4039,6 +4143,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4082,6 +4187,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4163,6 +4269,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4232,6 +4339,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4277,6 +4385,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4363,6 +4472,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4432,6 +4542,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4477,6 +4588,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4514,6 +4626,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
@@ -4552,6 +4665,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
@@ -4591,6 +4705,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4627,6 +4742,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
@@ -4660,6 +4776,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4703,6 +4820,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4742,6 +4860,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4785,6 +4904,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4840,6 +4960,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
@@ -4874,6 +4995,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       429: components['responses']['TooManyRequests'];
@@ -4910,6 +5032,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4953,6 +5076,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -5002,6 +5126,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];

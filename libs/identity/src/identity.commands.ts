@@ -1,17 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { hash } from '@node-rs/argon2';
-import { randomBytes } from 'node:crypto';
-import { IsNull, Raw, type EntityManager, type QueryDeepPartialEntity } from 'typeorm';
+import { IsNull, Raw, type EntityManager } from 'typeorm';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { MasterKeys } from '#database/master-keys.js';
 import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
-import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
-import { sha256Of, TOKEN_BYTES, tokenOf } from './token.js';
-import { IDENTITY_CHANNEL } from './tokens.service.js';
+import { MembershipRow, UserRow } from './identity.entity.js';
+import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
@@ -82,170 +79,10 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
   }
 }
 
-export class AddMember extends Command<{ userId: number }> {
-  constructor(
-    readonly by: PlainWriter,
-    readonly accountId: number,
-    readonly email: string,
-  ) {
-    super();
-  }
-}
-
-@CommandHandler(AddMember)
-export class AddMemberHandler implements ICommandHandler<AddMember> {
-  constructor(private readonly writes: PlainWrites) {}
-
-  async execute({ by, accountId, email }: AddMember): Promise<{ userId: number }> {
-    return this.writes.write(by, async (transaction) => {
-      const { manager } = transaction;
-      const userId = await userIdOf(manager, email);
-      const stores: unknown[] = await manager.query('select 1 from accounts where id = $1', [
-        accountId,
-      ]);
-      if (stores.length === 0) throw new NotFoundError('Store');
-      await manager
-        .createQueryBuilder()
-        .insert()
-        .into(MembershipRow)
-        .values({ user_id: userId, account_id: accountId, created_at: () => 'now()' })
-        .orIgnore()
-        .execute();
-      await changed(transaction, 'member.added', [accountId], { user_id: userId });
-      return { userId };
-    });
-  }
-}
-
-export class RemoveMember extends Command<{ userId: number }> {
-  constructor(
-    readonly by: PlainWriter,
-    readonly accountId: number,
-    readonly email: string,
-  ) {
-    super();
-  }
-}
-
-@CommandHandler(RemoveMember)
-export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
-  constructor(private readonly writes: PlainWrites) {}
-
-  async execute({ by, accountId, email }: RemoveMember): Promise<{ userId: number }> {
-    return this.writes.write(by, async (transaction) => {
-      const { manager, repeated } = transaction;
-      const userId = await userIdOf(manager, email);
-      const { affected } = await manager.delete(MembershipRow, {
-        user_id: userId,
-        account_id: accountId,
-      });
-      if (!affected && !repeated) throw new NotFoundError('Member');
-      if (affected) await changed(transaction, 'member.removed', [accountId], { user_id: userId });
-      return { userId };
-    });
-  }
-}
-
-export class CreateToken extends Command<{ tokenId: number; token: string }> {
-  constructor(
-    readonly by: PlainWriter,
-    readonly email: string,
-    readonly name: string,
-  ) {
-    super();
-  }
-}
-
-@CommandHandler(CreateToken)
-export class CreateTokenHandler implements ICommandHandler<CreateToken> {
-  constructor(
-    private readonly writes: PlainWrites,
-    private readonly keys: MasterKeys,
-  ) {}
-
-  async execute({ by, email, name }: CreateToken): Promise<{ tokenId: number; token: string }> {
-    const token = tokenOf(randomBytes(TOKEN_BYTES), this.keys.dataKey('token checksums'));
-    const sha256 = sha256Of(token);
-    return this.writes.write(by, async (transaction) => {
-      const { manager, repeated } = transaction;
-      const known = repeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
-      if (known) return { tokenId: known.id, token };
-      const userId = await userIdOf(manager, email);
-      const { identifiers } = await manager.insert(ApiTokenRow, {
-        user_id: userId,
-        name,
-        sha256,
-        has_checksum: true,
-        created_at: () => 'now()',
-      });
-      const tokenId = Number(identifiers[0]?.['id']);
-      const subject = { token_id: tokenId, user_id: userId, name };
-      await changed(transaction, 'token.created', await storesOf(manager, userId), subject);
-      return { tokenId, token };
-    });
-  }
-}
-
-export class RevokeToken extends Command<{ tokenId: number }> {
-  constructor(
-    readonly by: PlainWriter,
-    readonly tokenId: number,
-  ) {
-    super();
-  }
-}
-
-@CommandHandler(RevokeToken)
-export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
-  constructor(private readonly writes: PlainWrites) {}
-
-  async execute({ by, tokenId }: RevokeToken): Promise<{ tokenId: number }> {
-    return this.writes.write(by, async (transaction) => {
-      const revoked = { revoked_at: () => 'coalesce(revoked_at, now())' };
-      const stores = await changeToken(transaction.manager, tokenId, revoked);
-      await changed(transaction, 'token.revoked', stores, { token_id: tokenId });
-      return { tokenId };
-    });
-  }
-}
-
-export class LimitToken extends Command<{ tokenId: number }> {
-  constructor(
-    readonly by: PlainWriter,
-    readonly tokenId: number,
-    readonly perMinute: number,
-  ) {
-    super();
-  }
-}
-
-@CommandHandler(LimitToken)
-export class LimitTokenHandler implements ICommandHandler<LimitToken> {
-  constructor(private readonly writes: PlainWrites) {}
-
-  async execute({ by, tokenId, perMinute }: LimitToken): Promise<{ tokenId: number }> {
-    return this.writes.write(by, async (transaction) => {
-      const limit = { per_minute: perMinute };
-      const stores = await changeToken(transaction.manager, tokenId, limit);
-      const subject = { token_id: tokenId, per_minute: perMinute };
-      await changed(transaction, 'token.limited', stores, subject);
-      return { tokenId };
-    });
-  }
-}
-
-export const identityHandlers = [
-  CreateUserHandler,
-  RemoveUserHandler,
-  AddMemberHandler,
-  RemoveMemberHandler,
-  CreateTokenHandler,
-  RevokeTokenHandler,
-  LimitTokenHandler,
-];
+export const identityHandlers = [CreateUserHandler, RemoveUserHandler];
 
 /** Writes the audit entry and tells every api process to drop what it has cached. */
-async function changed(
+export async function changed(
   transaction: PlainTransaction,
   type: string,
   accountIds: readonly number[],
@@ -262,9 +99,18 @@ function presentUser(manager: EntityManager, email: string): Promise<UserRow | n
   });
 }
 
-async function userIdOf(manager: EntityManager, email: string): Promise<number> {
-  const user = await presentUser(manager, email);
-  if (!user) throw new NotFoundError(`User ${email}`);
+/** By e-mail address or id. */
+export type UserRef = string | number;
+
+/** Until the end of the transaction, nobody else changes the user. @throws NotFoundError */
+export async function userIdOf(manager: EntityManager, ref: UserRef): Promise<number> {
+  const [user] = await manager.query<{ id: number }[]>(
+    `select id from users
+     where ${typeof ref === 'number' ? 'id = $1' : 'lower(email) = lower($1)'} and removed_at is null
+     for no key update`,
+    [ref],
+  );
+  if (!user) throw new NotFoundError(typeof ref === 'number' ? 'User' : `User ${ref}`);
   return user.id;
 }
 
@@ -273,22 +119,10 @@ function emailTaken(): RejectedError {
 }
 
 /** A change to a user, or to a token, is recorded for every store that the user may reach. */
-async function storesOf(manager: EntityManager, userId: number): Promise<number[]> {
+export async function storesOf(manager: EntityManager, userId: number): Promise<number[]> {
   const memberships = await manager.find(MembershipRow, {
     where: { user_id: userId },
     order: { account_id: 'asc' },
   });
   return memberships.map(({ account_id }) => account_id);
-}
-
-/** @returns the stores that the change is recorded for */
-async function changeToken(
-  manager: EntityManager,
-  tokenId: number,
-  change: QueryDeepPartialEntity<ApiTokenRow>,
-): Promise<number[]> {
-  const token = await manager.findOneBy(ApiTokenRow, { id: tokenId });
-  if (!token) throw new NotFoundError('Token');
-  await manager.update(ApiTokenRow, { id: tokenId }, change);
-  return storesOf(manager, token.user_id);
 }

@@ -1,4 +1,5 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
+import type { Role } from './roles.js';
 
 /** Someone who may sign in. Removed users stay, so that the audit log can still name them. */
 @Entity('users')
@@ -12,11 +13,14 @@ export class UserRow {
   @Column('timestamptz', { nullable: true }) declare removed_at: Date | null;
 }
 
-/** Which stores a user may reach. */
+/** Which stores a user may reach, and as what. */
 @Entity('memberships')
 export class MembershipRow {
   @PrimaryColumn('bigint') declare user_id: number;
   @PrimaryColumn('bigint') declare account_id: number;
+  @Column('text') declare role: Role;
+  /** The store is this user's own. */
+  @Column('boolean', { default: false }) declare personal: boolean;
   @Column('timestamptz') declare created_at: Date;
 }
 
@@ -32,5 +36,8 @@ export class ApiTokenRow {
   @Column('boolean') declare has_checksum: boolean;
   @Column('int', { nullable: true }) declare per_minute: number | null;
   @Column('timestamptz') declare created_at: Date;
+  @Column('timestamptz', { nullable: true }) declare expires_at: Date | null;
+  /** To the minute. */
+  @Column('timestamptz', { nullable: true }) declare last_used_at: Date | null;
   @Column('timestamptz', { nullable: true }) declare revoked_at: Date | null;
 }

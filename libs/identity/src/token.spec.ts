@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { kindOf, tokenOf } from './token.js';
+import { RejectedError } from '#kernel/errors.js';
+import { checkNewToken, kindOf, tokenOf } from './token.js';
 
 const KEY = Buffer.alloc(32, 1);
 const RANDOM = Buffer.alloc(32, 2);
@@ -25,5 +26,22 @@ describe('a token', () => {
 
   it('without a checksum may be from before tokens had any', () => {
     expect(kindOf(`ink_${RANDOM.toString('base64url')}`, KEY)).toBe('unchecked');
+  });
+
+  it('has a name, and an end that is yet to come if it has one', () => {
+    const now = new Date('2026-03-02T10:00:00Z');
+    const made = (name: string, end: string | null = null) =>
+      checkNewToken({ name, expiresAt: end === null ? null : new Date(end) }, now);
+    expect(made(' till ')).toBe('till');
+    expect(made('x'.repeat(255), '2026-03-02T10:00:01Z')).toHaveLength(255);
+    for (const [name, end] of [
+      [' ', null],
+      ['x'.repeat(256), null],
+      ['a\0b', null],
+      ['till', '2026-03-02T10:00:00Z'],
+      ['till', 'soon'],
+    ] as const) {
+      expect(() => made(name, end)).toThrow(RejectedError);
+    }
   });
 });

@@ -1,6 +1,11 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 
 export const TOKEN_BYTES = 32;
+/** In force at the same time. */
+export const TOKENS_PER_USER = 100;
+
+const MAX_NAME = 255;
 const CHECKSUM_BYTES = 12;
 
 const RANDOM = '[A-Za-z0-9_-]{43}';
@@ -22,6 +27,23 @@ export function kindOf(token: string, key: Buffer): TokenKind {
   if (body === undefined || checksum === undefined) return 'foreign';
   const given = Buffer.from(checksum, 'base64url');
   return timingSafeEqual(given, checksumOf(body, key)) ? 'checked' : 'foreign';
+}
+
+/** @returns the name that it gets @throws RejectedError */
+export function checkNewToken(
+  { name, expiresAt }: { name: string; expiresAt: Date | null },
+  now: Date,
+): string {
+  const trimmed = name.trim();
+  const errors: FieldErrors = {
+    ...((trimmed === '' || [...trimmed].length > MAX_NAME || trimmed.includes('\0')) && {
+      name: [`must have 1 to ${MAX_NAME} characters`],
+    }),
+    // The negation also refuses what is no time at all.
+    ...(expiresAt && !(expiresAt > now) && { expires_at: ['must be in the future'] }),
+  };
+  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+  return trimmed;
 }
 
 /** Only this hash is stored, so that nobody who reads the database can use a token. */

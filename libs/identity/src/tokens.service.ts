@@ -5,23 +5,26 @@ import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { Notifications } from '#database/notifications.js';
 import { Authenticator, type Caller } from '#http/caller.js';
+import { RightsWatch } from './rights-watch.service.js';
+import { refusalOf, type Refusal, type Role } from './roles.js';
+import { TokenUses } from './token-uses.service.js';
 import { kindOf, sha256Of } from './token.js';
 
-export const IDENTITY_CHANNEL = 'inkpad_identity';
-
-/** How long a revoked token can still work at most if its notification is lost. */
-const KEPT_MS = 5_000;
+/** Whatever changes is dropped at once; this keeps what is used no more from taking up memory. */
+const KEPT_MS = 60_000;
 
 const FIND_TOKEN = {
   name: 'identity_find_token',
-  text: `select t.id, t.user_id, t.per_minute from api_tokens t join users u on u.id = t.user_id
-         where t.sha256 = $1 and t.revoked_at is null and u.removed_at is null`,
+  text: `select t.id, t.user_id, t.per_minute,
+           extract(epoch from t.expires_at - now())::float8 * 1000 as expires_in
+         from api_tokens t join users u on u.id = t.user_id
+         where t.sha256 = $1 and t.revoked_at is null and u.removed_at is null
+           and (t.expires_at is null or t.expires_at > now())`,
 };
 const FIND_MEMBERSHIP = {
   name: 'identity_find_membership',
-  text: 'select 1 from memberships where user_id = $1 and account_id = $2',
+  text: 'select role from memberships where user_id = $1 and account_id = $2',
 };
 const UNCHECKED_TOKENS = {
   name: 'identity_unchecked_tokens',
@@ -29,46 +32,53 @@ const UNCHECKED_TOKENS = {
          where not has_checksum and revoked_at is null`,
 };
 
+type TokenRow = {
+  id: number;
+  user_id: number;
+  per_minute: number | null;
+  /** In milliseconds, by the database's clock. */
+  expires_in: number | null;
+};
+
+/** @property until by `performance.now()`, so that setting the clock back revives no token */
+type Known = { caller: Caller; until: number };
+
 /**
- * Finds whom a token belongs to. Answers are cached for a few seconds, and dropped at once on any change. The checksum
- * shows which tokens were not made here, so that inventing tokens does not make the database work.
+ * Finds whom a token belongs to, and what its user may do. Answers are cached while `RightsWatch` knows that nothing has
+ * changed. The checksum shows which tokens were not made here, so that inventing tokens does not make the database work.
  */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('tokens');
-  /** False: revoked, or its user was removed. */
-  private readonly callers = new LRUCache<string, Caller | false>({ max: 10_000, ttl: KEPT_MS });
-  private readonly reached = new LRUCache<string, true>({ max: 10_000, ttl: KEPT_MS });
+  /** False: revoked or expired, or its user was removed. */
+  private readonly callers = new LRUCache<string, Known | false>({ max: 10_000, ttl: KEPT_MS });
+  /** What users are in stores that they belong to. */
+  private readonly roles = new LRUCache<string, Role>({ max: 10_000, ttl: KEPT_MS });
+  /** An answer to what was asked before the last change is not cached. */
+  private changes = 0;
   /** The hashes of tokens from before there were checksums. No request adds to them. */
   private unchecked: ReadonlySet<string> = new Set();
   private uncheckedAsked = 0;
   private uncheckedAsOf = 0;
-  private readonly changes: Notifications;
+  private readonly rights: RightsWatch;
 
   constructor(
     private readonly pool: Pool,
     private readonly keys: MasterKeys,
+    private readonly uses: TokenUses,
     config: Config,
   ) {
     super();
-    const forget = () => {
-      this.callers.clear();
-      this.reached.clear();
-      this.loadUnchecked().catch((error: unknown) =>
-        // They are read again when the connection is back.
-        this.log.warn(`tokens without a checksum could not be read: ${messageOf(error)}`),
-      );
-    };
-    this.changes = new Notifications(config.databaseUrl, IDENTITY_CHANNEL, forget, forget);
+    this.rights = new RightsWatch(config.databaseUrl, () => this.forget());
   }
 
   async onModuleInit(): Promise<void> {
     await this.loadUnchecked();
-    await this.changes.listen();
+    await this.rights.start();
   }
 
   async onModuleDestroy(): Promise<void> {
-    await this.changes.close();
+    await this.rights.stop();
   }
 
   override async callerOf(token: string): Promise<Caller | undefined> {
@@ -78,29 +88,59 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     const sha256 = sha256Of(token);
     const key = sha256.toString('base64');
     if (kind === 'unchecked' && !this.unchecked.has(key)) return undefined;
-    const known = this.callers.get(key);
-    if (known !== undefined) return known || undefined;
-    const [row] = await ask<{ id: number; user_id: number; per_minute: number | null }>(this.pool, {
-      ...FIND_TOKEN,
-      values: [sha256],
-    });
-    if (!row) {
-      this.callers.set(key, false);
-      return undefined;
-    }
-    const caller = { tokenId: row.id, userId: row.user_id, perMinute: row.per_minute };
-    this.callers.set(key, caller);
-    return caller;
+    const known = this.cached(this.callers, key) ?? (await this.find(sha256, key));
+    if (!known || known.until <= performance.now()) return undefined;
+    this.uses.used(known.caller.tokenId);
+    return known.caller;
   }
 
-  override async reaches(caller: Caller, accountId: number): Promise<boolean> {
-    const key = `${caller.userId} ${accountId}`;
-    if (this.reached.get(key)) return true;
-    const values = [caller.userId, accountId];
-    const rows = await ask(this.pool, { ...FIND_MEMBERSHIP, values });
-    if (rows.length === 0) return false;
-    this.reached.set(key, true);
-    return true;
+  override async refusal(
+    { userId }: Caller,
+    accountId: number,
+    operation: string | undefined,
+  ): Promise<Refusal | null> {
+    return refusalOf(await this.roleOf(userId, accountId), operation);
+  }
+
+  private forget(): void {
+    this.changes++;
+    this.callers.clear();
+    this.roles.clear();
+    this.loadUnchecked().catch((error: unknown) =>
+      // They are read again when the connection is back.
+      this.log.warn(`tokens without a checksum could not be read: ${messageOf(error)}`),
+    );
+  }
+
+  private cached<V extends NonNullable<unknown>>(
+    cache: LRUCache<string, V>,
+    key: string,
+  ): V | undefined {
+    return this.rights.isCurrent() ? cache.get(key) : undefined;
+  }
+
+  private async find(sha256: Buffer, key: string): Promise<Known | false> {
+    const { changes } = this;
+    const asked = performance.now();
+    const [row] = await ask<TokenRow>(this.pool, { ...FIND_TOKEN, values: [sha256] });
+    const found = row !== undefined && {
+      caller: { tokenId: row.id, userId: row.user_id, perMinute: row.per_minute },
+      until: asked + (row.expires_in ?? Infinity),
+    };
+    if (changes === this.changes) this.callers.set(key, found);
+    return found;
+  }
+
+  private async roleOf(userId: number, accountId: number): Promise<Role | null> {
+    const key = `${userId} ${accountId}`;
+    const known = this.cached(this.roles, key);
+    if (known !== undefined) return known;
+    const { changes } = this;
+    const values = [userId, accountId];
+    const [row] = await ask<{ role: Role }>(this.pool, { ...FIND_MEMBERSHIP, values });
+    if (!row) return null;
+    if (changes === this.changes) this.roles.set(key, row.role);
+    return row.role;
   }
 
   private async loadUnchecked(): Promise<void> {

@@ -35,7 +35,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
         given: async () => undefined,
         decide: () => createAccount(id, attributes),
         answer: ({ state }) =>
-          accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }),
+          accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }, state.personal),
       }),
     );
   }
@@ -44,6 +44,8 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
 export class UpdateAccount extends Command<AccountJson> {
   constructor(
     readonly context: CommandContext,
+    /** Who gets the answer. */
+    readonly userId: number,
     readonly changes: Partial<AccountSettings>,
   ) {
     super();
@@ -57,15 +59,15 @@ export class UpdateAccountHandler implements ICommandHandler<UpdateAccount> {
     private readonly accounts: AccountsService,
   ) {}
 
-  async execute({ context, changes }: UpdateAccount): Promise<AccountJson> {
+  async execute({ context, userId, changes }: UpdateAccount): Promise<AccountJson> {
     const id = context.accountId;
     return this.pipeline.handleCommand({
       rows: accountRows,
       id,
       context,
-      given: () => this.accounts.counts(id),
+      given: () => this.accounts.seenBy(userId, id),
       decide: (current) => updateAccount(current, changes),
-      answer: ({ state, given }) => accountJson(state, given),
+      answer: ({ state, given }) => accountJson(state, given, given.personal),
     });
   }
 }

@@ -51,7 +51,11 @@ export class AccountJson {
   declare readonly store_name: string | null;
   @TextProperty({ example: 'Corner Café', description: 'store_name, or name if that is null' })
   declare readonly display_store_name: string;
-  @BooleanProperty({ example: false }) declare readonly personal: boolean;
+  @BooleanProperty({
+    example: false,
+    description: "Whether this is the own store of the token's user",
+  })
+  declare readonly personal: boolean;
   @IntegerProperty() declare readonly locations_count: number;
   @IntegerProperty() declare readonly cards_count: number;
   @IntegerProperty() declare readonly customers_count: number;
@@ -70,13 +74,18 @@ export type AccountCounts = {
   posters: number;
 };
 
-export function accountJson(account: Account, counts: AccountCounts): AccountJson {
+/** @param personal whether it is the own store of whoever asks */
+export function accountJson(
+  account: Account,
+  counts: AccountCounts,
+  personal: boolean,
+): AccountJson {
   return {
     id: account.id,
     name: account.name,
     store_name: account.storeName,
     display_store_name: account.storeName ?? account.name,
-    personal: account.personal,
+    personal,
     locations_count: counts.locations,
     cards_count: counts.cards,
     customers_count: counts.customers,

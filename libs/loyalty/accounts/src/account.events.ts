@@ -1,6 +1,7 @@
 export type AccountAttributes = {
   name: string;
   storeName: string | null;
+  /** Made as somebody's own store. Whose, stands in `memberships`: ids of users mean nothing elsewhere. */
   personal: boolean;
   /** IANA name; determines days and birthdays. */
   timeZone: string;

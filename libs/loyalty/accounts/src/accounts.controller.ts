@@ -52,10 +52,13 @@ export class AccountsController {
     errors: [404, 422],
   })
   async show(
+    @Authenticated() { userId }: Caller,
     @Context() { accountId }: CommandContext,
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<AccountJson> {
-    return time === null ? this.accounts.find(accountId) : this.accounts.findPast(accountId, time);
+    return time === null
+      ? this.accounts.find(userId, accountId)
+      : this.accounts.findPast(userId, accountId, time);
   }
 
   @Patch(':account_id')
@@ -69,9 +72,10 @@ export class AccountsController {
     errors: [404, 422],
   })
   async update(
+    @Authenticated() { userId }: Caller,
     @Context() context: CommandContext,
     @Body() body: UpdateAccountDto,
   ): Promise<AccountJson> {
-    return this.commands.execute(new UpdateAccount(context, accountSettings(body)));
+    return this.commands.execute(new UpdateAccount(context, userId, accountSettings(body)));
   }
 }

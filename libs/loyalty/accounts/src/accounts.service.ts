@@ -9,7 +9,10 @@ import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
-type AccountRow = { state: Account } & AccountCounts;
+/** @property personal it is the user's own store */
+type Seen = { personal: boolean };
+
+type AccountRow = { state: Account } & AccountCounts & Seen;
 
 const COUNTS = `
   (select count(*) from cards c where c.account_id = a.id) as cards,
@@ -20,7 +23,8 @@ const COUNTS = `
   (select count(*) from posters p
     where p.account_id = a.id and p.deleted_at is null) as posters`;
 
-const ACCOUNTS = `select a.state, ${COUNTS} from accounts a`;
+const ACCOUNTS = `select a.state, m.personal, ${COUNTS}
+  from memberships m join accounts a on a.id = m.account_id where m.user_id = $1`;
 
 @Injectable()
 export class AccountsService {
@@ -33,42 +37,45 @@ export class AccountsService {
   /** Every store that the user belongs to. */
   async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
     const rows = await ask<AccountRow>(this.pool, {
-      text: `${ACCOUNTS} join memberships m on m.account_id = a.id
-       where m.user_id = $1 and m.account_id > $2 order by m.account_id limit $3`,
+      text: `${ACCOUNTS} and m.account_id > $2 order by m.account_id limit $3`,
       values: [userId, after?.[0] ?? 0, limit],
     });
-    return rows.map((row) => accountJson(row.state, row));
+    return rows.map((row) => accountJson(row.state, row, row.personal));
   }
 
   /** @throws NotFoundError */
-  async find(id: number): Promise<AccountJson> {
+  async find(userId: number, id: number): Promise<AccountJson> {
     const [row] = await ask<AccountRow>(this.pool, {
-      text: `${ACCOUNTS} where a.id = $1`,
-      values: [id],
+      text: `${ACCOUNTS} and m.account_id = $2`,
+      values: [userId, id],
     });
     if (!row) throw new NotFoundError('Store');
-    return accountJson(row.state, row);
+    return accountJson(row.state, row, row.personal);
   }
 
   /** As it was. @throws NotFoundError when it did not exist yet */
-  async findPast(id: number, time: Date): Promise<AccountJson> {
+  async findPast(userId: number, id: number, time: Date): Promise<AccountJson> {
     const past = await this.asOf.at(time);
     const account = await this.asOf.state(accountRows, id, past);
     if (!account) throw new NotFoundError('Store');
-    return accountJson(account, await this.countsPast(id, past));
+    const { personal } = await this.seenBy(userId, id);
+    return accountJson(account, await this.countsPast(id, past), personal);
   }
 
   /** The stores that the user belongs to now, as they were. */
   async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
     const past = await this.asOf.at(time);
-    const rows = await ask<{ id: number }>(this.pool, {
-      text: 'select account_id as id from memberships where user_id = $1 order by account_id',
+    const rows = await ask<{ id: number } & Seen>(this.pool, {
+      text: `select account_id as id, personal from memberships
+             where user_id = $1 order by account_id`,
       values: [userId],
     });
-    const ids = rows.map(({ id }) => id);
+    const own = new Map(rows.map(({ id, personal }) => [id, personal]));
+    const ids = [...own.keys()];
     const stores: AccountJson[] = [];
     for (const account of await this.asOf.states(accountRows, ids, past)) {
-      stores.push(accountJson(account, await this.countsPast(account.id, past)));
+      const counts = await this.countsPast(account.id, past);
+      stores.push(accountJson(account, counts, own.get(account.id) ?? false));
     }
     return stores;
   }
@@ -91,12 +98,14 @@ export class AccountsService {
     };
   }
 
-  /** Zeros if there is no such store. */
-  async counts(id: number): Promise<AccountCounts> {
-    const [row] = await ask<AccountCounts>(this.pool, {
-      name: 'accounts_counts',
-      text: `select ${COUNTS} from (select $1::bigint as id) a`,
-      values: [id],
+  /** Besides what its history says. Zeros if there is no such store. */
+  async seenBy(userId: number, id: number): Promise<AccountCounts & Seen> {
+    const [row] = await ask<AccountCounts & Seen>(this.pool, {
+      name: 'accounts_seen_by',
+      text: `select ${COUNTS}, exists (select from memberships m
+               where m.account_id = a.id and m.user_id = $2 and m.personal) as personal
+             from (select $1::bigint as id) a`,
+      values: [id, userId],
     });
     if (!row) throw new Error('counting always answers');
     return row;

@@ -27,12 +27,13 @@ const NOTICES = {
       s.last_delivery_status, s.last_delivery_error,
       a.display_name as store, a.locale, a.time_zone,
       array(select u.email from memberships m join users u on u.id = m.user_id
-            where m.account_id = s.account_id and u.removed_at is null order by u.id) as recipients
+            where m.account_id = s.account_id and m.role = 'owner' and u.removed_at is null
+            order by u.id) as recipients
     from webhook_subscriptions s join accounts a on a.id = s.account_id
     where s.id = any ($1) order by s.id`,
 };
 
-/** Tells people about subscriptions that cannot be delivered to: in the log, and the store's users by mail. */
+/** Tells people about subscriptions that cannot be delivered to: in the log, and the store's owners by mail. */
 @Injectable()
 export class FailingNotices {
   private readonly log = new Logger('webhook subscriptions');

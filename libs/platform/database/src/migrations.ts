@@ -31,6 +31,7 @@ import { WebCards } from './migrations/0039-web-cards.js';
 import { GoogleWallet } from './migrations/0038-google-wallet.js';
 import { RenewedKeys } from './migrations/0041-renewed-keys.js';
 import { Sessions } from './migrations/0042-sessions.js';
+import { Roles } from './migrations/0043-roles.js';
 import { AppleDevices } from './migrations/0037-apple-devices.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -69,4 +70,5 @@ export const migrations = [
   GoogleWallet,
   RenewedKeys,
   Sessions,
+  Roles,
 ];

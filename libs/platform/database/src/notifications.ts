@@ -1,7 +1,12 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { messageOf } from '#kernel/errors.js';
-import { checkNowAndThen, databaseClient, type DatabaseClient } from './database-client.js';
+import {
+  checkNowAndThen,
+  databaseClient,
+  type DatabaseClient,
+  type LimitedStatement,
+} from './database-client.js';
 
 const RECONNECT_MS = 500;
 
@@ -36,6 +41,14 @@ export class Notifications {
     } catch (error) {
       this.lost(client, error);
     }
+  }
+
+  /**
+   * Asks something on the same connection, so that whoever polls depends on neither the pool nor its load.
+   * @returns undefined while there is no connection
+   */
+  async ask<R extends pg.QueryResultRow>(statement: LimitedStatement): Promise<R[] | undefined> {
+    return (await this.client?.query<R>(statement))?.rows;
   }
 
   async close(): Promise<void> {

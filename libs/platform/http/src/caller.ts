@@ -17,7 +17,16 @@ export type GatedRequest = FastifyRequest & {
 /** Implemented by identity, called by the gate. */
 export abstract class Authenticator {
   abstract callerOf(token: string): Promise<Caller | undefined>;
-  abstract reaches(caller: Caller, accountId: number): Promise<boolean>;
+  /**
+   * Whether the caller may do this in this store.
+   * @param operation the id of its `@Endpoint`
+   * @returns null: yes; not_found: the caller may not even know that there is such a store
+   */
+  abstract refusal(
+    caller: Caller,
+    accountId: number,
+    operation: string | undefined,
+  ): Promise<'not_found' | 'forbidden' | null>;
 }
 
 export const Authenticated = createParamDecorator((_: unknown, execution: ExecutionContext) => {

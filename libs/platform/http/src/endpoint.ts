@@ -1,7 +1,9 @@
 import { applyDecorators, HttpCode, SetMetadata, UseInterceptors, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import { PUBLIC_ID_PATTERN } from '#kernel/public-id.js';
 import { RECORD, RecordInterceptor, type RecordLookup } from './record.interceptor.js';
+import { routeConfig } from './route-config.js';
 
 /** A group of operations in the docs, declared by the context that it belongs to. */
 export type Tag = {
@@ -63,6 +65,8 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
   const [type] = [answer].flat();
   return applyDecorators(
     HttpCode(status),
+    // The gate runs before Nest knows the handler.
+    routeConfig({ operation: id }),
     ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
     ...path.map((name) => ApiParam({ name, ...(name === 'event_id' ? EVENT_ID : RECORD_ID) })),
     ApiResponse({
@@ -72,6 +76,11 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
     }),
     ...(record ? [SetMetadata(RECORD, record), UseInterceptors(RecordInterceptor)] : []),
   );
+}
+
+/** The id of the operation that a request is for; undefined where no `@Endpoint` answers. */
+export function operationOf({ routeOptions }: FastifyRequest): string | undefined {
+  return (routeOptions.config as { operation?: string }).operation;
 }
 
 /** On the controller that leads its group; others name the tag in their `@Endpoint`. */

@@ -10,6 +10,7 @@ import type { FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 import type { Config } from '#kernel/config.js';
 import {
+  ForbiddenError,
   InProgressError,
   MethodNotAllowedError,
   NotFoundError,
@@ -168,6 +169,7 @@ function answerTo(error: unknown): Answer {
   }
   if (error instanceof NotFoundError) return answerOf('not_found', { error: error.message });
   if (error instanceof UnauthorizedError) return answerOf('unauthorized');
+  if (error instanceof ForbiddenError) return answerOf('forbidden');
   if (error instanceof RateLimitedError) {
     const { retryAfterSeconds } = error;
     return answerOf('rate_limited', { retryAfterSeconds }, { seconds: retryAfterSeconds });

@@ -1,8 +1,14 @@
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
-import { NotFoundError, RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
+import {
+  ForbiddenError,
+  NotFoundError,
+  RateLimitedError,
+  UnauthorizedError,
+} from '#kernel/errors.js';
 import type { Authenticator, Caller, GatedRequest } from './caller.js';
+import { operationOf } from './endpoint.js';
 import type { HttpMetrics } from './http-metrics.js';
 import { pathId, routeOf } from './path.js';
 import { limitHeaders, RateLimits, type Usage } from './rate-limit.js';
@@ -14,7 +20,7 @@ const STATUS = `${API}/status`;
 
 /**
  * Everything that is decided before a body is read, in the contract's order (section 1): retired
- * version, limit per IP for callers without a valid token, token, limit per token, store. A hook and
+ * version, limit per IP for callers without a valid token, token, limit per token, store, role. A hook and
  * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
  * carry the headers too.
  */
@@ -93,7 +99,10 @@ export class Gate {
   private async admitToStore(request: GatedRequest, caller: Caller): Promise<void> {
     const accountId = accountIdOf(request);
     if (accountId === undefined) return;
-    if (!(await this.authenticator.reaches(caller, accountId))) throw new NotFoundError('Store');
+    const operation = operationOf(request);
+    const refusal = await this.authenticator.refusal(caller, accountId, operation);
+    if (refusal === 'not_found') throw new NotFoundError('Store');
+    if (refusal === 'forbidden') throw new ForbiddenError();
     request.accountId = accountId;
   }
 

@@ -1,5 +1,5 @@
-import { RouteConfig } from '@nestjs/platform-fastify';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { routeConfig } from './route-config.js';
 
 /** What may be uploaded. */
 export const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
@@ -13,7 +13,7 @@ type BodyConfig = { body?: 'picture' };
 /** The body is a picture instead of JSON: a Buffer, or undefined when there is none. */
 export function TakesPicture(): MethodDecorator {
   const config: BodyConfig = { body: 'picture' };
-  return RouteConfig(config);
+  return routeConfig(config);
 }
 
 /** Before anything of a body is read, other media types than the route's are refused with 415. */

@@ -53,6 +53,13 @@ export class UnauthorizedError extends Error {
   }
 }
 
+/** The user's role in the store does not allow it. Answers 403. */
+export class ForbiddenError extends Error {
+  constructor() {
+    super(ERRORS.forbidden.error);
+  }
+}
+
 /** More requests than the window allows. Answers 429. */
 export class RateLimitedError extends Error {
   constructor(readonly retryAfterSeconds: number) {

@@ -25,6 +25,11 @@ export type FoundOperation = {
   responses?: Record<string, { description?: string; content?: Content }>;
 };
 
+/** The roles that may call an operation, by its id; null: all of them. */
+export type RolesFor = (operation: string) => readonly string[] | null;
+
+type Route = { method: string; path: string; rolesFor: RolesFor };
+
 const header = (description: string, schema: JsonSchema, required = false) => ({
   description,
   required,
@@ -149,7 +154,7 @@ export function refusalResponses(): Record<string, OpenApiObject> {
 /** An operation as @nestjs/swagger describes it, with what it cannot express: samples, headers, refusals. */
 export function operationObject(
   spec: EndpointSpec,
-  route: { method: string; path: string },
+  route: Route,
   found: FoundOperation,
   schemas: Schemas,
 ): OpenApiObject {
@@ -191,6 +196,7 @@ export function operationObject(
     }),
     responses: responsesOf(spec, found, schemas, {
       writes,
+      isForSome: route.rolesFor(spec.id) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
     }),
   };
@@ -200,13 +206,14 @@ function responsesOf(
   spec: EndpointSpec,
   found: FoundOperation,
   schemas: Schemas,
-  { writes, isDryRun }: { writes: boolean; isDryRun: boolean },
+  { writes, isForSome, isDryRun }: Record<'writes' | 'isForSome' | 'isDryRun', boolean>,
 ): OpenApiObject {
   const done = found.responses?.[spec.status];
   const answer = done?.content?.['application/json']?.schema;
   const isList = !writes && Array.isArray(spec.answer);
   const statuses = [
     ...(spec.open ? [] : [401]),
+    ...(isForSome ? [403] : []),
     ...(spec.errors ?? []),
     ...(writes ? [400, 409, 413, 415, 422] : []),
     ...(isList ? [422] : []),
@@ -249,7 +256,7 @@ function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): P
 
 function describe(
   spec: EndpointSpec,
-  { method, path }: { method: string; path: string },
+  { method, path, rolesFor }: Route,
   parameters: Parameter[],
   body: unknown,
 ): string {
@@ -265,8 +272,10 @@ function describe(
     open: spec.open === true,
     answers: spec.answer !== undefined,
   };
+  const roles = rolesFor(spec.id);
   return [
     ...(spec.description === undefined ? [] : [spec.description]),
+    ...(roles ? [`For users with the role ${roles.join(' or ')}.`] : []),
     SAMPLES_BEGIN,
     '```sh',
     curlSample(sample),

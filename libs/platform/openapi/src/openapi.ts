@@ -14,6 +14,7 @@ import {
   refusalResponses,
   webhookObject,
   type FoundOperation,
+  type RolesFor,
 } from './openapi-operation.js';
 
 const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request except the status needs
@@ -60,9 +61,14 @@ const POLICY =
 /**
  * Generated from the controllers and DTOs, so that it always matches the code. Objects are open, because
  * fields may be added to answers within v1.
+ * @param rolesFor see `RolesFor`
  * @throws Error that names an operation without a declaration or an example
  */
-export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
+export function openApiDocument(
+  app: INestApplication,
+  publicUrl: string,
+  rolesFor: RolesFor,
+): OpenApiDocument {
   const found = SwaggerModule.createDocument(
     app,
     new DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
@@ -75,7 +81,7 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
       if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
       return within(`${method} ${path}`, () => {
         if (!tags.has(spec.tag)) throw new Error(`no controller declares the tag ${spec.tag}`);
-        return operationObject(spec, { method, path }, operation, schemas);
+        return operationObject(spec, { method, path, rolesFor }, operation, schemas);
       });
     }),
   );

@@ -6,7 +6,7 @@ import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { pathId, pathOf } from '#http/path.js';
-import { may, type Operation } from './access.js';
+import { may, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
 import { rootOf } from './page.js';
 import { requireOwnSite } from './own-site.js';
@@ -16,7 +16,7 @@ import { Cookies } from './cookies.js';
 
 const STORE = {
   name: 'console_store',
-  text: `select a.id, a.state->>'name' as name, 'owner' as role
+  text: `select a.id, a.state->>'name' as name, m.role
          from memberships m join accounts a on a.id = m.account_id
          where m.user_id = $1 and m.account_id = $2`,
 };

@@ -4,7 +4,7 @@ import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import type { GatedRequest } from '#http/caller.js';
 import type { SignedIn } from '#identity/sessions.service.js';
 import { routeConfig } from '#http/route-config.js';
-import type { Operation as OperationName, Role } from './access.js';
+import type { Operation as OperationName, Role } from '#identity/roles.js';
 
 export type { SignedIn };
 

@@ -1,4 +1,4 @@
-import type { Operation } from './access.js';
+import type { Operation } from '#identity/roles.js';
 
 /** A page of a store, found at `/app/stores/:account_id/<path>`. */
 export type NavigationEntry = {

@@ -1,4 +1,4 @@
-import type { Role } from './access.js';
+import type { Role } from '#identity/roles.js';
 import type { NavigationLink } from './navigation.js';
 
 /** What every view may use beside its own data: `it.page`. */

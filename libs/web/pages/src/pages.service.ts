@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { pathOf } from '#http/path.js';
-import { may } from './access.js';
+import { may } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';
 import { linksOf } from './navigation.js';
 import { drawPage, rootOf, sendDrawn, type Colors, type PageExtras } from './page.js';

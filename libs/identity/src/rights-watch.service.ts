@@ -1,0 +1,76 @@
+import { Logger } from '@nestjs/common';
+import { messageOf } from '#kernel/errors.js';
+import type { LimitedStatement } from '#database/database-client.js';
+import { Notifications } from '#database/notifications.js';
+
+export const IDENTITY_CHANNEL = 'inkpad_identity';
+
+const LOOK_EVERY_MS = 300;
+/** With a look just begun, the answer to the request and a busy moment it stays below a second. */
+const CURRENT_FOR_MS = 800;
+
+const VERSION: LimitedStatement = {
+  text: 'select version from rights_version',
+  query_timeout: 5_000,
+};
+
+/**
+ * Says whether what is cached of users, memberships and tokens still holds. A notification drops it within moments of
+ * a change. Since one may get lost, the number that every change raises is looked at several times a second, on the
+ * connection that listens; without a recent look nothing cached is trusted.
+ */
+export class RightsWatch {
+  private readonly log = new Logger(RightsWatch.name);
+  private readonly notifications: Notifications;
+  private timer: NodeJS.Timeout | undefined;
+  private looking = false;
+  private failing = false;
+  private version: number | undefined;
+  /** When the last look began that was answered, by `performance.now()`. */
+  private lookedAt = -Infinity;
+
+  /** @param onChange drops everything that is cached; also called when nothing has changed */
+  constructor(
+    databaseUrl: string,
+    private readonly onChange: () => void,
+  ) {
+    this.notifications = new Notifications(databaseUrl, IDENTITY_CHANNEL, onChange, onChange);
+  }
+
+  async start(): Promise<void> {
+    await this.notifications.listen();
+    await this.look();
+    this.timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.notifications.close();
+  }
+
+  /** False: ask the database. */
+  isCurrent(): boolean {
+    return performance.now() - this.lookedAt < CURRENT_FOR_MS;
+  }
+
+  private async look(): Promise<void> {
+    if (this.looking) return;
+    this.looking = true;
+    const begun = performance.now();
+    try {
+      const rows = await this.notifications.ask<{ version: number }>(VERSION);
+      const version = rows?.[0]?.version;
+      if (version === undefined) return;
+      if (version !== this.version) this.onChange();
+      this.version = version;
+      this.lookedAt = begun;
+      this.failing = false;
+    } catch (error) {
+      // Requests ask the database meanwhile. Said once, not three times a second.
+      if (!this.failing) this.log.warn(`changes of rights cannot be watched: ${messageOf(error)}`);
+      this.failing = true;
+    } finally {
+      this.looking = false;
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { randomBytes } from 'node:crypto';
+import type { EntityManager, QueryDeepPartialEntity } from 'typeorm';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { changed, storesOf, userIdOf, type UserRef } from './identity.commands.js';
+import { ApiTokenRow } from './identity.entity.js';
+import { checkNewToken, sha256Of, TOKEN_BYTES, tokenOf, TOKENS_PER_USER } from './token.js';
+
+export class CreateToken extends Command<{ tokenId: number; token: string }> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly user: UserRef,
+    readonly name: string,
+    /** Null: in force until it is revoked. */
+    readonly expiresAt: Date | null = null,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(CreateToken)
+export class CreateTokenHandler implements ICommandHandler<CreateToken> {
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly keys: MasterKeys,
+  ) {}
+
+  async execute(command: CreateToken): Promise<{ tokenId: number; token: string }> {
+    const { by, user, expiresAt } = command;
+    const name = checkNewToken(command, new Date());
+    const token = tokenOf(randomBytes(TOKEN_BYTES), this.keys.dataKey('token checksums'));
+    const sha256 = sha256Of(token);
+    return this.writes.write(by, async (transaction) => {
+      const { manager, repeated } = transaction;
+      const known = repeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
+      if (known) return { tokenId: known.id, token };
+      const userId = await userIdOf(manager, user);
+      await refuseTooMany(manager, userId);
+      const { identifiers } = await manager.insert(ApiTokenRow, {
+        user_id: userId,
+        name,
+        sha256,
+        has_checksum: true,
+        created_at: () => 'now()',
+        expires_at: expiresAt,
+      });
+      const tokenId = Number(identifiers[0]?.['id']);
+      const expiry = expiresAt && { expires_at: expiresAt.toISOString() };
+      const subject = { token_id: tokenId, user_id: userId, name, ...expiry };
+      await changed(transaction, 'token.created', await storesOf(manager, userId), subject);
+      return { tokenId, token };
+    });
+  }
+}
+
+/** Whoever revokes a token from the pages of a store. */
+export type Revoker = { userId: number; accountId: number; ofOthers: boolean };
+
+export class RevokeToken extends Command<{ tokenId: number }> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly tokenId: number,
+    /** Null: an operator, who may revoke any. */
+    readonly revoker: Revoker | null = null,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RevokeToken)
+export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
+  constructor(private readonly writes: PlainWrites) {}
+
+  async execute({ by, tokenId, revoker }: RevokeToken): Promise<{ tokenId: number }> {
+    return this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
+      if (revoker) await refuseStrangers(manager, tokenId, revoker);
+      const revoked = { revoked_at: () => 'coalesce(revoked_at, now())' };
+      const stores = await changeToken(manager, tokenId, revoked);
+      await changed(transaction, 'token.revoked', stores, { token_id: tokenId });
+      return { tokenId };
+    });
+  }
+}
+
+export class LimitToken extends Command<{ tokenId: number }> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly tokenId: number,
+    readonly perMinute: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(LimitToken)
+export class LimitTokenHandler implements ICommandHandler<LimitToken> {
+  constructor(private readonly writes: PlainWrites) {}
+
+  async execute({ by, tokenId, perMinute }: LimitToken): Promise<{ tokenId: number }> {
+    return this.writes.write(by, async (transaction) => {
+      const limit = { per_minute: perMinute };
+      const stores = await changeToken(transaction.manager, tokenId, limit);
+      const subject = { token_id: tokenId, per_minute: perMinute };
+      await changed(transaction, 'token.limited', stores, subject);
+      return { tokenId };
+    });
+  }
+}
+
+export const tokenHandlers = [CreateTokenHandler, RevokeTokenHandler, LimitTokenHandler];
+
+async function refuseTooMany(manager: EntityManager, userId: number): Promise<void> {
+  const [row] = await manager.query<{ tokens: number }[]>(
+    'select count(*) as tokens from api_tokens where user_id = $1 and revoked_at is null',
+    [userId],
+  );
+  if (row && row.tokens < TOKENS_PER_USER) return;
+  throw new RejectedError(
+    { base: [`There are ${TOKENS_PER_USER} tokens already`] },
+    'limit_reached',
+    'Revoke tokens that are not used any more.',
+  );
+}
+
+/**
+ * Everybody may revoke their own tokens. Those of others, owners may, if none of the stores that the token reaches is
+ * somebody else's: it would stop working there as well.
+ * @throws NotFoundError also when the token does not reach the store
+ */
+async function refuseStrangers(
+  manager: EntityManager,
+  tokenId: number,
+  { userId, accountId, ofOthers }: Revoker,
+): Promise<void> {
+  const [token] = await manager.query<{ user_id: number; reaches: boolean; elsewhere: boolean }[]>(
+    `select t.user_id,
+       exists (select from memberships m
+               where m.user_id = t.user_id and m.account_id = $3) as reaches,
+       exists (select from memberships m
+               where m.user_id = t.user_id and not exists (
+                 select from memberships own where own.user_id = $2
+                   and own.account_id = m.account_id and own.role = 'owner')) as elsewhere
+     from api_tokens t where t.id = $1`,
+    [tokenId, userId, accountId],
+  );
+  if (!token?.reaches) throw new NotFoundError('Token');
+  if (token.user_id === userId) return;
+  if (!ofOthers) throw new NotFoundError('Token');
+  if (!token.elsewhere) return;
+  throw new RejectedError(
+    { base: ['This token is used for other stores as well'] },
+    'validation_failed',
+    'Remove its user from this store, or have the user revoke the token.',
+  );
+}
+
+/** @returns the stores that the change is recorded for */
+async function changeToken(
+  manager: EntityManager,
+  tokenId: number,
+  change: QueryDeepPartialEntity<ApiTokenRow>,
+): Promise<number[]> {
+  const token = await manager.findOneBy(ApiTokenRow, { id: tokenId });
+  if (!token) throw new NotFoundError('Token');
+  await manager.update(ApiTokenRow, { id: tokenId }, change);
+  return storesOf(manager, token.user_id);
+}
