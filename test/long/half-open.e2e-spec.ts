@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { isConnectionLoss } from '#database/connection.js';
 import { dataSource, poolOf } from '#database/data-source.js';
+import { LeaderLock } from '#database/leader-lock.js';
 import { Notifications } from '#database/notifications.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import {
@@ -127,6 +128,34 @@ describe('a connection that falls silent', () => {
       (payloads) => payloads.includes('anew'),
     );
     await listening.close();
+  });
+
+  it("does not keep a leader's lock, though its other end never closes", async () => {
+    const over = new AbortController();
+    const led: string[] = [];
+    const candidate = (name: string, url: string) =>
+      new LeaderLock(testConfig(url)).lead({ name, lock: 1 }, over.signal, async (leading) => {
+        led.push(name);
+        await new Promise((resolve) => leading.addEventListener('abort', resolve));
+      });
+    const candidates = [candidate('first', line.url)];
+    try {
+      await eventually(
+        () => led,
+        (all) => all.length === 1,
+      );
+      line.muteOpen();
+      candidates.push(candidate('other', database.url));
+      // Either of them, the first one over a new connection.
+      await eventually(
+        () => led,
+        (all) => all.length === 2,
+      );
+    } finally {
+      over.abort();
+      await Promise.all(candidates);
+      line.unmute();
+    }
   });
 
   it('in a transaction of TypeORM is not used again, nor are those that lay idle beside it', async () => {

@@ -11,6 +11,8 @@ const CLOSE_WITHIN_MS = 2_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const CHECK_EVERY_MS = 10_000;
 const CHECK_WITHIN_MS = 5_000;
+/** Two checks have failed to come by then. */
+const UNCHECKED_FOR_MS = 20_000;
 
 /** Options of every connection, pooled or not. */
 export const CONNECTION = {
@@ -94,15 +96,25 @@ export function databaseClient(
   });
 }
 
-/** Probes a connection that only listens, so that a silent loss is emitted as an `error` like any other. */
+/**
+ * Probes a connection that only listens or holds a lock, so that a silent loss is emitted as an `error` like any other.
+ * The server ends the session as well when no probe comes: the kernel or a proxy may keep the connection of a process
+ * that is stopped or cut off alive for ever, and with it the lock.
+ */
 export function checkNowAndThen(client: DatabaseClient): void {
-  const check: LimitedStatement = { text: 'select 1', query_timeout: CHECK_WITHIN_MS };
-  const timer = setInterval(() => {
+  // Not asked for in `options`, which a pooler may drop.
+  const check: LimitedStatement = {
+    text: `set idle_session_timeout = ${UNCHECKED_FOR_MS}`,
+    query_timeout: CHECK_WITHIN_MS,
+  };
+  const probe = () => {
     // The client emits the error to its listeners as well.
     client.query(check).catch(() => clearInterval(timer));
-  }, CHECK_EVERY_MS);
+  };
+  const timer = setInterval(probe, CHECK_EVERY_MS);
   timer.unref();
   client.once('end', () => clearInterval(timer));
+  probe();
 }
 
 function limitOf(statement: unknown): number | undefined {
