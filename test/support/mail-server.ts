@@ -1,7 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
-export type ReceivedMail = { to: string; subject: string; text: string; headers: string };
+export type ReceivedMail = {
+  to: string;
+  from: string;
+  subject: string;
+  text: string;
+  /** Empty where there is none. */
+  html: string;
+  headers: string;
+};
 
 /** A real SMTP server that can fail in the ways that tests need. */
 export class MailServer {
@@ -72,21 +80,52 @@ export class MailServer {
 }
 
 function read(mail: string): Omit<ReceivedMail, 'to'> {
-  const end = mail.indexOf('\r\n\r\n');
-  const headers = mail.slice(0, end).replaceAll(/\r\n\s+/g, ' ');
+  const { headers, header, content } = partOf(mail);
+  const [, boundary] = /boundary="([^"]+)"/.exec(header('content-type')) ?? [];
+  const parts =
+    boundary === undefined
+      ? [partOf(mail)]
+      : content
+          .split(`--${boundary}`)
+          .slice(1, -1)
+          .map((part) => partOf(part.slice(2)));
+  const textOf = (type: string) =>
+    parts
+      .filter((part) => part.header('content-type').startsWith(type))
+      .map(decoded)
+      .join('');
+  return {
+    headers,
+    from: unworded(header('from')),
+    subject: unworded(header('subject')),
+    text: textOf('text/plain'),
+    html: textOf('text/html'),
+  };
+}
+
+function partOf(text: string) {
+  const end = text.indexOf('\r\n\r\n');
+  const headers = text.slice(0, end).replaceAll(/\r\n\s+/g, ' ');
   const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'im').exec(headers)?.[1] ?? '';
-  const body = mail.slice(end + 4);
+  return { headers, header, content: text.slice(end + 4) };
+}
+
+function decoded({ header, content }: ReturnType<typeof partOf>): string {
   const text = {
-    'quoted-printable': () => unquoted(body.replaceAll('=\r\n', '')),
-    base64: () => Buffer.from(body, 'base64').toString(),
+    'quoted-printable': () => unquoted(content.replaceAll('=\r\n', '')),
+    base64: () => Buffer.from(content, 'base64').toString(),
   }[header('content-transfer-encoding')];
-  const subject = header('subject')
+  return (text?.() ?? content).replaceAll('\r\n', '\n');
+}
+
+/** Without the encoded words of RFC 2047. */
+function unworded(value: string): string {
+  return value
     .replaceAll(/\?= =\?/g, '?==?')
     .replaceAll(/=\?UTF-8\?Q\?(.*?)\?=/g, (_, word: string) => unquoted(word.replaceAll('_', ' ')))
     .replaceAll(/=\?UTF-8\?B\?(.*?)\?=/g, (_, word: string) =>
       Buffer.from(word, 'base64').toString(),
     );
-  return { headers, subject, text: (text?.() ?? body).replaceAll('\r\n', '\n') };
 }
 
 function unquoted(text: string): string {

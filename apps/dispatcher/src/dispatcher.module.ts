@@ -5,7 +5,7 @@ import { EventStoreModule } from '#event-store/event-store.module.js';
 import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
-import { MessagesModule } from '#messages/messages.module.js';
+import { MessageDispatchModule } from '#messages/message-dispatch.module.js';
 import { TransparencyLogModule } from '#transparency/transparency-log.module.js';
 import { PassDispatchModule } from '#passes/pass-dispatch.module.js';
 import { DispatchModule } from '#dispatch/dispatch.module.js';
@@ -27,7 +27,7 @@ export class DispatcherModule {
         DatabaseModule.forRoot(config, 'dispatcher'),
         EventStoreModule.forRoot(rowTables),
         HistoryFillingModule,
-        MessagesModule,
+        MessageDispatchModule,
         TransparencyLogModule,
         DispatchModule,
         PassDispatchModule.forRoot(

@@ -15,7 +15,8 @@ import { LogTimesFollower } from '#event-store/log-times.subscription.js';
 import { RowRefold } from '#event-store/row-refold.service.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
-import { MailDispatch } from '#messages/mail-dispatch.service.js';
+import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
+import { MessageDispatch } from '#messages/message-dispatch.service.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
 import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
@@ -62,8 +63,8 @@ async function run(config: Config): Promise<void> {
   );
   await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
   webhooks.start();
-  const mails = app.get(MailDispatch);
-  mails.start();
+  const messages = app.get(MessageDispatch);
+  messages.start();
   const passes = app.get(PassDispatch);
   passes.start();
   const stopping = new AbortController();
@@ -74,6 +75,7 @@ async function run(config: Config): Promise<void> {
     LogTimesFollower,
     RowRefold,
     PassChanges,
+    CardMessagesFollower,
   ].map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
     .get(StartCheck)
@@ -86,7 +88,7 @@ async function run(config: Config): Promise<void> {
   await Promise.all([...followers, checking]);
   const [left] = await Promise.all([
     webhooks.stop(FINISH_WITHIN_MS),
-    mails.stop(FINISH_WITHIN_MS),
+    messages.stop(FINISH_WITHIN_MS),
     passes.stop(FINISH_WITHIN_MS),
   ]);
   await app.close();

@@ -1,5 +1,13 @@
-/** A plain e-mail to one person. */
-export type Mail = { to: string; subject: string; text: string };
+/** An e-mail to one person. */
+export type Mail = {
+  to: string;
+  subject: string;
+  text: string;
+  /** The same text for whoever shows HTML. */
+  html?: string;
+  /** Whose name stands before the sender's address, in place of that of MAIL_FROM. */
+  fromName?: string;
+};
 
 export type MailOutcome =
   | { kind: 'sent' }

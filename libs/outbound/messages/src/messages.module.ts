@@ -1,10 +1,11 @@
 import { Module } from '@nestjs/common';
-import { MailDispatch } from './mail-dispatch.service.js';
+import { CardMessageContents } from './card-message-contents.service.js';
+import { CardMessages } from './card-messages.service.js';
 import { MailOutbox } from './mail-outbox.service.js';
-import { SmtpClient } from './smtp.client.js';
 
+/** What waits to be sent, for whoever adds to it or shows it. */
 @Module({
-  providers: [MailDispatch, MailOutbox, SmtpClient],
-  exports: [MailDispatch, MailOutbox],
+  providers: [MailOutbox, CardMessages, CardMessageContents],
+  exports: [MailOutbox, CardMessages, CardMessageContents],
 })
 export class MessagesModule {}

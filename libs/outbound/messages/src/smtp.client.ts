@@ -8,6 +8,8 @@ import type { Mail, MailOutcome } from './mail.js';
 const DEADLINE_MS = 30_000;
 /** A server that is silent for this long is considered dead. */
 const SILENCE_MS = 10_000;
+/** What follows could be taken for another header. */
+const SEVERAL_LINES = /[\r\n\0]/;
 
 /** Sends one mail over one connection to the configured mail server. */
 @Injectable()
@@ -22,13 +24,20 @@ export class SmtpClient {
   async send(id: string, mail: Mail, cut: AbortSignal): Promise<MailOutcome> {
     const { mail: settings } = this.config;
     if (settings === null) return { kind: 'failed', error: 'No mail server is configured' };
+    if ([mail.to, mail.subject, mail.fromName ?? ''].some((text) => SEVERAL_LINES.test(text))) {
+      return { kind: 'refused', error: 'a header would have several lines' };
+    }
     const transport = createTransport(serverOf(settings));
     try {
       await transport.sendMail({
-        from: settings.from,
+        from:
+          mail.fromName === undefined
+            ? settings.from
+            : { name: mail.fromName, address: addressIn(settings.from) },
         to: { name: '', address: mail.to },
         subject: mail.subject,
         text: mail.text,
+        ...(mail.html !== undefined && { html: mail.html }),
         messageId: `<${id}@${domainOf(settings.from)}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         disableFileAccess: true,
@@ -57,6 +66,11 @@ function serverOf({ host, port, tls, login }: MailServer) {
     greetingTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
   };
+}
+
+/** @param from as in `Inkpad <inkpad@shop.example>` */
+function addressIn(from: string): string {
+  return /([^\s<>@]+@[^\s<>@]+)>?$/.exec(from)?.[1] ?? from;
 }
 
 function domainOf(from: string): string {

@@ -24,6 +24,7 @@ import {
   placedRow,
   type StreamProgress,
 } from '#event-store/stream-progress.js';
+import { startMessages } from '#messages/card-messages.service.js';
 import { openedCheckpoint } from './checkpoint.js';
 import {
   EXPORT_FORMAT,
@@ -81,6 +82,7 @@ export class HistoryImport {
       if (key !== null) await this.keys.adopt(id, Buffer.from(key, 'base64'), renewed);
     }
     await this.adoptPictures(lines, found);
+    await startMessages(this.pool, found.accountId);
     try {
       await this.append(lines, found.there);
     } catch (error) {

@@ -32,6 +32,7 @@ import { GoogleWallet } from './migrations/0038-google-wallet.js';
 import { RenewedKeys } from './migrations/0041-renewed-keys.js';
 import { Sessions } from './migrations/0042-sessions.js';
 import { Roles } from './migrations/0043-roles.js';
+import { CardMessages } from './migrations/0045-card-messages.js';
 import { AppleDevices } from './migrations/0037-apple-devices.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -71,4 +72,5 @@ export const migrations = [
   RenewedKeys,
   Sessions,
   Roles,
+  CardMessages,
 ];

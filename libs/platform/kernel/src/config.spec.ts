@@ -55,6 +55,35 @@ describe('settings', () => {
     }
   });
 
+  it('take an SMS provider whole or not at all', () => {
+    const whole = {
+      SMS_URL: 'https://api.twilio.com/',
+      SMS_ACCOUNT: 'AC0123456789abcdef0123456789abcdef',
+      SMS_TOKEN: 'sesame',
+      SMS_FROM: '+15005550006',
+    };
+    const read = (given: object) => readConfig({ DATABASE_URL, DATA_DIR: folder(), ...given }).sms;
+    expect(read({})).toBeNull();
+    expect(read(whole)).toEqual({
+      url: 'https://api.twilio.com',
+      account: whole.SMS_ACCOUNT,
+      token: 'sesame',
+      from: '+15005550006',
+    });
+    for (const name of Object.keys(whole)) {
+      expect(() => read({ ...whole, [name]: '' })).toThrow(new RegExp(`needs ${name}`));
+    }
+    for (const from of ['InkPad', '71234', `MG${'0a'.repeat(16)}`]) {
+      expect(read({ ...whole, SMS_FROM: from })?.from).toBe(from);
+    }
+    for (const wrong of ['0151 2345', 'A name that is too long', 'a\nb', '+0151']) {
+      expect(() => read({ ...whole, SMS_FROM: wrong })).toThrow(/SMS_FROM: must be a number/);
+    }
+    expect(() => read({ ...whole, SMS_ACCOUNT: 'a/b' })).toThrow(/SMS_ACCOUNT: must be/);
+    const production = { ...whole, NODE_ENV: 'production', SMS_URL: 'http://sms.example' };
+    expect(() => read(production)).toThrow(/SMS_URL: must begin with https(?!.*sesame)/);
+  });
+
   it('take a mail server with the address that mails come from, and neither alone', () => {
     const read = (SMTP_URL: string, MAIL_FROM = 'Inkpad <inkpad@shop.example>') =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), SMTP_URL, MAIL_FROM }).mail;
@@ -136,6 +165,10 @@ describe('settings', () => {
       REDIS_URL_FILE: file('redis', 'redis://:p@localhost'),
       SMTP_URL_FILE: file('smtp', 'smtp://u:p@mail'),
       MAIL_FROM: 'inkpad@shop.example',
+      SMS_URL: 'https://sms.example',
+      SMS_ACCOUNT: 'AC1',
+      SMS_TOKEN_FILE: file('sms', 'sesame\n'),
+      SMS_FROM: 'Inkpad',
     });
     expect(config).toMatchObject({
       databaseUrl: DATABASE_URL,
@@ -146,6 +179,7 @@ describe('settings', () => {
       masterKeyFile: null,
       redisUrl: 'redis://:p@localhost',
       mail: { login: { user: 'u', password: 'p' } },
+      sms: { token: 'sesame' },
     });
     const files = { REDIS_URL_FILE: '/nowhere/redis', MASTER_KEY_FILE: file('empty', ' \n') };
     expect(faultsOf({ ...files, SMTP_URL: 'smtp://m', SMTP_URL_FILE: 'x' })).toEqual(

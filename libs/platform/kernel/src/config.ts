@@ -51,6 +51,7 @@ export class Config {
     posters: number;
     webhookSubscriptions: number;
     stripPictures: number;
+    smsPerDay: number;
   };
   /** Of drawn images in the database, which are drawn again when they are asked for later. */
   readonly stripImagesKeptMb: number;
@@ -76,6 +77,8 @@ export class Config {
   readonly webhookTimeScale: number;
   /** Null: no e-mails are sent. */
   readonly mail: (MailServer & { from: string }) | null;
+  /** Null: no SMS are sent. The URL has no slash at its end. */
+  readonly sms: { url: string; account: string; token: string; from: string } | null;
   /** Null: cards are not offered in Google Wallet. */
   readonly google: GoogleWallet | null;
   /** Null: no passes for Apple Wallet. */
@@ -126,6 +129,7 @@ export class Config {
       posters: env.MAX_POSTERS_PER_STORE,
       webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
       stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
+      smsPerDay: env.MAX_SMS_PER_STORE_PER_DAY,
     };
     this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
     this.openCards = { most: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
@@ -148,6 +152,7 @@ export class Config {
       env.SMTP_URL !== undefined && env.MAIL_FROM !== undefined
         ? { ...env.SMTP_URL, from: env.MAIL_FROM }
         : null;
+    this.sms = smsProvider(env);
     this.google = googleWallet(env);
     this.apple = appleCredentials(env as AppleSettings, new Date()).credentials;
     this.metricsPort = env.METRICS_PORT ?? null;
@@ -200,6 +205,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...unusable,
     ...retirementFaults(given),
     ...mailFaults(given),
+    ...smsFaults(given),
     ...renamedFaults(given),
     ...keyFaults(given),
     ...googleFaults(given),
@@ -251,6 +257,26 @@ function mailFaults({
   return SMTP_URL === undefined
     ? ['MAIL_FROM: needs SMTP_URL']
     : ['SMTP_URL: needs MAIL_FROM, the address that mails come from'];
+}
+
+const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as const;
+
+/** All or none, and the token only to where nobody can read it on the way. */
+function smsFaults(given: Record<string, string | undefined>): string[] {
+  const set = SMS_SETTINGS.filter((name) => given[name] !== undefined);
+  const [first] = set;
+  if (first === undefined) return [];
+  const missing = SMS_SETTINGS.filter((name) => !set.includes(name));
+  if (missing.length > 0) return [`${first}: needs ${missing.join(', ')}`];
+  const url = given['SMS_URL'] ?? '';
+  const open = given['NODE_ENV'] === 'production' && url.startsWith('http:');
+  return open ? ['SMS_URL: must begin with https:// in production'] : [];
+}
+
+function smsProvider(env: Settings): Config['sms'] {
+  const { SMS_URL: url, SMS_ACCOUNT: account, SMS_TOKEN: token, SMS_FROM: from } = env;
+  if (!url || !account || !token || !from) return null;
+  return { url: url.replace(/\/+$/, ''), account, token, from };
 }
 
 /** Google is either set up whole or not at all: half of it would look like an outage. */

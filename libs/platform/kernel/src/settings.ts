@@ -59,6 +59,7 @@ export class Settings {
   @Whole(1, 100_000) MAX_POSTERS_PER_STORE = 200;
   @Whole(1, 100_000) MAX_SUBSCRIPTIONS_PER_STORE = 25;
   @Whole(1, 1_000_000) MAX_STRIP_PICTURES_PER_STORE = 1000;
+  @Whole(1, 1_000_000) MAX_SMS_PER_STORE_PER_DAY = 500;
   @Whole(1, 100_000) STRIP_IMAGES_KEPT_MB = 1024;
   @Whole(1, 1_000_000) MAX_OPEN_CARDS = 5_000;
   @Whole(1, 1_000_000) MAX_OPEN_CARDS_PER_ADDRESS = 100;
@@ -79,6 +80,14 @@ export class Settings {
     'must be like inkpad@shop.example or Inkpad <inkpad@shop.example>',
   )
   MAIL_FROM?: string;
+  @Url('http:', 'https:') SMS_URL?: string;
+  @Matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be the SID of the account') SMS_ACCOUNT?: string;
+  @Text() SMS_TOKEN?: string;
+  @Matching(
+    /^(\+[1-9]\d{4,14}|\d{3,8}|MG[0-9a-f]{32}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/,
+    'must be a number such as +4915112345678, a name of at most 11 letters and digits, or the SID of a messaging service',
+  )
+  SMS_FROM?: string;
   @Certificate() APPLE_PASS_CERT?: string;
   @Setting(pemOf, 'must be a private key in PEM') APPLE_PASS_KEY?: string;
   @Text() APPLE_PASS_KEY_PASSPHRASE?: string;

@@ -1,0 +1,42 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import { Rows } from '#event-store/rows.js';
+import { accountRows } from '#accounts/account.entity.js';
+import { customerRows } from '#customers/customer.entity.js';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import type { Contact } from './card-message.js';
+import type { CardMessageContent } from './card-message-texts.js';
+
+export type FoundContent = { contact: Contact; content: CardMessageContent };
+
+/** What a message is made from, as it is now. */
+@Injectable()
+export class CardMessageContents {
+  constructor(
+    private readonly rows: Rows,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Of a card that was merged into another one, the one that goes on, for whoever holds it now.
+   * @returns nothing when its holder was erased
+   */
+  async find(customerCardId: number): Promise<FoundContent | undefined> {
+    let card = await this.card(customerCardId);
+    while (card.mergedInto) card = await this.card(card.mergedInto.id);
+    const holder = await this.rows.load(customerRows, card.customerId, true);
+    if (!holder || holder.erased || holder.state.erasedAt !== null) return undefined;
+    const store = await this.rows.load(accountRows, card.accountId);
+    if (!store) throw new Error(`customer card ${card.id} is of no store`);
+    const { email, phone } = holder.state;
+    const { name, storeName, locale } = store.state;
+    const link = `${this.config.publicUrl}/passes/${card.uuid}`;
+    return { contact: { email, phone }, content: { store: storeName ?? name, locale, link } };
+  }
+
+  private async card(id: number) {
+    const loaded = await this.rows.load(customerCardRows, id, true);
+    if (!loaded) throw new Error(`there is no customer card ${id}`);
+    return loaded.state;
+  }
+}

@@ -1,0 +1,105 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import { nextMailAttempt, type MailOutcome } from './mail.js';
+import { routeTo, type Contact, type MessageChannel, type Route } from './card-message.js';
+import { cardMail, cardSms, type CardMessageContent } from './card-message-texts.js';
+import { CardMessageContents } from './card-message-contents.service.js';
+import { CardMessages, type ClaimedMessage } from './card-messages.service.js';
+import type { MessageQueue } from './message-queue.js';
+import { MessageMetrics } from './message-metrics.service.js';
+import type { SmsOutcome } from './sms-answer.js';
+import { SmsClient } from './sms.client.js';
+import { SmtpClient } from './smtp.client.js';
+
+type Outcome = MailOutcome | SmsOutcome;
+
+/** Card links to customers. Each message is looked up, addressed and written when it is sent. */
+@Injectable()
+export class CardMessageSending {
+  private readonly log = new Logger('card messages');
+
+  constructor(
+    private readonly messages: CardMessages,
+    private readonly contents: CardMessageContents,
+    private readonly smtp: SmtpClient,
+    private readonly sms: SmsClient,
+    private readonly metrics: MessageMetrics,
+    private readonly config: Config,
+  ) {}
+
+  /** One queue for each channel, so that neither waits for the other's server. */
+  queueOf(channel: MessageChannel): MessageQueue<ClaimedMessage> {
+    return {
+      name: `card links by ${channel}`,
+      claim: (limit) => this.messages.claim(channel, limit),
+      send: (message, cut) => this.send(message, cut),
+    };
+  }
+
+  private async send(message: ClaimedMessage, cut: AbortSignal): Promise<void> {
+    const found = await this.contents.find(message.customerCardId);
+    if (!found) return this.messages.finish(message, 'dropped', { reason: 'erased' });
+    const route = this.routeTo(found.contact, message.mailRefused);
+    if (route.kind === 'drop') {
+      return this.messages.finish(message, 'dropped', { reason: route.reason });
+    }
+    const { channel } = route;
+    if (route.kind === 'hold') {
+      const missing = channel === 'email' ? 'SMTP_URL is not set' : 'SMS_URL is not set';
+      return this.messages.finish({ ...message, channel }, 'held', { reason: missing });
+    }
+    if (channel !== message.channel) {
+      return this.messages.redirect(message, channel, message.mailRefused);
+    }
+    const most = this.config.most.smsPerDay;
+    if (channel === 'sms' && (await this.messages.smsSent(message.accountId, most)) >= most) {
+      return this.messages.finish(message, 'held', { reason: 'the store has sent too many SMS' });
+    }
+    const outcome = await this.attempt({ ...route, id: message.id }, found.content, cut);
+    this.metrics.attempted(`card_${channel}`, outcome.kind);
+    if (outcome.kind === 'refused' && channel === 'email') {
+      const other = this.routeTo(found.contact, true);
+      if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
+    }
+    await this.record(message, outcome);
+  }
+
+  private routeTo(contact: Contact, mailRefused: boolean): Route {
+    const setUp = { email: this.config.mail !== null, sms: this.config.sms !== null };
+    return routeTo(contact, setUp, mailRefused);
+  }
+
+  private attempt(
+    { channel, to, id }: { channel: MessageChannel; to: string; id: string },
+    content: CardMessageContent,
+    cut: AbortSignal,
+  ): Promise<Outcome> {
+    return channel === 'email'
+      ? this.smtp.send(id, { to, ...cardMail(content) }, cut)
+      : this.sms.send({ to, text: cardSms(content) }, cut);
+  }
+
+  private async record(message: ClaimedMessage, outcome: Outcome): Promise<void> {
+    if (outcome.kind === 'sent') {
+      this.log.debug(`message ${message.id} was sent`);
+      const providerId = 'providerId' in outcome ? outcome.providerId : null;
+      return this.messages.finish(message, 'sent', { providerId });
+    }
+    const { error: reason } = outcome;
+    const what = `message ${message.id} could not be sent by ${message.channel} (${reason})`;
+    if (outcome.kind === 'refused') {
+      this.log.warn(what);
+      return this.messages.finish(message, 'failed', { reason });
+    }
+    const now = new Date();
+    const planned = nextMailAttempt(message.attempts, message.plannedAt, now);
+    if (!planned) {
+      this.log.error(`${what}, and is not tried again`);
+      return this.messages.finish(message, 'failed', { reason });
+    }
+    const asked = 'retryInMs' in outcome ? (outcome.retryInMs ?? 0) : 0;
+    const next = new Date(Math.max(planned.getTime(), now.getTime() + asked));
+    this.log.warn(`${what}; next attempt at ${next.toISOString()}`);
+    await this.messages.putOff(message, next, reason);
+  }
+}

@@ -1,0 +1,103 @@
+import type { Mail } from './mail.js';
+import { ONE_SMS_SEPTETS, plainText, septetsOf } from './gsm-7.js';
+import { wordsOf } from './words.js';
+
+/** What the texts are made from. Nothing of it was typed by the recipient. */
+export type CardMessageContent = {
+  /** The name that the store shows to people. */
+  store: string;
+  /** Of the store, a BCP 47 tag. */
+  locale: string;
+  link: string;
+};
+
+/** Below it a name says nothing any more, and the message may rather be sent in two parts. */
+const SHORTEST_NAME = 10;
+const CUT = '...';
+/** Line ends, other control characters, and marks that turn the direction of what follows. */
+const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+
+/** A name in one line, for headers and texts. */
+export function inOneLine(name: string): string {
+  return name.replaceAll(UNSHOWN, ' ').replaceAll(/\s+/g, ' ').trim();
+}
+
+/** In the store's name: a plain text, and the same with one button. No pictures, and no link but the card's. */
+export function cardMail({ store: name, locale, link }: CardMessageContent): Omit<Mail, 'to'> {
+  const store = inOneLine(name);
+  const { words, locale: shown } = wordsOf(locale);
+  const paragraphs = [words.intro(store), link, words.advice, words.why(store), store];
+  return {
+    fromName: store,
+    subject: words.subject(store),
+    text: `${paragraphs.join('\n\n')}\n`,
+    html: htmlOf(shown, {
+      subject: words.subject(store),
+      intro: words.intro(store),
+      open: words.open,
+      link,
+      advice: words.advice,
+      why: words.why(store),
+      store,
+    }),
+  };
+}
+
+/** One segment of GSM-7 where the store's name can be written in it, shortened if need be. */
+export function cardSms({ store: name, locale, link }: CardMessageContent): string {
+  const { words } = wordsOf(locale);
+  const store = inOneLine(name);
+  const whole = plainText(words.sms(store, link));
+  const septets = septetsOf(whole);
+  if (septets === undefined || septets <= ONE_SMS_SEPTETS) return whole;
+  const characters = [...plainText(store)];
+  for (let length = characters.length - 1; length >= SHORTEST_NAME; length--) {
+    const shortened = `${characters.slice(0, length).join('').trimEnd()}${CUT}`;
+    const text = plainText(words.sms(shortened, link));
+    if ((septetsOf(text) ?? Infinity) <= ONE_SMS_SEPTETS) return text;
+  }
+  return whole;
+}
+
+/** Tables and inline styles are what all mail programs understand; colours fit light and dark. */
+function htmlOf(
+  lang: string,
+  texts: Record<'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string>,
+): string {
+  const { subject, intro, open, link, advice, why, store } = Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, escaped(text)]),
+  ) as typeof texts;
+  const small = 'font-size:13px;line-height:19px;color:#6b6b6b';
+  return `<!doctype html>
+<html lang="${escaped(lang)}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${subject}</title>
+</head>
+<body style="margin:0;padding:24px 16px;font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;font-size:16px;line-height:24px">
+<div style="max-width:480px;margin:0 auto">
+<p style="margin:0 0 24px">${intro}</p>
+<p style="margin:0 0 24px"><a href="${link}" style="display:inline-block;padding:14px 24px;border-radius:8px;background:#1f1f1f;color:#ffffff;text-decoration:none;font-weight:600">${open}</a></p>
+<p style="margin:0 0 24px">${advice}</p>
+<p style="margin:0 0 16px;${small};word-break:break-all">${link}</p>
+<p style="margin:0 0 16px;${small}">${why}</p>
+<p style="margin:0;${small}">${store}</p>
+</div>
+</body>
+</html>
+`;
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from '@jest/globals';
+import type { StoredEvent } from '#event-store/event-store.js';
+import { routeTo, wishesIn } from './card-message.js';
+
+const AT = '2026-03-01T10:00:00.000Z';
+let events = 0;
+
+function event(type: string, data: object, minutes = 0): StoredEvent {
+  const recordedAt = new Date(Date.parse(AT) + minutes * 60_000).toISOString();
+  const meta = { accountId: 1, recordedAt };
+  return { id: `event-${++events}`, type, data, meta } as unknown as StoredEvent;
+}
+
+const created = (customerId: number, sendCardLinks = true) =>
+  event('CustomerCreated', { customerId, sendCardLinks });
+const issued = (id: number, customerId: number) => event('CustomerCardIssued', { id, customerId });
+const asked = (customerId: number, customerCardId: number, minutes: number) =>
+  event('CardLinksRequested', { customerId, customerCardId }, minutes);
+
+const cards = (batch: StoredEvent[]) =>
+  wishesIn(batch).wishes.map(({ customerId, customerCardId }) => [customerId, customerCardId]);
+
+describe('the wishes in the log', () => {
+  it('are of customers who were created with one, for the card that is issued next', () => {
+    const batch = [created(3), created(4, false), issued(8, 4), issued(7, 3), issued(9, 3)];
+    expect(cards(batch)).toEqual([[3, 7]]);
+    expect(wishesIn(batch).issued).toEqual([
+      { customerId: 4, customerCardId: 8 },
+      { customerId: 3, customerCardId: 9 },
+    ]);
+  });
+
+  it('wait for a card that comes in a later batch', () => {
+    expect(cards([created(3)])).toEqual([[3, null]]);
+    expect(wishesIn([issued(7, 3), issued(9, 3)]).issued).toEqual([
+      { customerId: 3, customerCardId: 7 },
+    ]);
+  });
+
+  it('are known by their event', () => {
+    const wish = asked(3, 7, 5);
+    expect(wishesIn([wish]).wishes).toEqual([
+      {
+        id: wish.id,
+        accountId: 1,
+        customerId: 3,
+        customerCardId: 7,
+        at: new Date('2026-03-01T10:05:00Z'),
+      },
+    ]);
+  });
+
+  it('count once within ten minutes for the same card', () => {
+    expect(cards([created(3), issued(7, 3), asked(3, 7, 9)])).toEqual([[3, 7]]);
+    expect(cards([asked(3, 7, 0), asked(3, 8, 1), asked(3, 7, 10)])).toEqual([
+      [3, 7],
+      [3, 8],
+      [3, 7],
+    ]);
+  });
+});
+
+describe('a message goes', () => {
+  const email = 'a@x.example';
+  const phone = '+4915112345678';
+  const both = { email: true, sms: true };
+
+  it('by e-mail where there is an address', () => {
+    expect(routeTo({ email, phone }, both, false)).toEqual({
+      kind: 'send',
+      channel: 'email',
+      to: email,
+    });
+  });
+
+  it('by SMS where there is none, or the server does not know it, or no server is set up', () => {
+    const sms = { kind: 'send', channel: 'sms', to: phone };
+    expect(routeTo({ email: null, phone }, both, false)).toEqual(sms);
+    expect(routeTo({ email, phone }, both, true)).toEqual(sms);
+    expect(routeTo({ email, phone }, { email: false, sms: true }, false)).toEqual(sms);
+  });
+
+  it('nowhere yet while nothing is set up that reaches the customer', () => {
+    const none = { email: false, sms: false };
+    expect(routeTo({ email, phone }, none, false)).toEqual({ kind: 'hold', channel: 'email' });
+    expect(routeTo({ email: null, phone }, none, false)).toEqual({ kind: 'hold', channel: 'sms' });
+    expect(routeTo({ email, phone: null }, { email: false, sms: true }, false)).toEqual({
+      kind: 'hold',
+      channel: 'email',
+    });
+  });
+
+  it('to nobody without an address that can be used', () => {
+    expect(routeTo({ email: null, phone: '015112345678' }, both, false)).toEqual({
+      kind: 'drop',
+      reason: 'the phone number has no country code',
+    });
+    expect(routeTo({ email, phone: null }, both, true)).toMatchObject({ kind: 'drop' });
+    expect(routeTo({ email: null, phone: null }, both, false)).toMatchObject({ kind: 'drop' });
+  });
+});

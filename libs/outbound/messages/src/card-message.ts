@@ -1,0 +1,114 @@
+import type { CardLinksRequested, CustomerCreated } from '#customers/customer.events.js';
+import { SAME_WISH_MS } from '#customers/card-links.js';
+import type { CustomerCardIssued } from '#stamping/customer-card.events.js';
+import type { StoredEvent } from '#event-store/event-store.js';
+
+export type MessageChannel = 'email' | 'sms';
+
+/**
+ * - queued: to be sent
+ * - held: nothing is set up that could send it; a person may send it later
+ * - sent: taken by the mail server or the SMS provider
+ * - failed: refused, or given up
+ * - dropped: nobody is to get it
+ */
+export type CardMessageState = 'queued' | 'held' | 'sent' | 'failed' | 'dropped';
+
+/** Somebody's wish to get the links of a card. */
+export type Wish = {
+  /** Of the event, and so of the message: the same one is never planned twice. */
+  id: string;
+  accountId: number;
+  customerId: number;
+  /** Null: the card that is about to be issued. */
+  customerCardId: number | null;
+  at: Date;
+};
+
+/** The first card that a batch of events gives to a customer. */
+export type Issued = { customerId: number; customerCardId: number };
+
+/** After that nobody waits for the links any more. */
+export const WISH_KEEPS_MS = 3 * 24 * 60 * 60_000;
+
+/** What a batch of events asks for. A wish that repeats one of the same batch is left out. */
+export function wishesIn(events: StoredEvent[]): { wishes: Wish[]; issued: Issued[] } {
+  const wishes: Wish[] = [];
+  const issued = new Map<number, number>();
+  for (const event of events) {
+    switch (event.type) {
+      case 'CustomerCreated': {
+        const { customerId, sendCardLinks } = event.data as CustomerCreated['data'];
+        if (sendCardLinks) wishes.push(wish(event, customerId, null));
+        break;
+      }
+      case 'CustomerCardIssued': {
+        const { customerId, id } = event.data as CustomerCardIssued['data'];
+        const waiting = wishes.find(
+          (one) => one.customerId === customerId && one.customerCardId === null,
+        );
+        if (waiting) waiting.customerCardId = id;
+        else if (!issued.has(customerId)) issued.set(customerId, id);
+        break;
+      }
+      case 'CardLinksRequested': {
+        const { customerId, customerCardId } = event.data as CardLinksRequested['data'];
+        const asked = wish(event, customerId, customerCardId);
+        if (!wishes.some((one) => repeats(asked, one))) wishes.push(asked);
+        break;
+      }
+      default:
+    }
+  }
+  return {
+    wishes,
+    issued: [...issued].map(([customerId, customerCardId]) => ({ customerId, customerCardId })),
+  };
+}
+
+function wish({ id, meta }: StoredEvent, customerId: number, customerCardId: number | null): Wish {
+  return {
+    id,
+    accountId: meta.accountId,
+    customerId,
+    customerCardId,
+    at: new Date(meta.recordedAt),
+  };
+}
+
+function repeats(later: Wish, earlier: Wish): boolean {
+  return (
+    later.customerCardId === earlier.customerCardId &&
+    later.at.getTime() - earlier.at.getTime() < SAME_WISH_MS
+  );
+}
+
+/** How to reach a customer now. */
+export type Contact = { email: string | null; phone: string | null };
+
+export type Route =
+  | { kind: 'send'; channel: MessageChannel; to: string }
+  /** Without a set-up channel that reaches the customer. */
+  | { kind: 'hold'; channel: MessageChannel }
+  | { kind: 'drop'; reason: string };
+
+/**
+ * E-mail first. SMS go to numbers of a known country only.
+ * @param mailRefused the mail server does not know the address
+ */
+export function routeTo(
+  { email, phone }: Contact,
+  setUp: Record<MessageChannel, boolean>,
+  mailRefused: boolean,
+): Route {
+  const international = phone?.startsWith('+') ? phone : null;
+  const byMail = mailRefused ? null : email;
+  if (byMail !== null && setUp.email) return { kind: 'send', channel: 'email', to: byMail };
+  if (international !== null && setUp.sms) {
+    return { kind: 'send', channel: 'sms', to: international };
+  }
+  if (byMail !== null) return { kind: 'hold', channel: 'email' };
+  if (international !== null) return { kind: 'hold', channel: 'sms' };
+  if (phone !== null) return { kind: 'drop', reason: 'the phone number has no country code' };
+  return { kind: 'drop', reason: 'there is no address' };
+}

@@ -1,0 +1,221 @@
+import { Injectable } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+import { inTransaction } from '#database/connection.js';
+import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
+import type { Position, StoredEvent } from '#event-store/event-store.js';
+import { SAME_WISH_MS } from '#customers/card-links.js';
+import {
+  WISH_KEEPS_MS,
+  wishesIn,
+  type CardMessageState,
+  type Issued,
+  type MessageChannel,
+  type Wish,
+} from './card-message.js';
+
+export const CARD_MESSAGES = 'card messages';
+
+/** What is in a store's history by now is not to be sent: another instance has done so. */
+export async function startMessages(pool: Pool, accountId: number): Promise<void> {
+  await pool.query(
+    `insert into card_message_starts as s (account_id, since) values ($1, now())
+     on conflict (account_id) do update set since = excluded.since`,
+    [accountId],
+  );
+}
+
+/** Longer than an attempt can last: after that, another dispatcher may take the message of one that has died. */
+const LEASE_SECONDS = 60;
+
+/** The card was issued with its customer, but the wish stands in the event before. */
+const NAME_CARDS = {
+  name: 'card_messages_name_cards',
+  text: `update card_messages m set customer_card_id = i.card_id, due_at = now()
+         from unnest($1::bigint[], $2::bigint[]) as i (customer_id, card_id)
+         where m.customer_id = i.customer_id and m.customer_card_id is null`,
+};
+
+/**
+ * Wishes from before messages existed, or before the store was taken over from another instance, are not planned, nor
+ * are those that repeat another. The channel is a guess, so that neither kind of message waits for the other's server.
+ */
+const PLAN = {
+  name: 'card_messages_plan',
+  text: `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at)
+         select w.id, w.account_id, w.customer_id, w.card_id, w.at,
+           case when c.id is not null and c.state ->> 'email' is null then 'sms' else 'email' end,
+           case when w.card_id is null then null else now() end
+         from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[])
+           as w (id, account_id, customer_id, card_id, at)
+         left join customers c on c.id = w.customer_id
+         where w.at > now() - $6 * interval '1 millisecond'
+           and not exists (select from card_message_starts s where s.account_id in (0, w.account_id) and s.since > w.at)
+           and not exists (
+             select from card_messages m
+             where m.customer_card_id = w.card_id and m.requested_at <= w.at
+               and m.requested_at > w.at - $7 * interval '1 millisecond')
+         on conflict (id) do nothing`,
+};
+
+/** The stores take turns: whoever has many messages waiting does not delay the others. $1 channel, $2 how many at most. */
+const CLAIM = {
+  name: 'card_messages_claim',
+  text: `
+    with recursive stores as (
+      (select account_id from card_messages
+       where channel = $1 and due_at is not null order by account_id limit 1)
+      union all
+      select (select m.account_id from card_messages m
+              where m.channel = $1 and m.due_at is not null and m.account_id > s.account_id
+              order by m.account_id limit 1)
+      from stores s where s.account_id is not null
+    ), turns as (
+      select d.id
+      from stores s
+      cross join lateral (
+        select m.id, m.due_at, row_number() over (order by m.due_at) as turn from card_messages m
+        where m.channel = $1 and m.account_id = s.account_id and m.due_at <= now()
+        order by m.due_at limit $2
+      ) d
+      order by d.turn, d.due_at limit $2
+    ), due as (
+      select m.id from card_messages m join turns using (id)
+      where m.channel = $1 and m.due_at <= now()
+      for update of m skip locked
+    )
+    update card_messages m
+    set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from due where m.id = due.id
+    returning m.id, m.account_id, m.customer_card_id, m.channel, m.mail_refused, m.attempts, m.planned_at`,
+};
+
+export type ClaimedMessage = {
+  id: string;
+  accountId: number;
+  customerCardId: number;
+  channel: MessageChannel;
+  mailRefused: boolean;
+  /** This one included, and so tells one claim from the next. */
+  attempts: number;
+  plannedAt: Date;
+};
+
+type ClaimedRow = {
+  id: string;
+  account_id: number;
+  customer_card_id: number;
+  channel: MessageChannel;
+  mail_refused: boolean;
+  attempts: number;
+  planned_at: Date;
+};
+
+/**
+ * Which card links are to be sent, and what became of them. There are only ids: whom a message goes to and what it says
+ * is looked up when it is sent, so that an erased person is gone from here as well.
+ */
+@Injectable()
+export class CardMessages {
+  constructor(private readonly pool: Pool) {}
+
+  /** Plans what a batch of the log asks for. @throws OvertakenError */
+  async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
+    const { wishes, issued } = wishesIn(events);
+    await inTransaction(this.pool, async (client) => {
+      const moved = await client.query({
+        name: 'card_messages_move',
+        text: MOVE_CHECKPOINT,
+        values: moveArguments(CARD_MESSAGES, from, to),
+      });
+      if (moved.rowCount !== 1) throw new OvertakenError();
+      if (issued.length > 0) await this.nameCards(client, issued);
+      if (wishes.length > 0) await this.plan(client, wishes);
+    });
+  }
+
+  private async nameCards(client: pg.PoolClient, issued: Issued[]): Promise<void> {
+    await client.query({
+      ...NAME_CARDS,
+      values: [issued.map((one) => one.customerId), issued.map((one) => one.customerCardId)],
+    });
+  }
+
+  private async plan(client: pg.PoolClient, wishes: Wish[]): Promise<void> {
+    await client.query({
+      ...PLAN,
+      values: [
+        wishes.map(({ id }) => id),
+        wishes.map(({ accountId }) => accountId),
+        wishes.map(({ customerId }) => customerId),
+        wishes.map(({ customerCardId }) => customerCardId),
+        wishes.map(({ at }) => at),
+        WISH_KEEPS_MS,
+        SAME_WISH_MS,
+      ],
+    });
+  }
+
+  /** Nobody else gets these for a minute. */
+  async claim(channel: MessageChannel, limit: number): Promise<ClaimedMessage[]> {
+    const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [channel, limit] });
+    return rows.map((row) => ({
+      id: row.id,
+      accountId: row.account_id,
+      customerCardId: row.customer_card_id,
+      channel: row.channel,
+      mailRefused: row.mail_refused,
+      attempts: row.attempts,
+      plannedAt: row.planned_at,
+    }));
+  }
+
+  /** Of a store, in the last 24 hours. @param most to be counted */
+  async smsSent(accountId: number, most: number): Promise<number> {
+    const { rows } = await this.pool.query<{ count: number }>({
+      name: 'card_messages_sms_sent',
+      text: `select count(*) as count from (
+               select from card_messages
+               where account_id = $1 and channel = 'sms' and state = 'sent' and finished_at > now() - interval '1 day'
+               limit $2) m`,
+      values: [accountId, most],
+    });
+    return Number(rows[0]?.count ?? 0);
+  }
+
+  async putOff(message: ClaimedMessage, until: Date, reason: string): Promise<void> {
+    await this.pool.query({
+      name: 'card_messages_put_off',
+      text: 'update card_messages set due_at = $3, reason = $4 where id = $1 and attempts = $2',
+      values: [message.id, message.attempts, until, reason],
+    });
+  }
+
+  /** Through the other channel, at once. */
+  async redirect(
+    message: ClaimedMessage,
+    channel: MessageChannel,
+    mailRefused: boolean,
+  ): Promise<void> {
+    await this.pool.query({
+      name: 'card_messages_redirect',
+      text: `update card_messages set channel = $3, mail_refused = $4, due_at = now()
+             where id = $1 and attempts = $2`,
+      values: [message.id, message.attempts, channel, mailRefused],
+    });
+  }
+
+  /** Nothing more is to be done by itself. */
+  async finish(
+    message: ClaimedMessage,
+    state: Exclude<CardMessageState, 'queued'>,
+    { reason = null, providerId = null }: { reason?: string | null; providerId?: string | null },
+  ): Promise<void> {
+    await this.pool.query({
+      name: 'card_messages_finish',
+      text: `update card_messages
+             set state = $3, due_at = null, finished_at = now(), reason = $4, provider_id = $5, channel = $6
+             where id = $1 and attempts = $2`,
+      values: [message.id, message.attempts, state, reason, providerId, message.channel],
+    });
+  }
+}

@@ -1,0 +1,25 @@
+import { Module } from '@nestjs/common';
+import { CardMessagesFollower } from './card-messages.subscription.js';
+import { CardMessageSending } from './card-message-sending.service.js';
+import { MailQueue } from './mail-queue.service.js';
+import { MessageDispatch } from './message-dispatch.service.js';
+import { MessageMetrics } from './message-metrics.service.js';
+import { MessagesModule } from './messages.module.js';
+import { SmsClient } from './sms.client.js';
+import { SmtpClient } from './smtp.client.js';
+
+/** The part of messages that runs in the dispatcher. */
+@Module({
+  imports: [MessagesModule],
+  providers: [
+    CardMessagesFollower,
+    CardMessageSending,
+    MailQueue,
+    MessageDispatch,
+    MessageMetrics,
+    SmsClient,
+    SmtpClient,
+  ],
+  exports: [CardMessagesFollower, MessageDispatch],
+})
+export class MessageDispatchModule {}

@@ -1,0 +1,65 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
+import { CardMessageSending } from './card-message-sending.service.js';
+import { MailQueue } from './mail-queue.service.js';
+import type { MessageQueue } from './message-queue.js';
+
+const AT_ONCE = 4;
+const ROUND_MS = 1_000;
+
+/**
+ * Sends what waits to be sent by e-mail and SMS. Each kind runs apart from the others and from the webhooks, so that a
+ * server that hangs delays nothing else.
+ */
+@Injectable()
+export class MessageDispatch {
+  private readonly log = new Logger('messages');
+  private readonly stopping = new AbortController();
+  private readonly cut = new AbortController();
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly mails: MailQueue,
+    private readonly cards: CardMessageSending,
+    private readonly config: Config,
+  ) {}
+
+  /** Card links are looked at even when nothing can send them: they are then held for the owner's outbox. */
+  start(): void {
+    const { signal } = this.stopping;
+    this.running = Promise.all([
+      ...(this.config.mail === null ? [] : [this.run(this.mails, signal)]),
+      this.run(this.cards.queueOf('email'), signal),
+      this.run(this.cards.queueOf('sms'), signal),
+    ]);
+  }
+
+  /** Attempts that take longer than the time allowed are cut off; their messages are sent again later. */
+  async stop(milliseconds: number): Promise<void> {
+    this.stopping.abort();
+    const late = setTimeout(() => this.cut.abort(), milliseconds);
+    await this.running;
+    clearTimeout(late);
+  }
+
+  private async run<M>(queue: MessageQueue<M>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const messages = await queue.claim(AT_ONCE);
+        const sending = messages.map((message) => queue.send(message, this.cut.signal));
+        // Wait for all of them before claiming more, even when one fails.
+        for (const sent of await Promise.allSettled(sending)) {
+          if (sent.status === 'rejected') throw sent.reason;
+        }
+        if (messages.length === AT_ONCE) continue;
+      } catch (error) {
+        const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
+        this.log[level](`${queue.name} cannot be processed: ${messageOf(error)}`);
+      }
+      await pause(ROUND_MS, signal);
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { messageOf } from '#kernel/errors.js';
+
+const LOOK_EVERY_MS = 5_000;
+
+/** Each value comes from an index that has only what waits. */
+const LOOK = `
+  select 'mail' as kind, (select extract(epoch from now() - min(created_at)) from mail_outbox)::float8 as seconds
+  union all
+  select 'card_' || c.channel,
+    (select extract(epoch from now() - min(m.planned_at)) from card_messages m
+     where m.channel = c.channel and m.due_at is not null)::float8
+  from (values ('email'), ('sms')) as c (channel)`;
+
+export type MessageKind = 'mail' | 'card_email' | 'card_sms';
+
+/** Metrics of mails and SMS, by kind only: the number of stores is unbounded. */
+@Injectable()
+export class MessageMetrics {
+  private readonly log = new Logger('metrics');
+  private lookedAt = -Infinity;
+  private looking: Promise<void> | undefined;
+  private readonly attempts: Counter;
+  private readonly oldest: Gauge;
+
+  constructor(
+    private readonly pool: Pool,
+    registry: Registry,
+  ) {
+    this.attempts = new Counter({
+      name: 'inkpad_message_attempts_total',
+      help: 'Attempts to send an e-mail or SMS, by kind and result (sent, failed, refused)',
+      labelNames: ['kind', 'result'],
+      registers: [registry],
+    });
+    const look = () => this.look();
+    this.oldest = new Gauge({
+      name: 'inkpad_messages_oldest_seconds',
+      help: 'Age of the oldest e-mail or SMS that waits to be sent',
+      labelNames: ['kind'],
+      registers: [registry],
+      collect: look,
+    });
+  }
+
+  attempted(kind: MessageKind, result: 'sent' | 'failed' | 'refused'): void {
+    this.attempts.inc({ kind, result });
+  }
+
+  /** Concurrent scrapes share one query. When it fails the values stay as they were. */
+  private look(): Promise<void> {
+    if (performance.now() - this.lookedAt < LOOK_EVERY_MS) return this.looking ?? Promise.resolve();
+    this.lookedAt = performance.now();
+    this.looking = this.ask().catch((error: unknown) =>
+      this.log.warn(`the messages could not be counted: ${messageOf(error)}`),
+    );
+    return this.looking;
+  }
+
+  private async ask(): Promise<void> {
+    const { rows } = await this.pool.query<{ kind: MessageKind; seconds: number | null }>(LOOK);
+    for (const { kind, seconds } of rows) this.oldest.set({ kind }, Math.max(0, seconds ?? 0));
+  }
+}

@@ -1,0 +1,47 @@
+/** What became of an SMS. Errors have codes only: what providers write may hold the number. */
+export type SmsOutcome =
+  | { kind: 'sent'; providerId: string | null }
+  /** Another attempt would end in the same way. */
+  | { kind: 'refused'; error: string }
+  | { kind: 'failed'; error: string; retryInMs?: number };
+
+const MOST_RETRY_MS = 60 * 60_000;
+/** Too many requests, which may also come as a 400. */
+const TOO_MANY = new Set([20429, 14107, 30022]);
+/** Ids of messages, not more than that: they are shown to owners. */
+const PROVIDER_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** The states of a message that was taken and will not reach anybody. */
+const LOST = new Set(['failed', 'undelivered', 'canceled']);
+
+/**
+ * @param text the body of the answer
+ * @param retryAfter the header, in seconds
+ */
+export function smsOutcome(status: number, text: string, retryAfter: string | null): SmsOutcome {
+  const body = parsed(text);
+  const code = Number(body['code'] ?? body['error_code'] ?? 0);
+  const error = `answered ${status}${code > 0 ? ` (${code})` : ''}`;
+  if (status >= 200 && status < 300) {
+    if (LOST.has(String(body['status']))) return { kind: 'refused', error };
+    const { sid } = body;
+    const isId = typeof sid === 'string' && PROVIDER_ID.test(sid);
+    return { kind: 'sent', providerId: isId ? sid : null };
+  }
+  if (status === 429 || TOO_MANY.has(code)) {
+    const seconds = Number(retryAfter ?? Number.NaN);
+    const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+    return { kind: 'failed', error, retryInMs: Math.min(asked, MOST_RETRY_MS) };
+  }
+  // 400 is about this message. Anything else is about the account or the server, which an operator can put right.
+  return status === 400 ? { kind: 'refused', error } : { kind: 'failed', error };
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    // A proxy in between answers with a page of its own.
+    return {};
+  }
+}

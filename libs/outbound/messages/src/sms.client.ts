@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { smsOutcome, type SmsOutcome } from './sms-answer.js';
+
+/** From looking up the name to the end of the answer. */
+const DEADLINE_MS = 15_000;
+const MOST_BYTES = 64 * 1024;
+const MESSAGING_SERVICE = /^MG/;
+
+/** Sends SMS through a provider with the interface of Twilio (2010-04-01, Messages). */
+@Injectable()
+export class SmsClient {
+  constructor(private readonly config: Config) {}
+
+  /**
+   * Never throws: every failure is an outcome. The interface knows no ids of ours, so a message whose answer is lost is
+   * sent again.
+   * @param to E.164
+   * @param cut ends the attempt early
+   */
+  async send({ to, text }: { to: string; text: string }, cut: AbortSignal): Promise<SmsOutcome> {
+    const { sms } = this.config;
+    if (sms === null) return { kind: 'failed', error: 'No SMS provider is configured' };
+    const sender = MESSAGING_SERVICE.test(sms.from) ? 'MessagingServiceSid' : 'From';
+    const login = Buffer.from(`${sms.account}:${sms.token}`).toString('base64');
+    const account = encodeURIComponent(sms.account);
+    try {
+      const answer = await fetch(`${sms.url}/2010-04-01/Accounts/${account}/Messages.json`, {
+        method: 'POST',
+        headers: {
+          accept: 'application/json',
+          authorization: `Basic ${login}`,
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: new URLSearchParams({ To: to, [sender]: sms.from, Body: text }).toString(),
+        redirect: 'error',
+        signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
+      });
+      const retryAfter = answer.headers.get('retry-after');
+      return smsOutcome(answer.status, await textOf(answer), retryAfter);
+    } catch (error) {
+      return { kind: 'failed', error: `no answer: ${reasonOf(error)}` };
+    }
+  }
+}
+
+/** What there is of it until it is too much. */
+async function textOf({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) break;
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** `fetch` hides in the cause why a connection failed. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return messageOf(cause ?? error);
+}

@@ -1,0 +1,295 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { RequestCardLinks } from '#customers/card-links.commands.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import { testEnvironment } from './support/database.js';
+import { eventually } from './support/eventually.js';
+import { MailServer } from './support/mail-server.js';
+import { MessageFollower } from './support/message-follower.js';
+import { startProgram } from './support/program.js';
+import { startService, type Client, type Service } from './support/service.js';
+import { SmsProvider } from './support/sms/sms-provider.js';
+
+type Row = {
+  state: string;
+  channel: string;
+  attempts: number;
+  reason: string | null;
+  provider_id: string | null;
+};
+type Person = { customerId: number; cardId: number; uuid: string };
+
+const SLOW = 120_000;
+let service: Service;
+let store: Client;
+let template: number;
+let mails: MailServer;
+let provider: SmsProvider;
+let follower: MessageFollower | undefined;
+let people = 0;
+
+beforeAll(async () => {
+  [service, mails, provider] = await Promise.all([
+    startService(),
+    MailServer.start(),
+    SmsProvider.start(),
+  ]);
+  store = await service.newStore();
+  const { body } = await store.post<{ id: number }>(`${store.store}/cards`, {
+    card: { name: 'Coffee' },
+  });
+  template = body.id;
+}, SLOW);
+afterEach(async () => {
+  await follower?.stop();
+  follower = undefined;
+  provider.outage = null;
+});
+afterAll(async () => {
+  await Promise.all([mails.goAway(), provider.stop(), service.stop()]);
+}, SLOW);
+
+const settings = () => ({
+  SMTP_URL: mails.url,
+  MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+  ...provider.settings,
+});
+
+function follow(given: NodeJS.ProcessEnv = settings()): MessageFollower {
+  follower = new MessageFollower(service, given);
+  return follower;
+}
+
+async function add(contact: object, client = store, cardId = template): Promise<Person> {
+  const { status, body } = await client.post<CreatedCustomerJson>(`${client.store}/customers`, {
+    customer: { first_name: 'Anna', ...contact },
+    card_id: cardId,
+    send_card_links: true,
+  });
+  expect(status).toBe(201);
+  const { customer_card: card } = body;
+  if (!card) throw new Error('nobody was enrolled');
+  return { customerId: body.id, cardId: card.id, uuid: card.uuid };
+}
+
+const address = () => `anna${++people}@mail.example`;
+const number = () => `+4915112345${String(++people).padStart(3, '0')}`;
+
+async function messagesOf({ customerId }: Person): Promise<Row[]> {
+  const { rows } = await service.database.query<Row>(
+    `select state, channel, attempts, reason, provider_id from card_messages
+     where customer_id = $1 order by requested_at`,
+    [customerId],
+  );
+  return rows;
+}
+
+/** As signup does, for somebody who is known. */
+async function ask({ customerId, cardId: id }: Person): Promise<void> {
+  const context: CommandContext = {
+    accountId: store.accountId,
+    actor: { type: 'customer', id: customerId },
+    channel: 'poster',
+    requestId: 'test',
+  };
+  await service.app.get(CommandBus).execute(new RequestCardLinks(context, { customerId, id }));
+}
+
+const mailsTo = (email: string) => mails.received.filter(({ to }) => to === email);
+
+describe('card links', () => {
+  it('lead to the card', async () => {
+    const email = address();
+    const person = await add({ email });
+    await follow().settled();
+    const [mail] = mailsTo(email);
+    const [, link = ''] = /<a href="https:\/\/cards[.]example([^"]+)"/.exec(mail?.html ?? '') ?? [];
+    expect(link).toBe(`/passes/${person.uuid}`);
+    const page = await fetch(service.baseUrl + link);
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('Coffee')]);
+    expect(await messagesOf(person)).toMatchObject([{ state: 'sent', channel: 'email' }]);
+  });
+
+  it('come from a store whose name has line ends and quotes, in one line', async () => {
+    const other = await service.newStore();
+    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+      card: { name: 'Coffee' },
+    });
+    const name = 'Bob "The Bean"\r\nBcc: all@victim.example\r\n\r\n<b>Hi</b>';
+    const named = await other.send('PATCH', other.store, { account: { store_name: name } });
+    expect(named.status).toBe(200);
+    const email = address();
+    await add({ email }, other, body.id);
+    await follow().settled();
+    const [mail] = mailsTo(email);
+    expect(mail?.from).toBe(
+      '"Bob \\"The Bean\\" Bcc: all@victim.example <b>Hi</b>" <inkpad@shop.example>',
+    );
+    expect(mail?.headers).not.toMatch(/^bcc:/im);
+    expect(mail?.html).not.toContain('<b>Hi</b>');
+  });
+
+  it('come by SMS to whoever the mail server does not know', async () => {
+    const [email, phone] = [address(), number()];
+    mails.refuse(email);
+    const person = await add({ email, phone });
+    await follow().settled();
+    expect(provider.to(phone).map(({ from, body }) => [from, body])).toEqual([
+      ['+15005550006', expect.stringContaining(`https://cards.example/passes/${person.uuid}`)],
+    ]);
+    expect(await messagesOf(person)).toMatchObject([
+      { state: 'sent', channel: 'sms', provider_id: expect.stringMatching(/^SM/) },
+    ]);
+  });
+
+  it('are given up for a number that will never take them, and the log has no number', async () => {
+    const phone = number();
+    provider.refused.set(phone, 21610);
+    const person = await add({ phone });
+    await follow().settled();
+    expect(await messagesOf(person)).toEqual([
+      {
+        state: 'failed',
+        channel: 'sms',
+        attempts: 1,
+        reason: 'answered 400 (21610)',
+        provider_id: null,
+      },
+    ]);
+  });
+
+  it('of an hour in which the provider was away come once it is back, each once', async () => {
+    provider.outage = { status: 503, code: 20503 };
+    const phones = [number(), number(), number()];
+    const persons = await Promise.all(phones.map((phone) => add({ phone })));
+    const running = follow();
+    await eventually(
+      async () => (await Promise.all(persons.map(messagesOf))).flat(),
+      (rows) => rows.length === 3 && rows.every(({ reason }) => reason !== null),
+    );
+    // An hour goes by.
+    await service.database.query(
+      `update card_messages set planned_at = planned_at - interval '1 hour', due_at = now()
+       where state = 'queued'`,
+    );
+    provider.outage = null;
+    await running.settled();
+    for (const phone of phones) expect(provider.to(phone)).toHaveLength(1);
+  });
+
+  it('are sent again when the provider’s answer is lost: rather twice than not at all', async () => {
+    const phone = number();
+    provider.losesAnswers = true;
+    const person = await add({ phone });
+    const running = follow();
+    await eventually(
+      () => messagesOf(person),
+      ([row]) => row?.reason?.startsWith('no answer') === true,
+    );
+    provider.losesAnswers = false;
+    await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+    await running.settled();
+    expect(provider.to(phone)).toHaveLength(2);
+  });
+
+  it('are sent once, however often they are asked for at the same time', async () => {
+    const email = address();
+    const person = await add({ email });
+    await Promise.all([ask(person), ask(person), ask(person)]);
+    await ask(person);
+    await follow().settled();
+    expect(mailsTo(email)).toHaveLength(1);
+    const wishes = (await service.history()).filter(
+      ({ type, stream }) =>
+        type === 'CardLinksRequested' && stream === `customer-${person.customerId}`,
+    );
+    expect(wishes).toHaveLength(1);
+    const { body } = await store.get<{ type: string; channel: string; customer_card_id: number }[]>(
+      `${store.store}/history?type=customer.card_links_requested&customer_id=${person.customerId}`,
+    );
+    expect(body).toMatchObject([{ channel: 'poster', customer_card_id: person.cardId }]);
+  });
+
+  it('go to nobody who was erased, even while they wait for another attempt', async () => {
+    provider.outage = { status: 429, code: 20429, headers: { 'retry-after': '1' } };
+    const phone = number();
+    const person = await add({ phone });
+    const running = follow();
+    await eventually(
+      () => messagesOf(person),
+      ([row]) => row?.reason === 'answered 429 (20429)',
+    );
+    const erased = await store.post(`${store.store}/customers/${person.customerId}/erase`);
+    expect(erased.status).toBe(204);
+    provider.outage = null;
+    await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+    await running.settled();
+    expect(provider.to(phone)).toEqual([]);
+    expect(await messagesOf(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
+  });
+
+  it('are held while nothing is set up that could send them', async () => {
+    const [byMail, bySms] = [await add({ email: address() }), await add({ phone: number() })];
+    await follow({}).settled();
+    expect(await messagesOf(byMail)).toMatchObject([{ state: 'held', channel: 'email' }]);
+    expect(await messagesOf(bySms)).toMatchObject([{ state: 'held', channel: 'sms' }]);
+  });
+
+  it('by SMS are held once a store has sent as many as it may in a day', async () => {
+    const other = await service.newStore();
+    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+      card: { name: 'Coffee' },
+    });
+    const [first, second] = [number(), number()];
+    await add({ phone: first }, other, body.id);
+    const running = follow({ ...settings(), MAX_SMS_PER_STORE_PER_DAY: '1' });
+    await running.settled();
+    const again = await add({ phone: second }, other, body.id);
+    await running.settled();
+    expect([first, second].map((phone) => provider.to(phone).length)).toEqual([1, 0]);
+    expect(await messagesOf(again)).toMatchObject([
+      { state: 'held', channel: 'sms', reason: 'the store has sent too many SMS' },
+    ]);
+  });
+
+  it('wished for before there were messages are not sent', async () => {
+    const email = address();
+    const person = await add({ email });
+    await service.database.query(
+      `update card_message_starts set since = now() + interval '1 hour'`,
+    );
+    await follow().settled();
+    await service.database.query(`update card_message_starts set since = now()`);
+    expect([await messagesOf(person), mailsTo(email)]).toEqual([[], []]);
+  });
+
+  it(
+    'survive a dispatcher that is killed while it sends: none is lost, none planned twice',
+    async () => {
+      const email = address();
+      mails.hang(true);
+      const begun = mails.begun;
+      const dispatcher = startProgram(
+        'dist/apps/dispatcher/src/main.js',
+        testEnvironment(service.database.url, { ...service.environment, ...settings() }),
+      );
+      const person = await add({ email });
+      await eventually(
+        () => mails.begun,
+        (now) => now > begun,
+      );
+      await dispatcher.kill('SIGKILL');
+      mails.hang(false);
+      expect(await messagesOf(person)).toMatchObject([{ state: 'queued', attempts: 1 }]);
+      // The lease of the one that died runs out.
+      await service.database.query(
+        `update card_messages set due_at = now() where state = 'queued'`,
+      );
+      await follow().settled();
+      expect(mailsTo(email)).toHaveLength(1);
+      expect(await messagesOf(person)).toMatchObject([{ state: 'sent', attempts: 2 }]);
+    },
+    SLOW,
+  );
+});

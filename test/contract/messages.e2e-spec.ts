@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import { useService, type ContractClient } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { MailServer } from '../support/mail-server.js';
+import { MessageFollower } from '../support/message-follower.js';
+import { SmsProvider } from '../support/sms/sms-provider.js';
+
+const service = useService();
+let store: ContractClient;
+let cardId: number;
+let mails: MailServer;
+let provider: SmsProvider;
+let follower: MessageFollower;
+
+beforeAll(async () => {
+  [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
+  store = await service.newStore();
+  await store.patch(store.store, { account: { store_name: 'Le Four', locale: 'fr' } });
+  const { body } = await store.post<{ id: number }>(`${store.store}/cards`, {
+    card: { name: 'Coffee' },
+  });
+  cardId = body.id;
+  follower = follow();
+});
+
+const follow = () =>
+  new MessageFollower(service.running, {
+    SMTP_URL: mails.url,
+    MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+    ...provider.settings,
+  });
+
+async function add(customer: object, more: object = { send_card_links: true }) {
+  const { status, body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+    customer: { first_name: 'Win big at evil.example', ...customer },
+    card_id: cardId,
+    ...more,
+  });
+  expect(status).toBe(201);
+  return `https://cards.example/passes/${body.customer_card?.uuid}`;
+}
+
+const mailsTo = (email: string) => mails.received.filter(({ to }) => to === email);
+
+describe('card links', () => {
+  // Before the service, which it belongs to.
+  afterAll(async () => {
+    await follower.stop();
+    await Promise.all([mails.goAway(), provider.stop()]);
+  });
+
+  it('MSG-01 come in one e-mail, in the name and language of the store, as text and HTML', async () => {
+    const link = await add({ email: 'anna@mail.example', phone: '+33612345678' });
+    const [mail] = await eventually(
+      () => mailsTo('anna@mail.example'),
+      ({ length }) => length > 0,
+    );
+    await follower.settled();
+    expect(mailsTo('anna@mail.example')).toHaveLength(1);
+    expect(provider.to('+33612345678')).toEqual([]);
+    expect(mail?.from).toBe('Le Four <inkpad@shop.example>');
+    expect(mail?.subject).toBe('Votre carte de fidélité Le Four');
+    expect(mail?.text).toContain(`\n${link}\n`);
+    expect(mail?.html).toContain(`<a href="${link}"`);
+    for (const text of [mail?.text, mail?.html]) {
+      expect(new Set(text?.match(/https?:[^\s"<]+/g))).toEqual(new Set([link]));
+    }
+  });
+
+  it('MSG-02 come in one SMS where there is no e-mail address but a phone number with its country code', async () => {
+    const link = await add({ phone: '+33612345601' });
+    await add({ phone: '0612345602' });
+    await eventually(
+      () => provider.to('+33612345601'),
+      ({ length }) => length > 0,
+    );
+    await follower.settled();
+    expect(provider.received.map(({ to, body }) => [to, body])).toEqual([
+      ['+33612345601', `Votre carte de fidélité Le Four : ${link}`],
+    ]);
+  });
+
+  it('MSG-03 come to nobody who was added without send_card_links', async () => {
+    await add({ email: 'nobody@mail.example' }, {});
+    await add({ email: 'nobody2@mail.example' }, { send_card_links: false });
+    await add({ email: 'somebody@mail.example' });
+    await eventually(
+      () => mailsTo('somebody@mail.example'),
+      ({ length }) => length > 0,
+    );
+    await follower.settled();
+    expect(mails.received.filter(({ to }) => to.startsWith('nobody'))).toEqual([]);
+  });
+
+  it('MSG-04 come with nothing that was written about the customer', async () => {
+    await add({ email: 'quiet@mail.example', phone: null });
+    await add({ phone: '+33612345604' });
+    const [mail] = await eventually(
+      () => mailsTo('quiet@mail.example'),
+      ({ length }) => length > 0,
+    );
+    const [sms] = await eventually(
+      () => provider.to('+33612345604'),
+      ({ length }) => length > 0,
+    );
+    for (const text of [mail?.headers, mail?.text, mail?.html, sms?.body]) {
+      expect(text).not.toContain('evil.example');
+    }
+  });
+
+  it('MSG-06 come to nobody who was erased by then', async () => {
+    await follower.stop();
+    await add({ email: 'gone@mail.example' });
+    const { body } = await store.get<{ customers: { id: number }[] }>(
+      `${store.store}/customers?email=gone@mail.example`,
+    );
+    const { status } = await store.post(`${store.store}/customers/${body.customers[0]?.id}/erase`);
+    expect(status).toBe(204);
+    follower = follow();
+    await follower.settled();
+    expect(mailsTo('gone@mail.example')).toEqual([]);
+  });
+
+  it('MSG-05 are not waited for: the answer is the same when nothing can be sent', async () => {
+    provider.outage = { status: 503, code: 20503 };
+    const before = provider.requests;
+    await add({ phone: '+33612345605' });
+    await eventually(
+      () => provider.requests,
+      (requests) => requests > before,
+    );
+  });
+});

@@ -1,0 +1,91 @@
+import { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import { checkpointOf } from '#event-store/checkpoint.js';
+import { EventStore } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
+import { Rows } from '#event-store/rows.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { CardMessageContents } from '#messages/card-message-contents.service.js';
+import { CardMessageSending } from '#messages/card-message-sending.service.js';
+import { CARD_MESSAGES, CardMessages } from '#messages/card-messages.service.js';
+import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { MailQueue } from '#messages/mail-queue.service.js';
+import { MessageDispatch } from '#messages/message-dispatch.service.js';
+import { MessageMetrics } from '#messages/message-metrics.service.js';
+import { SmsClient } from '#messages/sms.client.js';
+import { SmtpClient } from '#messages/smtp.client.js';
+import { testConfig } from './database.js';
+import { eventually } from './eventually.js';
+import type { Service } from './service.js';
+import { untilReadable } from './store.js';
+
+/** What sends messages in a dispatcher, over the parts of a running api. */
+export class MessageFollower {
+  private readonly pool: Pool;
+  private readonly store: EventStore;
+  private readonly dispatch: MessageDispatch;
+  private readonly stopping = new AbortController();
+  private readonly running: Promise<void>;
+
+  constructor(
+    private readonly service: Service,
+    settings: NodeJS.ProcessEnv = {},
+  ) {
+    const get = <T>(type: abstract new (...args: never[]) => T): T =>
+      service.app.get<T>(type, { strict: false });
+    const config = testConfig(service.environment['DATABASE_URL'] ?? service.database.url, {
+      ...service.environment,
+      ...settings,
+    });
+    this.pool = get(Pool);
+    this.store = get(EventStore);
+    const messages = new CardMessages(this.pool);
+    const metrics = new MessageMetrics(this.pool, new Registry());
+    const smtp = new SmtpClient(config);
+    const contents = new CardMessageContents(get(Rows), config);
+    const cards = new CardMessageSending(
+      messages,
+      contents,
+      smtp,
+      new SmsClient(config),
+      metrics,
+      config,
+    );
+    const mails = new MailQueue(new MailOutbox(this.pool, config), smtp, metrics);
+    this.dispatch = new MessageDispatch(mails, cards, config);
+    const lock = get(LeaderLock);
+    const follower = new CardMessagesFollower(
+      this.pool,
+      this.store,
+      get(EventTypes),
+      messages,
+      lock,
+    );
+    this.running = follower.run(this.stopping.signal);
+    this.dispatch.start();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all([this.running, this.dispatch.stop(0)]);
+  }
+
+  /** When everything that was recorded so far has been planned. */
+  async planned(): Promise<void> {
+    await untilReadable(this.service.database);
+    await eventually(
+      async () => this.store.readAll(await checkpointOf(this.pool, CARD_MESSAGES), 1),
+      (left) => left.length === 0,
+    );
+  }
+
+  /** When nothing is left to be done by itself, attempts that were put off included. */
+  async settled(): Promise<void> {
+    await this.planned();
+    await eventually(
+      () => this.pool.query(`select from card_messages where state = 'queued'`),
+      ({ rowCount }) => rowCount === 0,
+    );
+  }
+}

@@ -1,0 +1,107 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type ReceivedSms = { to: string; from: string | null; service: string | null; body: string };
+
+export const SMS_ACCOUNT = 'AC0123456789abcdef0123456789abcdef';
+export const SMS_TOKEN = 'a token of the provider';
+
+const E164 = /^\+[1-9]\d{4,14}$/;
+const MOST_CHARACTERS = 1_600;
+
+type Refusal = { status: number; code: number; headers?: Record<string, string> };
+
+/** Takes SMS as Twilio does, and refuses what Twilio refuses. */
+export class SmsProvider {
+  readonly received: ReceivedSms[] = [];
+  /** Requests that were read, whatever became of them. */
+  requests = 0;
+  /** Numbers that are refused, with the code. */
+  readonly refused = new Map<string, number>();
+  /** Answers every request with this. */
+  outage: Refusal | null = null;
+  /** Takes the message, and closes the connection without an answer. */
+  losesAnswers = false;
+  private server: Server | undefined;
+  private port = 0;
+
+  static async start(): Promise<SmsProvider> {
+    const provider = new SmsProvider();
+    const server = createServer((request, response) => void provider.take(request, response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    provider.server = server;
+    provider.port = (server.address() as AddressInfo).port;
+    return provider;
+  }
+
+  get settings(): NodeJS.ProcessEnv {
+    return {
+      SMS_URL: `http://127.0.0.1:${this.port}/`,
+      SMS_ACCOUNT,
+      SMS_TOKEN,
+      SMS_FROM: '+15005550006',
+    };
+  }
+
+  to(number: string): ReceivedSms[] {
+    return this.received.filter(({ to }) => to === number);
+  }
+
+  async stop(): Promise<void> {
+    const { server } = this;
+    if (!server) return;
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+
+  private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    this.requests++;
+    const form = new URLSearchParams(Buffer.concat(chunks).toString());
+    const refusal = this.outage ?? this.refusalOf(request, form);
+    if (refusal) {
+      const { status, code, headers = {} } = refusal;
+      // What the real one says has the number in it.
+      const message = `The 'To' number ${form.get('To')} is not taken`;
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(JSON.stringify({ code, message, more_info: '', status }));
+      return;
+    }
+    this.received.push({
+      to: form.get('To') ?? '',
+      from: form.get('From'),
+      service: form.get('MessagingServiceSid'),
+      body: form.get('Body') ?? '',
+    });
+    if (this.losesAnswers) {
+      response.destroy();
+      return;
+    }
+    const sid = `SM${String(this.received.length).padStart(32, '0')}`;
+    response.writeHead(201, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ sid, status: 'queued', error_code: null }));
+  }
+
+  private refusalOf(
+    { method, url, headers }: IncomingMessage,
+    form: URLSearchParams,
+  ): Refusal | null {
+    const login = Buffer.from(`${SMS_ACCOUNT}:${SMS_TOKEN}`).toString('base64');
+    if (headers.authorization !== `Basic ${login}`) return { status: 401, code: 20003 };
+    const path = `/2010-04-01/Accounts/${SMS_ACCOUNT}/Messages.json`;
+    if (url !== path) return { status: 404, code: 20404 };
+    if (method !== 'POST') return { status: 405, code: 20004 };
+    if (headers['content-type'] !== 'application/x-www-form-urlencoded') {
+      return { status: 400, code: 20001 };
+    }
+    const to = form.get('To') ?? '';
+    const body = form.get('Body') ?? '';
+    if (form.has('From') === form.has('MessagingServiceSid')) return { status: 400, code: 21603 };
+    if (!E164.test(to)) return { status: 400, code: 21211 };
+    if (body === '') return { status: 400, code: 21602 };
+    if ([...body].length > MOST_CHARACTERS) return { status: 400, code: 21617 };
+    const code = this.refused.get(to);
+    return code === undefined ? null : { status: 400, code };
+  }
+}
