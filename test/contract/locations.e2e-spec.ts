@@ -62,6 +62,7 @@ describe('locations', () => {
       latitude: null,
       longitude: null,
       geocode_status: 'pending',
+      precision: null,
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

@@ -534,7 +534,7 @@ export interface paths {
     put?: never;
     /**
      * Add a location
-     * @description Its address is geocoded in the background; until then geocode_status is pending.
+     * @description Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded.
      *     For users with the role owner or manager.
      */
     post: operations['createLocation'];
@@ -564,7 +564,7 @@ export interface paths {
     head?: never;
     /**
      * Change the given fields
-     * @description A changed address clears the coordinates until it has been geocoded.
+     * @description A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.
      *     For users with the role owner or manager.
      */
     patch: operations['updateLocation'];
@@ -1817,6 +1817,11 @@ export interface components {
        * @enum {string}
        */
       geocode_status: 'pending' | 'ok' | 'not_found' | 'failed';
+      /**
+       * @description What the coordinates stand for: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone
+       * @enum {string|null}
+       */
+      precision: 'manual' | 'rooftop' | 'street' | 'postcode' | 'city' | null;
       /** Format: date-time */
       created_at: string;
       /** Format: date-time */
@@ -1825,10 +1830,23 @@ export interface components {
     LocationChanges: {
       name?: string;
       address?: string;
+      /** @description Where exactly the shop is; null removes the pin */
+      pin?: {
+        latitude: number;
+        longitude: number;
+      } | null;
     };
     LocationInput: {
       name: string;
       address: string;
+      /**
+       * @description Where exactly the shop is; null: geocode the address
+       * @default null
+       */
+      pin?: {
+        latitude: number;
+        longitude: number;
+      } | null;
     };
     MergeInput: {
       from_customer_id: number;

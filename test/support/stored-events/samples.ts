@@ -244,6 +244,15 @@ export const SAMPLES: Samples[] = [
     LocationCreated: { id: 5, accountId: ACCOUNT_ID, ...attributesOfLocation },
     LocationUpdated: attributesOfLocation,
     LocationDeleted: {},
+    LocationPinned: { latitude: 53.5503, longitude: 9.9929 },
+    LocationUnpinned: {},
+    LocationGeocoded: {
+      latitude: 53.55,
+      longitude: 9.99,
+      precision: 'city',
+      provider: 'offline',
+    },
+    LocationNotGeocoded: { status: 'not_found', provider: 'offline' },
   }),
   samples(poster, {
     PosterCreated: {

@@ -4,15 +4,22 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
-import { createLocation, deleteLocation, updateLocation } from './location.js';
+import {
+  createLocation,
+  deleteLocation,
+  geocodeLocation,
+  updateLocation,
+  type Geocoding,
+  type LocationChanges,
+} from './location.js';
 import { locationJson, type LocationJson } from './location.dto.js';
 import { locationRows } from './location.entity.js';
-import type { LocationAttributes } from './location.events.js';
+import type { Coordinates, LocationAttributes } from './location.events.js';
 
 export class CreateLocation extends Command<LocationJson> {
   constructor(
     readonly context: CommandContext,
-    readonly attributes: LocationAttributes,
+    readonly attributes: LocationAttributes & { pin: Coordinates | null },
   ) {
     super();
   }
@@ -53,7 +60,7 @@ export class UpdateLocation extends Command<LocationJson> {
   constructor(
     readonly context: CommandContext,
     readonly id: number,
-    readonly changes: Partial<LocationAttributes>,
+    readonly changes: LocationChanges,
   ) {
     super();
   }
@@ -71,6 +78,35 @@ export class UpdateLocationHandler implements ICommandHandler<UpdateLocation> {
       given: async () => undefined,
       decide: (current) => updateLocation(current, changes),
       answer: ({ state }) => locationJson(state),
+    });
+  }
+}
+
+/** What a geocoder says about an address, which may no longer be that of the location. */
+export class RecordGeocoding extends Command<void> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+    readonly address: string,
+    readonly result: Geocoding,
+    readonly provider: string,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RecordGeocoding)
+export class RecordGeocodingHandler implements ICommandHandler<RecordGeocoding> {
+  constructor(private readonly pipeline: CommandPipeline) {}
+
+  async execute({ context, id, address, result, provider }: RecordGeocoding): Promise<void> {
+    await this.pipeline.handleCommand({
+      rows: locationRows,
+      id,
+      context,
+      given: async () => undefined,
+      decide: (current) => geocodeLocation(current, address, result, provider),
+      answer: () => undefined,
     });
   }
 }

@@ -1,5 +1,5 @@
-import { TextField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Field, NumberField, TextField, type FieldOptions } from '#http/fields.js';
+import { Dto, readElement } from '#http/fields.pipe.js';
 import {
   IntegerProperty,
   NumberProperty,
@@ -7,23 +7,37 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import type { Location } from './location.js';
+import type { Location, Precision } from './location.js';
 
+const PRECISIONS: readonly Precision[] = ['manual', 'rooftop', 'street', 'postcode', 'city'];
 const GEOCODE_STATUSES = ['pending', 'ok', 'not_found', 'failed'] as const;
 
 const NAME = { example: 'Old Town' };
 const ADDRESS = { max: 500, example: 'Marktplatz 1, 20095 Hamburg, Germany' };
 
+const LATITUDE = { min: -90, max: 90, example: 53.5503 };
+const LONGITUDE = { min: -180, max: 180, example: 9.9929 };
+
+@Dto('Pin')
+export class PinDto {
+  @NumberField(LATITUDE) declare readonly latitude: number;
+  @NumberField(LONGITUDE) declare readonly longitude: number;
+}
+
 @Dto('LocationInput', { wrapper: 'location', bare: true })
 export class CreateLocationDto {
   @TextField(NAME) declare readonly name: string;
   @TextField(ADDRESS) declare readonly address: string;
+  @PinField({ optional: true, description: 'Where exactly the shop is; null: geocode the address' })
+  declare readonly pin: PinDto | null;
 }
 
 @Dto('LocationChanges', { wrapper: 'location', bare: true })
 export class UpdateLocationDto {
   @TextField({ ...NAME, omittable: true }) declare readonly name?: string;
   @TextField({ ...ADDRESS, omittable: true }) declare readonly address?: string;
+  @PinField({ clearable: true, description: 'Where exactly the shop is; null removes the pin' })
+  declare readonly pin?: PinDto | null;
 }
 
 @Dto('Location')
@@ -32,13 +46,22 @@ export class LocationJson {
   @IntegerProperty() declare readonly account_id: number;
   @TextProperty(NAME) declare readonly name: string;
   @TextProperty({ example: ADDRESS.example }) declare readonly address: string;
-  @NumberProperty({ nullable: true, example: 53.5503 }) declare readonly latitude: number | null;
-  @NumberProperty({ nullable: true, example: 9.9929 }) declare readonly longitude: number | null;
+  @NumberProperty({ nullable: true, example: LATITUDE.example })
+  declare readonly latitude: number | null;
+  @NumberProperty({ nullable: true, example: LONGITUDE.example })
+  declare readonly longitude: number | null;
   @OneOfProperty(GEOCODE_STATUSES, {
     example: 'ok',
     description: 'The result of geocoding the address; ok has coordinates',
   })
   declare readonly geocode_status: (typeof GEOCODE_STATUSES)[number];
+  @OneOfProperty(PRECISIONS, {
+    nullable: true,
+    example: 'rooftop',
+    description:
+      'What the coordinates stand for: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
+  })
+  declare readonly precision: Precision | null;
   @TimestampProperty() declare readonly created_at: string;
   @TimestampProperty() declare readonly updated_at: string;
 }
@@ -52,7 +75,24 @@ export function locationJson(location: Location): LocationJson {
     latitude: location.latitude,
     longitude: location.longitude,
     geocode_status: location.geocodeStatus,
+    // Rows of an older fold have none.
+    precision: location.precision ?? null,
     created_at: location.createdAt,
     updated_at: location.updatedAt,
   };
+}
+
+function PinField(options: FieldOptions): PropertyDecorator {
+  const degrees = ({ min, max, example }: typeof LATITUDE) => ({
+    type: 'number',
+    minimum: min,
+    maximum: max,
+    example,
+  });
+  const schema = {
+    type: 'object',
+    required: ['latitude', 'longitude'],
+    properties: { latitude: degrees(LATITUDE), longitude: degrees(LONGITUDE) },
+  };
+  return Field((given) => readElement(PinDto, given), schema, options);
 }

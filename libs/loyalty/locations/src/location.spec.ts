@@ -4,9 +4,9 @@ import { AT, given } from '../../../../test/support/given.js';
 import {
   createLocation,
   deleteLocation,
+  geocodeLocation,
   location,
   updateLocation,
-  type Location,
 } from './location.js';
 import type { LocationEvent } from './location.events.js';
 
@@ -16,6 +16,16 @@ const created: LocationEvent = {
   data: { id: 3, accountId: 1, ...attributes },
 };
 const deleted: LocationEvent = { type: 'LocationDeleted', data: {} };
+
+const pin = { latitude: 53.5503, longitude: 9.9929 };
+const pinned: LocationEvent = { type: 'LocationPinned', data: pin };
+const unpinned: LocationEvent = { type: 'LocationUnpinned', data: {} };
+const found = { latitude: 53.55, longitude: 9.99 };
+const geocoded: LocationEvent = {
+  type: 'LocationGeocoded',
+  data: { ...found, precision: 'street', provider: 'photon' },
+};
+const nowhere = { latitude: null, longitude: null, precision: null, geocodeStatus: 'pending' };
 
 const LATER = '2026-03-02T10:00:00.000Z';
 
@@ -33,7 +43,7 @@ describe('location', () => {
 
   it('is created without coordinates, to be looked up', () => {
     given(location)
-      .when(() => createLocation(3, 1, attributes))
+      .when(() => createLocation(3, 1, { ...attributes, pin: null }))
       .then(created);
     expect(given(location, created).state()).toEqual({
       id: 3,
@@ -41,6 +51,7 @@ describe('location', () => {
       ...attributes,
       latitude: null,
       longitude: null,
+      precision: null,
       geocodeStatus: 'pending',
       deletedAt: null,
       createdAt: AT,
@@ -60,34 +71,93 @@ describe('location', () => {
       .then();
   });
 
-  it('loses its coordinates with its address, and only then', () => {
-    const known: Location = {
-      ...given(location, created).state(),
-      latitude: 53.55,
-      longitude: 9.99,
+  it('is where its pin is, until the address changes or the pin is removed', () => {
+    given(location)
+      .when(() => createLocation(3, 1, { ...attributes, pin }))
+      .then(created, pinned);
+    const there = { ...pin, precision: 'manual', geocodeStatus: 'ok' };
+    expect(given(location, created, pinned).state()).toMatchObject(there);
+    const renamed: LocationEvent = { type: 'LocationUpdated', data: { name: 'Harbour' } };
+    expect(given(location, created, pinned, renamed).state()).toMatchObject(there);
+    const moved: LocationEvent = { type: 'LocationUpdated', data: { address: 'Kai 2, Hamburg' } };
+    expect(given(location, created, pinned, moved).state()).toMatchObject(nowhere);
+    expect(given(location, created, pinned, unpinned).state()).toMatchObject(nowhere);
+  });
+
+  it('keeps a pin that is set together with another address', () => {
+    const address = 'Kai 2, Hamburg';
+    given(location, created, pinned)
+      .when((state) => updateLocation(state, { address, pin }))
+      .then({ type: 'LocationUpdated', data: { address } }, pinned);
+    given(location, created, pinned)
+      .when((state) => updateLocation(state, { address, pin: null }))
+      .then({ type: 'LocationUpdated', data: { address } });
+  });
+
+  it('is pinned and unpinned only where that changes something', () => {
+    given(location, created, pinned)
+      .when((state) => updateLocation(state, { pin }))
+      .then();
+    given(location, created, pinned)
+      .when((state) => updateLocation(state, { pin: null }))
+      .then(unpinned);
+    given(location, created)
+      .when((state) => updateLocation(state, { pin: null }))
+      .then();
+    given(location, created, geocoded)
+      .when((state) => updateLocation(state, { pin: null }))
+      .then();
+    given(location, created, geocoded)
+      .when((state) => updateLocation(state, { pin: found }))
+      .then({ type: 'LocationPinned', data: found });
+  });
+
+  it('takes the result of geocoding for the same address, and never over a pin', () => {
+    const result = { status: 'ok', ...found, precision: 'street' } as const;
+    given(location, created)
+      .when((state) => geocodeLocation(state, attributes.address, result, 'photon'))
+      .then(geocoded);
+    expect(given(location, created, geocoded).state()).toMatchObject({
+      ...found,
+      precision: 'street',
       geocodeStatus: 'ok',
-    };
-    const after = (data: Partial<typeof attributes>) =>
-      location.evolve(known, {
-        type: 'LocationUpdated',
-        data,
-        id: 'event',
-        meta: {
-          accountId: 1,
-          actor: { type: 'token', id: 1 },
-          channel: 'api',
-          requestId: 'spec',
-          occurredAt: AT,
-          recordedAt: AT,
-        },
+    });
+    for (const events of [[created, geocoded], [created, pinned], [created, deleted], []]) {
+      given(location, ...events)
+        .when((state) => geocodeLocation(state, attributes.address, result, 'photon'))
+        .then();
+    }
+    given(location, created)
+      .when((state) => geocodeLocation(state, 'Kai 2, Hamburg', result, 'photon'))
+      .then();
+    const better = { ...result, precision: 'rooftop' } as const;
+    given(location, created, geocoded)
+      .when((state) => geocodeLocation(state, attributes.address, better, 'photon'))
+      .then({
+        type: 'LocationGeocoded',
+        data: { ...found, precision: 'rooftop', provider: 'photon' },
       });
-    expect(after({ name: 'Harbour' })).toEqual({ ...known, name: 'Harbour' });
-    expect(after({ address: 'Kai 2, Hamburg' })).toEqual({
-      ...known,
-      address: 'Kai 2, Hamburg',
-      latitude: null,
-      longitude: null,
-      geocodeStatus: 'pending',
+  });
+
+  it('is not found or failed until the address changes, and loses nothing that was found before', () => {
+    const fails = (status: 'not_found' | 'failed', ...events: LocationEvent[]) =>
+      given(location, ...events).when((state) =>
+        geocodeLocation(state, attributes.address, { status }, 'photon'),
+      );
+    const missing: LocationEvent = {
+      type: 'LocationNotGeocoded',
+      data: { status: 'not_found', provider: 'photon' },
+    };
+    fails('not_found', created).then(missing);
+    fails('not_found', created, missing).then();
+    fails('not_found', created, geocoded).then();
+    fails('failed', created, missing).then({
+      type: 'LocationNotGeocoded',
+      data: { status: 'failed', provider: 'photon' },
+    });
+    expect(given(location, created, missing).state()).toMatchObject({
+      ...nowhere,
+      geocodeStatus: 'not_found',
     });
   });
 

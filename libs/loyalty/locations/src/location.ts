@@ -1,6 +1,11 @@
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import type { LocationAttributes, LocationEvent } from './location.events.js';
+import type {
+  Coordinates,
+  GeocodedPrecision,
+  LocationAttributes,
+  LocationEvent,
+} from './location.events.js';
 
 /** A shop's address, which stamps and redemptions can name. */
 export type Location = { id: number; accountId: number } & LocationAttributes &
@@ -10,15 +15,28 @@ export type Location = { id: number; accountId: number } & LocationAttributes &
     updatedAt: string;
   };
 
-/** The result of geocoding the address. */
+export type Precision = 'manual' | GeocodedPrecision;
+
+/** Where the shop is: where its pin says, or else as found by geocoding the address. */
 type Whereabouts = {
   /** Degrees, north and east positive; null until the address is found. */
   latitude: number | null;
   longitude: number | null;
+  /** Null without coordinates. */
+  precision: Precision | null;
   geocodeStatus: 'pending' | 'ok' | 'not_found' | 'failed';
 };
 
-const UNKNOWN: Whereabouts = { latitude: null, longitude: null, geocodeStatus: 'pending' };
+/** What a geocoder has made of an address. */
+export type Geocoding =
+  | ({ status: 'ok'; precision: GeocodedPrecision } & Coordinates)
+  | { status: 'not_found' | 'failed' };
+
+/** @property pin null: none, so that the address counts; left out: as it is */
+export type LocationChanges = Partial<LocationAttributes> & { pin?: Coordinates | null };
+
+const NOWHERE = { latitude: null, longitude: null, precision: null };
+const UNKNOWN: Whereabouts = { ...NOWHERE, geocodeStatus: 'pending' };
 
 export const location: Aggregate<Location, LocationEvent> = {
   name: 'location',
@@ -26,53 +44,112 @@ export const location: Aggregate<Location, LocationEvent> = {
     LocationCreated: 'location.created',
     LocationUpdated: 'location.updated',
     LocationDeleted: 'location.deleted',
+    LocationPinned: 'location.pinned',
+    LocationUnpinned: 'location.unpinned',
+    LocationGeocoded: 'location.geocoded',
+    LocationNotGeocoded: 'location.not_geocoded',
   },
-  foldVersion: 1,
+  foldVersion: 2,
   evolve(state, event) {
     const at = event.meta.recordedAt;
-    switch (event.type) {
-      case 'LocationCreated':
-        return { ...event.data, ...UNKNOWN, deletedAt: null, createdAt: at, updatedAt: at };
-      case 'LocationUpdated':
-        return {
-          ...existing(state),
-          ...event.data,
-          ...(event.data.address !== undefined && UNKNOWN),
-          updatedAt: at,
-        };
-      case 'LocationDeleted':
-        return { ...existing(state), deletedAt: at, updatedAt: at };
-      default:
-        return unreachable(event);
+    if (event.type === 'LocationCreated') {
+      return { ...event.data, ...UNKNOWN, deletedAt: null, createdAt: at, updatedAt: at };
     }
+    return { ...existing(state), ...changesOf(event), updatedAt: at };
   },
 };
+
+function changesOf(
+  event: Exclude<LocationEvent, { type: 'LocationCreated' }> & { meta: { recordedAt: string } },
+): Partial<Location> {
+  switch (event.type) {
+    case 'LocationUpdated':
+      return { ...event.data, ...(event.data.address !== undefined && UNKNOWN) };
+    case 'LocationDeleted':
+      return { deletedAt: event.meta.recordedAt };
+    case 'LocationPinned':
+      return { ...event.data, precision: 'manual', geocodeStatus: 'ok' };
+    case 'LocationUnpinned':
+      return UNKNOWN;
+    case 'LocationGeocoded': {
+      const { latitude, longitude, precision } = event.data;
+      return { latitude, longitude, precision, geocodeStatus: 'ok' };
+    }
+    case 'LocationNotGeocoded':
+      return { ...NOWHERE, geocodeStatus: event.data.status };
+    default:
+      return unreachable(event);
+  }
+}
+
+/** Whether the coordinates are good to a street at least, so that a phone may act on being near them. */
+export function isPrecise(precision: Precision | null): boolean {
+  return precision === 'manual' || precision === 'rooftop' || precision === 'street';
+}
 
 export function createLocation(
   id: number,
   accountId: number,
-  attributes: LocationAttributes,
+  { pin, ...attributes }: LocationAttributes & { pin: Coordinates | null },
 ): LocationEvent[] {
-  return [{ type: 'LocationCreated', data: { id, accountId, ...attributes } }];
+  return [
+    { type: 'LocationCreated', data: { id, accountId, ...attributes } },
+    ...(pin ? [pinned(pin)] : []),
+  ];
 }
 
 /** Records only actual changes; without any there is no event. */
 export function updateLocation(
   state: Location | undefined,
-  wanted: Partial<LocationAttributes>,
+  { pin, ...wanted }: LocationChanges,
 ): LocationEvent[] {
   const current = found(state);
   const changes = Object.entries(wanted).filter(
     ([name, value]) => current[name as keyof LocationAttributes] !== value,
   );
-  if (changes.length === 0) return [];
-  return [{ type: 'LocationUpdated', data: Object.fromEntries(changes) }];
+  const data: Partial<LocationAttributes> = Object.fromEntries(changes);
+  const hasPin = current.precision === 'manual' && data.address === undefined;
+  return [
+    ...(changes.length > 0 ? [{ type: 'LocationUpdated' as const, data }] : []),
+    ...(pin && !(hasPin && isAt(current, pin)) ? [pinned(pin)] : []),
+    ...(pin === null && hasPin ? [{ type: 'LocationUnpinned' as const, data: {} }] : []),
+  ];
+}
+
+/**
+ * Applies the result only to the address that was asked for, and never over a pin.
+ * @param provider the geocoder's name
+ */
+export function geocodeLocation(
+  state: Location | undefined,
+  address: string,
+  result: Geocoding,
+  provider: string,
+): LocationEvent[] {
+  if (!state || state.deletedAt !== null) return [];
+  if (state.address !== address || state.precision === 'manual') return [];
+  if (result.status !== 'ok') {
+    // A geocoder that is asked again and fails takes nothing away that was known.
+    if (state.geocodeStatus === result.status || state.geocodeStatus === 'ok') return [];
+    return [{ type: 'LocationNotGeocoded', data: { status: result.status, provider } }];
+  }
+  const { latitude, longitude, precision } = result;
+  if (isAt(state, result) && state.precision === precision) return [];
+  return [{ type: 'LocationGeocoded', data: { latitude, longitude, precision, provider } }];
 }
 
 /** The row stays, because the history refers to it. */
 export function deleteLocation(state: Location | undefined): LocationEvent[] {
   found(state);
   return [{ type: 'LocationDeleted', data: {} }];
+}
+
+function pinned({ latitude, longitude }: Coordinates): LocationEvent {
+  return { type: 'LocationPinned', data: { latitude, longitude } };
+}
+
+function isAt(state: Location, { latitude, longitude }: Coordinates): boolean {
+  return state.latitude === latitude && state.longitude === longitude;
 }
 
 function found(state: Location | undefined): Location {

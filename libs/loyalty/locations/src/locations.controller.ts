@@ -67,7 +67,8 @@ export class LocationsController {
     id: 'createLocation',
     tag: 'Locations',
     summary: 'Add a location',
-    description: 'Its address is geocoded in the background; until then geocode_status is pending.',
+    description:
+      'Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded.',
     path: ['account_id'],
     status: 201,
     answer: LocationJson,
@@ -75,9 +76,9 @@ export class LocationsController {
   })
   async create(
     @Context() context: CommandContext,
-    @Body() { name, address }: CreateLocationDto,
+    @Body() { name, address, pin }: CreateLocationDto,
   ): Promise<LocationJson> {
-    return this.commands.execute(new CreateLocation(context, { name, address }));
+    return this.commands.execute(new CreateLocation(context, { name, address, pin }));
   }
 
   @Patch(':id')
@@ -85,7 +86,8 @@ export class LocationsController {
     id: 'updateLocation',
     tag: 'Locations',
     summary: 'Change the given fields',
-    description: 'A changed address clears the coordinates until it has been geocoded.',
+    description:
+      'A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.',
     path: ['account_id', 'id'],
     status: 200,
     answer: LocationJson,
@@ -95,11 +97,12 @@ export class LocationsController {
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() { name, address }: UpdateLocationDto,
+    @Body() { name, address, pin }: UpdateLocationDto,
   ): Promise<LocationJson> {
     const changes = {
       ...(name !== undefined && { name }),
       ...(address !== undefined && { address }),
+      ...(pin !== undefined && { pin }),
     };
     return this.commands.execute(new UpdateLocation(context, pathId(path), changes));
   }

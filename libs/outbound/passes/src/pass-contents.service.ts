@@ -7,7 +7,7 @@ import type { Reward } from '#rewards/reward.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import { milestones } from '#stamping/templates.service.js';
-import type { Location } from '#locations/location.js';
+import { isPrecise, type Location } from '#locations/location.js';
 import { contentHash, passContent, type PassContent, type PassLocation } from './pass-content.js';
 import { Passes, type Pass } from './passes.service.js';
 
@@ -110,8 +110,8 @@ export class PassContents {
 
 /** The shop where the card was last stamped comes first, and the others by their distance from it. */
 function nearestFirst(locations: Location[], lastId: number | null): PassLocation[] {
-  const precise = locations.flatMap(({ id, name, latitude, longitude, geocodeStatus }) =>
-    latitude === null || longitude === null || geocodeStatus !== 'ok'
+  const precise = locations.flatMap(({ id, name, latitude, longitude, precision }) =>
+    latitude === null || longitude === null || !isPrecise(precision)
       ? []
       : [{ id, name, latitude, longitude }],
   );

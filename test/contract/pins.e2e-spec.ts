@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Geocoding } from '#locations/location.js';
+import { RecordGeocodingHandler, RecordGeocoding } from '#locations/location.commands.js';
+import type { LocationJson } from '#locations/location.dto.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
+import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { PassFollower } from '../support/pass-follower.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let follower: PassFollower;
+
+beforeAll(() => {
+  follower = new PassFollower(service.running);
+});
+afterAll(() => follower.stop());
+
+const attributes = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
+const pin = { latitude: 53.5503, longitude: 9.9929 };
+const pinned = { ...pin, geocode_status: 'ok', precision: 'manual' };
+const pending = { latitude: null, longitude: null, geocode_status: 'pending', precision: null };
+
+async function newLocation(store: ContractClient, given: object = {}) {
+  const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
+    location: { ...attributes, ...given },
+  });
+  return { location: body, path: `${store.store}/locations/${body.id}` };
+}
+
+/** As the dispatcher does when its geocoder has answered. */
+function geocoded(location: LocationJson, result: Geocoding, address = location.address) {
+  const context = {
+    accountId: location.account_id,
+    actor: { type: 'system', id: 0 } as const,
+    channel: 'system' as const,
+    requestId: 'geocoding',
+  };
+  const handler = new RecordGeocodingHandler(
+    service.running.app.get(CommandPipeline, { strict: false }),
+  );
+  return handler.execute(new RecordGeocoding(context, location.id, address, result, 'spec'));
+}
+
+const found = (precision: 'rooftop' | 'street' | 'postcode' | 'city'): Geocoding => ({
+  status: 'ok',
+  latitude: 53.55,
+  longitude: 9.99,
+  precision,
+});
+
+describe('pins of locations', () => {
+  it('LOC-21 place a shop exactly', async () => {
+    const store = await service.newStore();
+    const { location, path } = await newLocation(store, { pin });
+    expect(location).toMatchObject({ ...attributes, ...pinned });
+    expect((await store.get(path)).body).toEqual(location);
+    const { path: later } = await newLocation(store);
+    const texts = { latitude: '-90', longitude: ' 180.0 ' };
+    const moved = await store.patch(later, { location: { pin: texts } });
+    expect(moved.body).toMatchObject({ ...pinned, latitude: -90, longitude: 180 });
+    expect((await store.get(later)).body).toEqual(moved.body);
+    const bare = await store.patch(later, { pin });
+    expect(bare.body).toMatchObject(pinned);
+  });
+
+  it('LOC-22 can be removed', async () => {
+    const store = await service.newStore();
+    const { path } = await newLocation(store, { pin });
+    const removed = await store.patch<LocationJson>(path, { location: { pin: null } });
+    expect(removed.body).toMatchObject(pending);
+    expect((await store.patch(path, { location: { pin: null } })).body).toEqual(removed.body);
+    const without = await newLocation(store, { pin: null });
+    expect(without.location).toMatchObject(pending);
+  });
+
+  it('LOC-23 are refused where no place can be', async () => {
+    const store = await service.newStore();
+    const { location, path } = await newLocation(store, { pin });
+    const unfit = [
+      true,
+      '53.5503, 9.9929',
+      [53.5503, 9.9929],
+      {},
+      { latitude: 53.5503 },
+      { ...pin, longitude: null },
+      { ...pin, latitude: 'north' },
+      { ...pin, latitude: 90.1 },
+      { ...pin, longitude: -180.1 },
+    ];
+    for (const wrong of unfit) {
+      const body = { location: { ...attributes, pin: wrong } };
+      expectRefused(await store.post(`${store.store}/locations`, body), 'pin');
+      expectRefused(await store.patch(path, { location: { pin: wrong } }), 'pin');
+    }
+    expect((await store.get(path)).body).toEqual(location);
+  });
+
+  it('LOC-24 go with the address, unless they come with it', async () => {
+    const store = await service.newStore();
+    const { path } = await newLocation(store, { pin });
+    const both = await store.patch(path, { location: { address: 'Kai 2', pin } });
+    expect(both.body).toMatchObject({ address: 'Kai 2', ...pinned });
+    const moved = await store.patch(path, { location: { address: 'Kai 3' } });
+    expect(moved.body).toMatchObject({ address: 'Kai 3', ...pending });
+  });
+
+  it('LOC-25 change nothing where they already are', async () => {
+    const store = await service.newStore();
+    const { location, path } = await newLocation(store, { pin });
+    expect((await store.patch(path, { location: { pin } })).body).toEqual(location);
+  });
+
+  it('LOC-26 have a precision of their own beside those of addresses', async () => {
+    const store = await service.newStore();
+    const { location, path } = await newLocation(store);
+    const shown = async () => (await store.get<LocationJson>(path)).body;
+    for (const precision of ['city', 'postcode', 'street', 'rooftop'] as const) {
+      await geocoded(location, found(precision));
+      expect(await shown()).toMatchObject({
+        latitude: 53.55,
+        longitude: 9.99,
+        geocode_status: 'ok',
+        precision,
+      });
+    }
+    await store.patch(path, { location: { address: 'Kai 2' } });
+    for (const status of ['not_found', 'failed'] as const) {
+      await geocoded(await shown(), { status });
+      expect(await shown()).toMatchObject({ ...pending, geocode_status: status });
+    }
+  });
+
+  it('LOC-27 stand against late results, as a changed address does', async () => {
+    const store = await service.newStore();
+    const { location, path } = await newLocation(store);
+    const moved = await store.patch<LocationJson>(path, { location: { address: 'Kai 2' } });
+    await geocoded(location, found('rooftop'));
+    expect((await store.get(path)).body).toEqual(moved.body);
+    const exact = await store.patch<LocationJson>(path, { location: { pin } });
+    await geocoded(moved.body, found('rooftop'));
+    expect((await store.get(path)).body).toEqual(exact.body);
+  });
+
+  it('LOC-28 are shown in passes, and addresses where they are known to the street', async () => {
+    const store = await service.newStore();
+    const { customerCard } = await enrol(store);
+    await newLocation(store, { name: 'Pinned', pin });
+    for (const precision of ['city', 'postcode', 'street', 'rooftop'] as const) {
+      const { location } = await newLocation(store, { name: precision });
+      await geocoded(location, found(precision));
+    }
+    const content = (await follower.contents.load([customerCard.id])).get(customerCard.id);
+    expect(content?.locations.map(({ name }) => name)).toEqual(['Pinned', 'street', 'rooftop']);
+  });
+
+  it('LOC-29 update passes silently', async () => {
+    const store = await service.newStore();
+    const { customerCard } = await enrol(store);
+    const { path } = await newLocation(store);
+    await follower.caughtUp();
+    await follower.open(customerCard.uuid);
+    const before = await follower.tag(customerCard.id);
+    await store.patch(path, { location: { pin } });
+    await follower.caughtUp();
+    const after = await follower.passes.find(customerCard.id);
+    expect(after?.tag).toBeGreaterThan(before);
+    expect(after?.notice).toBeNull();
+    const { rows } = await service.running.database.query(
+      `select 1 from pass_updates where target = '${customerCard.id}'`,
+    );
+    expect(rows).toHaveLength(1);
+  });
+});
