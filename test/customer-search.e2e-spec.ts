@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerJson, CustomerListJson } from '#customers/customer.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import { useService, type ContractClient } from './support/contract.js';
 import { enrol } from './support/story.js';
 

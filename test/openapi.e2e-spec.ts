@@ -49,6 +49,8 @@ const UNMADE = new Map([
 const CREATES = /^create/;
 /** Of the examples, in whose place stands the last event of the customer card. */
 const EVENT_ID = 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3';
+/** In whose place stands that of the customer card. */
+const CODE = 'K7QX2M9P';
 /** Not with the story before them: a reward that was redeemed stays, and nobody changes an erased customer. */
 const DELETES = /^(delete|erase)/;
 
@@ -211,7 +213,9 @@ async function inFirstStore(
     await store.post(`${store.store}/cards`, { card: { name: 'Tea card' } });
     for (const sample of played) {
       const names = sample.path.includes(EVENT_ID);
-      await play(names ? await withLastEvent(sample, fresh) : sample, store);
+      // The balance is spent by then.
+      if (sample.id === 'redeemByCode') await store.post(`${CARD}/adjust`, ENOUGH);
+      await play(names ? await withLastEvent(sample, fresh) : await withCode(sample, store), store);
       // The second customer, whom the example of a merge names.
       if (sample.id === 'createCustomer') {
         const customer = { first_name: 'Ben', email: 'ben@example.com' };
@@ -223,6 +227,21 @@ async function inFirstStore(
   }
 }
 
+const CARD = '/api/v1/accounts/1/customers/1/customer_cards/1';
+const ENOUGH = { stamps: 20, reason: 'For the next example' };
+
+/** Codes are random. */
+async function withCode(sample: Sample, store: Client): Promise<Sample> {
+  if (!sample.path.includes(CODE)) return sample;
+  const { body } = await store.get<{ code: string }>(CARD);
+  return named(sample, CODE, body.code);
+}
+
+function named(sample: Sample, name: string, by: string): Sample {
+  const entries = Object.entries(sample).map(([key, text]) => [key, text.replaceAll(name, by)]);
+  return Object.fromEntries(entries) as Sample;
+}
+
 /** Ids of events are random. */
 async function withLastEvent(sample: Sample, { app }: Service): Promise<Sample> {
   const newestFirst = { direction: 'backwards' } as const;
@@ -231,8 +250,7 @@ async function withLastEvent(sample: Sample, { app }: Service): Promise<Sample> 
     id = publicEventId(event.id);
     break;
   }
-  const named = Object.entries(sample).map(([key, text]) => [key, text.replaceAll(EVENT_ID, id)]);
-  return Object.fromEntries(named) as Sample;
+  return named(sample, EVENT_ID, id);
 }
 
 function samplesOf({ paths }: Document): Sample[] {
@@ -240,7 +258,10 @@ function samplesOf({ paths }: Document): Sample[] {
     Object.entries(operations).map(([method, { operationId, description }]) => ({
       id: operationId,
       method: method.toUpperCase(),
-      path: template.replace('{event_id}', EVENT_ID).replaceAll(/\{\w+\}/g, '1'),
+      path: template
+        .replace('{event_id}', EVENT_ID)
+        .replace('{code}', CODE)
+        .replaceAll(/\{\w+\}/g, '1'),
       curl: fenced(description, 'sh'),
       typescript: fenced(description, 'typescript'),
     })),

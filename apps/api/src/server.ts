@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { DynamicModule } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { ModuleRef, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -30,6 +30,7 @@ import { ConsoleGate } from '#pages/console-gate.service.js';
 import { KindErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
+import { nameUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
 
 const BODY_LIMIT = 1024 * 1024;
 /** How long a client may take to send a request: first its header, then all of it. */
@@ -118,8 +119,10 @@ async function installHooks(
       errors.answer(error, request as GatedRequest, reply);
   });
   installBodyLimits(server);
+  nameUnknownInput(server);
   // Must run before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server);
+  refuseUnknownInput(server, app.get(ModuleRef));
   await installHeaders(server, config);
   const storage = app.get<ThrottlerStorage>(getStorageToken(), { strict: false });
   if (storage instanceof SharedCounts) {

@@ -51,6 +51,18 @@ export const operations = {
     method: 'POST',
     path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/redeem',
   },
+  getCustomerCardByCode: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}',
+  },
+  stampByCode: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/stamp',
+  },
+  redeemByCode: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/redeem',
+  },
   adjustCustomerCard: {
     method: 'POST',
     path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/adjust',

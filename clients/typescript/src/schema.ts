@@ -357,6 +357,68 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show the customer card with a code
+     * @description For users with the role owner.
+     */
+    get: operations['getCustomerCardByCode'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/stamp': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Add stamps to the customer card with a code
+     * @description As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first answer and adds nothing.
+     *     For users with the role owner.
+     */
+    post: operations['stampByCode'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/redeem': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Redeem a reward from the customer card with a code
+     * @description As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first answer.
+     *     For users with the role owner.
+     */
+    post: operations['redeemByCode'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/adjust': {
     parameters: {
       query?: never;
@@ -1038,6 +1100,11 @@ export interface components {
       label: string | null;
       value: string;
     };
+    AuxiliaryFieldInput: {
+      /** @default null */
+      label?: string | null;
+      value: string;
+    };
     AvailableReward: {
       id: number;
       name: string;
@@ -1167,10 +1234,7 @@ export interface components {
       show_member_field?: boolean;
       show_stamps_to_reward_field?: boolean;
       /** @description Replaces the list; blank elements are dropped */
-      auxiliary_fields?: {
-        label?: string | null;
-        value: string;
-      }[];
+      auxiliary_fields?: components['schemas']['AuxiliaryFieldInput'][];
       /** @enum {string} */
       strip_type?: 'color' | 'image' | 'preset';
       strip_color?: string | null;
@@ -1250,12 +1314,7 @@ export interface components {
        * @description Replaces the list; blank elements are dropped
        * @default []
        */
-      auxiliary_fields?:
-        | {
-            label?: string | null;
-            value: string;
-          }[]
-        | null;
+      auxiliary_fields?: components['schemas']['AuxiliaryFieldInput'][] | null;
       /**
        * @default color
        * @enum {string|null}
@@ -2755,6 +2814,8 @@ export interface components {
     IdempotencyKey: string;
     /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
     RequestId: string;
+    /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+    Prefer: string;
   };
   requestBodies: never;
   headers: never;
@@ -2768,6 +2829,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path?: never;
       cookie?: never;
@@ -2784,6 +2847,7 @@ export interface operations {
         };
       };
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -2802,6 +2866,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path?: never;
       cookie?: never;
@@ -2834,6 +2900,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -2868,6 +2936,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -2929,6 +2999,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -2973,6 +3045,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3007,6 +3081,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3029,6 +3105,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -3053,6 +3130,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3095,6 +3174,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3129,6 +3210,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3175,6 +3258,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3210,6 +3295,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3256,6 +3343,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3303,6 +3392,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3343,6 +3434,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3391,6 +3484,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3425,6 +3520,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3471,6 +3568,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3506,6 +3605,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3544,6 +3645,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3595,6 +3698,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3630,6 +3735,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3674,6 +3781,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3713,6 +3822,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3760,6 +3871,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3796,6 +3909,143 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  getCustomerCardByCode: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        account_id: number;
+        /** @description The code of a customer card, which is what its barcode holds, in any case */
+        code: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CustomerCardDetail'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  stampByCode: {
+    parameters: {
+      query?: {
+        /** @description true: the same answer, but nothing is stored */
+        dry_run?: boolean | null;
+      };
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        account_id: number;
+        /** @description The code of a customer card, which is what its barcode holds, in any case */
+        code: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['StampInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CustomerCardDetail'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  redeemByCode: {
+    parameters: {
+      query?: {
+        /** @description true: the same answer, but nothing is stored */
+        dry_run?: boolean | null;
+      };
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        account_id: number;
+        /** @description The code of a customer card, which is what its barcode holds, in any case */
+        code: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RedeemInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Redemption'];
+        };
+      };
+      400: components['responses']['MalformedJson'];
+      401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      410: components['responses']['Retired'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['NotJson'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
   adjustCustomerCard: {
     parameters: {
       query?: never;
@@ -3804,6 +4054,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3849,6 +4101,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3896,6 +4150,14 @@ export interface operations {
         /** @description With external_id: exactly that customer */
         source?: string | null;
         external_id?: string | null;
+        /** @description Exactly this e-mail address, in any case */
+        email?: string | null;
+        /** @description Exactly this phone number, in any notation that a write accepts */
+        phone?: string | null;
+        /** @description The code of one of their cards, in any case */
+        code?: string | null;
+        /** @description Changed at or after this time */
+        updated_since?: string | null;
         page?: number | null;
         /** @description Clamped to 1..100 */
         items?: number | null;
@@ -3903,6 +4165,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3937,6 +4201,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -3986,6 +4252,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4021,6 +4289,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4066,6 +4336,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4102,6 +4374,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4124,6 +4398,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -4137,6 +4412,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4181,6 +4458,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4228,6 +4507,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4262,6 +4543,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4305,6 +4588,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4326,6 +4611,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -4339,6 +4625,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4377,6 +4665,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4431,6 +4721,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4465,6 +4757,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4508,6 +4802,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4529,6 +4825,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -4542,6 +4839,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4580,6 +4879,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4624,6 +4925,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4647,6 +4950,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -4665,6 +4969,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4700,6 +5006,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4741,6 +5049,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4763,6 +5073,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -4776,6 +5087,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4814,6 +5127,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4858,6 +5173,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4898,6 +5215,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4959,6 +5278,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -4993,6 +5314,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -5016,6 +5339,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];
@@ -5029,6 +5353,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -5070,6 +5396,8 @@ export interface operations {
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -5126,6 +5454,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -5159,6 +5489,8 @@ export interface operations {
       header?: {
         /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
       };
       path: {
         account_id: number;
@@ -5181,6 +5513,7 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['Failed'];
       503: components['responses']['Unavailable'];

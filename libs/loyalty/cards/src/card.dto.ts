@@ -216,16 +216,9 @@ export function cardJson(card: Card, counts: { rewards: number; customerCards: n
 
 function AuxiliaryFieldsField(options: FieldOptions): PropertyDecorator {
   const schema = {
-    type: 'array',
+    type: () => AuxiliaryFieldDto,
+    isArray: true,
     maxItems: MOST_AUXILIARY_FIELDS,
-    items: {
-      type: 'object',
-      required: ['value'],
-      properties: {
-        label: { type: 'string', nullable: true, maxLength: 255 },
-        value: { type: 'string', minLength: 1, maxLength: 255 },
-      },
-    },
   };
   const description = 'Replaces the list; blank elements are dropped';
   return Field(readAuxiliaryFields, schema, { ...options, description });

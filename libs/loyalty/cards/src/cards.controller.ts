@@ -135,6 +135,7 @@ export class CardsController {
     status: 200,
     answer: CardJson,
     errors: [404],
+    record: CARD,
   })
   async setStripImage(
     @Context() context: CommandContext,
@@ -156,6 +157,7 @@ export class CardsController {
     status: 200,
     answer: CardJson,
     errors: [404],
+    record: CARD,
   })
   async archive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
     return this.commands.execute(new ArchiveCard(context, pathId(id)));
@@ -170,6 +172,7 @@ export class CardsController {
     status: 200,
     answer: CardJson,
     errors: [404],
+    record: CARD,
   })
   async unarchive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
     return this.commands.execute(new UnarchiveCard(context, pathId(id)));

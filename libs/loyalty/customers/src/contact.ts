@@ -1,4 +1,5 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { readTextAs } from '#http/readers.js';
 import { digitsOf } from './search-keys.js';
 
 /**
@@ -21,3 +22,10 @@ export function isEmail(text: string): boolean {
     /^[^\s@"<>(),;:\\]+@[^\s@"<>(),;:\\.]+(\.[^\s@"<>(),;:\\.]+)+$/u.test(text)
   );
 }
+
+export const readEmail = readTextAs(
+  254,
+  (text) => (isEmail(text) ? text : undefined),
+  'must be an e-mail address',
+);
+export const readPhone = readTextAs(64, normalPhone, 'must be a phone number');

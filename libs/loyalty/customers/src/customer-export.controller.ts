@@ -5,8 +5,14 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { CustomerExportJson } from './customer-export.dto.js';
 import { CustomerExport } from './customer-export.service.js';
+import { CustomersService } from './customers.service.js';
+
+const CUSTOMER = recordOf(CustomersService, (customers, accountId, { id = '' }) =>
+  customers.find(accountId, pathId(id)),
+);
 
 @Controller('/api/v1/accounts/:account_id/customers')
 export class CustomerExportController {
@@ -23,6 +29,7 @@ export class CustomerExportController {
     status: 200,
     answer: CustomerExportJson,
     errors: [404],
+    record: CUSTOMER,
   })
   async show(
     @Context() { accountId }: CommandContext,

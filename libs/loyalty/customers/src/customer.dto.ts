@@ -8,8 +8,8 @@ import {
   TextField,
   type FieldOptions,
 } from '#http/fields.js';
-import { Dto, FieldsRule, readElement } from '#http/fields.pipe.js';
-import { readInteger, readMatching, readTextAs, textFault, type Checked } from '#http/readers.js';
+import { Dto, readElement } from '#http/fields.pipe.js';
+import { readMatching, textFault, type Checked } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -20,10 +20,9 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
-import { isEmail, normalPhone } from './contact.js';
+import { readEmail, readPhone } from './contact.js';
 import type { Customer, CustomerChanges, GivenReference } from './customer.js';
 import type { PersonalFields } from './customer.events.js';
-import { digitsOf, foldCase } from './search-keys.js';
 
 /** UTC+14 */
 const FURTHEST_EAST_MS = 14 * 60 * 60_000;
@@ -96,44 +95,6 @@ export class MergeDto {
   @IntegerField({ min: 1 }) declare readonly from_customer_id: number;
 }
 
-const PAGE_SIZE = { default: 20, max: 100 };
-
-@Dto('CustomerListQuery')
-@FieldsRule<CustomerListQuery>(
-  ['source', 'external_id'],
-  'external_id',
-  ({ source, external_id }) => source === null || external_id !== null,
-  'is required together with source',
-)
-@FieldsRule<CustomerListQuery>(
-  ['source', 'external_id'],
-  'source',
-  ({ source, external_id }) => external_id === null || source !== null,
-  'is required together with external_id',
-)
-export class CustomerListQuery {
-  @TextField({
-    optional: true,
-    description:
-      'Part of a name or e-mail address, digits of a phone number, or a whole card code, uuid or external id',
-  })
-  declare readonly search: string | null;
-
-  @TextField({ optional: true, description: 'With external_id: exactly that customer' })
-  declare readonly source: string | null;
-
-  @TextField({ optional: true }) declare readonly external_id: string | null;
-
-  @IntegerField({ min: 1, max: 1_000_000, default: 1 }) declare readonly page: number;
-
-  @Field(
-    readItems,
-    { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
-    { default: PAGE_SIZE.default, description: 'Clamped to 1..100' },
-  )
-  declare readonly items: number;
-}
-
 @Dto('ExternalReference')
 class ExternalReferenceJson {
   @TextProperty({ example: 'till' }) declare readonly source: string;
@@ -187,20 +148,6 @@ export class CreatedCustomerJson extends CustomerJson {
   declare readonly customer_card?: CustomerCardDetailJson;
 }
 
-@Dto('Pagination')
-class PaginationJson {
-  @IntegerProperty() declare readonly count: number;
-  @IntegerProperty({ example: 20 }) declare readonly items: number;
-  @IntegerProperty() declare readonly page: number;
-  @IntegerProperty() declare readonly pages: number;
-}
-
-@Dto('CustomerList')
-export class CustomerListJson {
-  @ObjectsProperty(() => CustomerJson) declare readonly customers: CustomerJson[];
-  @ObjectProperty(() => PaginationJson) declare readonly pagination: PaginationJson;
-}
-
 export function customerJson(customer: Customer, cards: CustomerCardJson[]): CustomerJson {
   return {
     id: customer.id,
@@ -227,25 +174,6 @@ export function customerJson(customer: Customer, cards: CustomerCardJson[]): Cus
     // Rows of an older fold lack it.
     erased_at: customer.erasedAt ?? null,
     merged_into: customer.mergedInto?.customerId ?? null,
-  };
-}
-
-/** Everything that one search term may match. % and _ in the term are taken literally in patterns. */
-export type SearchTerm = {
-  text: string;
-  digits: string | null;
-  exact: string;
-  uuid: string | null;
-};
-
-export function searchTerm(term: string): SearchTerm {
-  const pattern = (plain: string) => `%${plain.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-  const isPhone = /^[\d\s+()./-]*\d[\d\s+()./-]*$/.test(term);
-  return {
-    text: pattern(foldCase(term)),
-    digits: isPhone ? pattern(digitsOf(term)) : null,
-    exact: term,
-    uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(term) ? term : null,
   };
 }
 
@@ -292,28 +220,17 @@ function givenReference({ source, external_id, metadata }: ExternalReferenceDto)
   return { source, externalId: external_id, metadata };
 }
 
-export function customerFilter({ search, source, external_id }: CustomerListQuery): {
-  search: string | null;
-  reference: { source: string; externalId: string } | null;
-} {
-  return {
-    search,
-    reference: source === null || external_id === null ? null : { source, externalId: external_id },
-  };
-}
-
 function EmailField(options: FieldOptions): PropertyDecorator {
-  const read = readTextAs(
-    254,
-    (text) => (isEmail(text) ? text : undefined),
-    'must be an e-mail address',
+  return Field(
+    readEmail,
+    { type: 'string', format: 'email', minLength: 1, maxLength: 254 },
+    options,
   );
-  return Field(read, { type: 'string', format: 'email', minLength: 1, maxLength: 254 }, options);
 }
 
 function PhoneField(options: FieldOptions): PropertyDecorator {
   return Field(
-    readTextAs(64, normalPhone, 'must be a phone number'),
+    readPhone,
     { type: 'string', example: '+4915112345678' },
     {
       ...options,
@@ -356,10 +273,4 @@ function readExternalId(given: unknown): Checked<string> {
     if (textFault(id) === undefined) return { value: id.trim() };
   }
   return { faults: ['must be a string or number, up to 255 long'] };
-}
-
-function readItems(given: unknown): Checked<number> {
-  const items = readInteger()(given);
-  if ('faults' in items) return items;
-  return { value: Math.min(PAGE_SIZE.max, Math.max(1, items.value)) };
 }

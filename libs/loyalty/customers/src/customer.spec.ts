@@ -14,7 +14,7 @@ import {
   type CustomerChanges,
 } from './customer.js';
 import { sourceOf } from './customer-source.js';
-import { searchTerm } from './customer.dto.js';
+import { searchTerm } from './customer-list.dto.js';
 import type { CustomerEvent } from './customer.events.js';
 import { foldCase } from './search-keys.js';
 

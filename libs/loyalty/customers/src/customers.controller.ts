@@ -12,13 +12,11 @@ import {
   CreatedCustomerJson,
   customerChanges,
   CustomerCreationDto,
-  customerFilter,
   customerInput,
   CustomerJson,
-  CustomerListJson,
-  CustomerListQuery,
   UpdateCustomerDto,
 } from './customer.dto.js';
+import { customerFilter, CustomerListJson, CustomerListQuery } from './customer-list.dto.js';
 import { CustomersService } from './customers.service.js';
 
 const CUSTOMER = recordOf(CustomersService, (customers, accountId, { id = '' }) =>
@@ -127,6 +125,7 @@ export class CustomersController {
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],
+    record: CUSTOMER,
   })
   async erase(@Context() context: CommandContext, @Param('id') path: string): Promise<void> {
     await this.commands.execute(new EraseCustomer(context, pathId(path)));

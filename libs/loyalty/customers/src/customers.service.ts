@@ -3,15 +3,13 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf } from '#event-store/as-of.service.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer } from './customer.js';
 import { customerRows } from './customer.entity.js';
-import {
-  customerJson,
-  searchTerm,
-  type CustomerJson,
-  type CustomerListJson,
-} from './customer.dto.js';
+import { customerJson, type CustomerJson } from './customer.dto.js';
+import { searchTerm, type CustomerFilter, type CustomerListJson } from './customer-list.dto.js';
+import { digitsOf, emailKey, foldCase } from './search-keys.js';
 
 const FEW = 2_000;
 
@@ -20,17 +18,13 @@ type CustomerRow = { state: Customer };
 /** Found by no search (contract section 12). What is personal is gone from their rows, the cards' codes are not. */
 const NOT_ERASED = `exists (select from personal_keys p where p.customer_id = k.customer_id)`;
 
-export type CustomerFilter = {
-  search: string | null;
-  reference: { source: string; externalId: string } | null;
-};
-
 @Injectable()
 export class CustomersService {
   constructor(
     private readonly pool: Pool,
     private readonly customerCards: CustomerCardsService,
     private readonly asOf: AsOf,
+    private readonly keys: PersonalKeys,
   ) {}
 
   async list(
@@ -38,7 +32,7 @@ export class CustomersService {
     filter: CustomerFilter,
     { page, items }: { page: number; items: number },
   ): Promise<CustomerListJson> {
-    const { where, values } = condition(accountId, filter);
+    const { where, values } = condition(accountId, filter, this.keys);
     const [total] = await ask<{ count: number }>(this.pool, {
       text: `select count(*) as count from customers c where ${where}`,
       values,
@@ -109,38 +103,84 @@ export class CustomersService {
  */
 function condition(
   accountId: number,
-  { search, reference }: CustomerFilter,
+  filter: CustomerFilter,
+  keys: PersonalKeys,
 ): { where: string; values: unknown[] } {
   const values: unknown[] = [accountId];
   const value = (given: unknown) => `$${values.push(given)}`;
-  const holding = (wanted: object) =>
-    `select r.id from customers r where r.account_id = $1
+  const conditions = ['c.account_id = $1'];
+  const isNarrow = Object.values(filter).some((part) => part !== null);
+  // Merged and erased customers have nothing left that a search compares, but a time of change, and cards.
+  if (!isNarrow || filter.updatedSince !== null) conditions.push('c.merged_into is null');
+  if (filter.updatedSince !== null) {
+    conditions.push(`not c.erased and c.updated_at >= ${value(filter.updatedSince.toISOString())}`);
+  }
+  if (filter.reference) conditions.push(isOneOf([holding(filter.reference, value)]));
+  if (filter.code !== null) conditions.push(isOneOf([holdingCard('k.code', filter.code, value)]));
+  conditions.push(...contactConditions(filter, { keys, accountId, value }));
+  if (filter.search !== null) conditions.push(searchCondition(filter.search, value));
+  return { where: conditions.join(' and '), values };
+}
+
+type Place = (given: unknown) => string;
+
+function isOneOf(selects: string[]): string {
+  return `c.id = any (array(${selects.join(' union all ')}))`;
+}
+
+function holding(wanted: object, value: Place): string {
+  return `select r.id from customers r where r.account_id = $1
        and r.merged_into is null
        and r.state -> 'externalReferences' @> ${value(JSON.stringify([wanted]))}::jsonb`;
-  // A merged customer has nothing left that a search compares; the whole list has to leave them out.
-  const conditions = ['c.account_id = $1'];
-  if (!reference && search === null) conditions.push('c.merged_into is null');
-  if (reference) conditions.push(`c.id = any (array(${holding(reference)}))`);
-  if (search !== null) {
-    const term = searchTerm(search);
-    const text = value(term.text);
-    const exactly = [
-      holding({ externalId: term.exact }),
-      `select k.customer_id from customer_cards k
-         where k.account_id = $1 and k.code = ${value(term.exact)} and ${NOT_ERASED}`,
-      `select l.id from customers l
+}
+
+function holdingCard(column: string, wanted: string, value: Place): string {
+  return `select k.customer_id from customer_cards k
+         where k.account_id = $1 and ${column} = ${value(wanted)} and ${NOT_ERASED}`;
+}
+
+/**
+ * By the claims that make addresses unique. A claim may be taken shortly before the change that it belongs to is in the
+ * row, so the row is compared too; that of a merged or erased customer has nothing to compare.
+ */
+function contactConditions(
+  { email, phone }: CustomerFilter,
+  { keys, accountId, value }: { keys: PersonalKeys; accountId: number; value: Place },
+): string[] {
+  const claimed = (kind: string, given: string) =>
+    isOneOf([
+      `select substr(h.stream_id, ${customerRows.aggregate.name.length + 2})::bigint from es.claims h
+         where h.account_id = $1 and h.kind = '${kind}'
+           and h.value = ${value(keys.claim(accountId, kind, given, '').value)}`,
+    ]);
+  const line = email === null ? null : value(`\n${foldCase(email)}`);
+  return [
+    ...(email === null
+      ? []
+      : [
+          claimed('email', emailKey(email)),
+          `right(coalesce(c.search_text, c.long_search_text), length(${line}::text)) = ${line}`,
+        ]),
+    ...(phone === null
+      ? []
+      : [claimed('phone', phone), `c.phone_digits = ${value(digitsOf(phone))}`]),
+  ];
+}
+
+function searchCondition(search: string, value: Place): string {
+  const term = searchTerm(search);
+  const text = value(term.text);
+  const exactly = [
+    holding({ externalId: term.exact }, value),
+    holdingCard('k.code', term.exact, value),
+    `select l.id from customers l
          where l.account_id = $1 and l.long_search_text is not null and l.long_search_text like ${text}`,
-    ];
-    if (term.uuid !== null) {
-      exactly.push(`select k.customer_id from customer_cards k
-        where k.account_id = $1 and k.uuid = ${value(term.uuid)}::uuid and ${NOT_ERASED}`);
-    }
-    const branches = [
-      `c.search_text like ${text}`,
-      `c.id = any (array(${exactly.join(' union all ')}))`,
-    ];
-    if (term.digits !== null) branches.push(`c.phone_digits like ${value(term.digits)}`);
-    conditions.push(`(${branches.join(' or ')})`);
-  }
-  return { where: conditions.join(' and '), values };
+    ...(term.uuid === null ? [] : [holdingCard('k.uuid', term.uuid, value)]),
+  ];
+  const branches = [
+    `c.search_text like ${text}`,
+    isOneOf(exactly),
+    ...(term.digits === null ? [] : [`c.phone_digits like ${value(term.digits)}`]),
+  ];
+  return `(${branches.join(' or ')})`;
 }

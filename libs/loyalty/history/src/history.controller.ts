@@ -90,6 +90,7 @@ export class HistoryController {
     status: 200,
     answer: ExplanationJson,
     errors: [404],
+    record: CUSTOMER_CARD,
   })
   async explain(
     @Context() { accountId }: CommandContext,

@@ -57,6 +57,7 @@ export class LocationsController {
     status: 200,
     answer: LocationJson,
     errors: [404],
+    record: LOCATION,
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<LocationJson> {
     return this.locations.find(accountId, pathId(id));
@@ -115,6 +116,7 @@ export class LocationsController {
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],
+    record: LOCATION,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
     await this.commands.execute(new DeleteLocation(context, pathId(id)));

@@ -59,6 +59,7 @@ export class PostersController {
     status: 200,
     answer: PosterJson,
     errors: [404],
+    record: POSTER,
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<PosterJson> {
     return this.posters.find(accountId, pathId(id));
@@ -112,6 +113,7 @@ export class PostersController {
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],
+    record: POSTER,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
     await this.commands.execute(new DeletePoster(context, pathId(id)));

@@ -130,6 +130,7 @@ export class RewardsController {
     path: ['account_id', 'id'],
     status: 204,
     errors: [404, 422],
+    record: REWARD,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
     await this.commands.execute(new DeleteReward(context, pathId(id)));

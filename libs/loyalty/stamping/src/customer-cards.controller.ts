@@ -8,6 +8,7 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.interceptor.js';
+import type { CardPath } from './card-holder.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {
   actionDetailsOf,
@@ -131,13 +132,7 @@ export class CustomerCardsController {
     @Body() body: StampDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CustomerCardDetailJson> {
-    if (dryRun) reply.header('x-dry-run', 'true');
-    return this.commands.execute(
-      new StampCustomerCard({ ...context, dryRun }, idsOf(path), {
-        ...actionDetailsOf(body),
-        stamps: body.stamps,
-      }),
-    );
+    return this.commands.execute(stampingOf({ context, path: idsOf(path), dryRun, reply }, body));
   }
 
   @Post(':id/redeem')
@@ -159,14 +154,30 @@ export class CustomerCardsController {
     @Body() body: RedeemDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
-    if (dryRun) reply.header('x-dry-run', 'true');
-    return this.commands.execute(
-      new RedeemReward({ ...context, dryRun }, idsOf(path), {
-        ...actionDetailsOf(body),
-        rewardId: body.reward_id,
-      }),
-    );
+    return this.commands.execute(redemptionOf({ context, path: idsOf(path), dryRun, reply }, body));
   }
+}
+
+type ActionRequest = {
+  context: CommandContext;
+  path: CardPath;
+  dryRun: boolean;
+  reply: FastifyReply;
+};
+
+export function stampingOf(request: ActionRequest, body: StampDto): StampCustomerCard {
+  const details = { ...actionDetailsOf(body), stamps: body.stamps };
+  return new StampCustomerCard(contextOf(request), request.path, details);
+}
+
+export function redemptionOf(request: ActionRequest, body: RedeemDto): RedeemReward {
+  const details = { ...actionDetailsOf(body), rewardId: body.reward_id };
+  return new RedeemReward(contextOf(request), request.path, details);
+}
+
+function contextOf({ context, dryRun, reply }: ActionRequest): CommandContext {
+  if (dryRun) reply.header('x-dry-run', 'true');
+  return { ...context, dryRun };
 }
 
 export function idsOf({ customer_id, id }: Path): { customerId: number; id: number } {

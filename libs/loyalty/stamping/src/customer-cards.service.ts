@@ -19,6 +19,9 @@ import {
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
+/** What may be a code, in any case. */
+const CODE = /^[0-9A-Za-z]{8}$/;
+
 type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
 
 @Injectable()
@@ -76,6 +79,23 @@ export class CustomerCardsService {
         this.renderContext(template, new Date(), row.pass_installed),
       );
     }
+  }
+
+  /**
+   * Where the card with a code is. A merged customer's card leads to who goes on for it, like its ids.
+   * @throws NotFoundError
+   */
+  async pathOf(accountId: number, code: string): Promise<CardPath> {
+    const [card] = CODE.test(code)
+      ? await ask<CardPath>(this.pool, {
+          name: 'customer_cards_of_code',
+          text: `select id, customer_id as "customerId" from customer_cards
+                 where account_id = $1 and code = $2`,
+          values: [accountId, code.toUpperCase()],
+        })
+      : [];
+    if (!card) throw new NotFoundError('Customer card');
+    return card;
   }
 
   /** By id, with those that were merged into others. */

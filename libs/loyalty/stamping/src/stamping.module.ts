@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ByCodeController } from './by-code.controller.js';
 import { correctionHandlers } from './corrections.commands.js';
 import { CorrectionsController } from './corrections.controller.js';
 import { CorrectionsService } from './corrections.service.js';
@@ -9,7 +10,7 @@ import { ReceiptsService } from './receipts.service.js';
 
 @Module({
   imports: [CustomerCardReadsModule],
-  controllers: [CustomerCardsController, CorrectionsController],
+  controllers: [CustomerCardsController, ByCodeController, CorrectionsController],
   providers: [ReceiptsService, CorrectionsService, ...customerCardHandlers, ...correctionHandlers],
   exports: [CustomerCardReadsModule],
 })

@@ -23,6 +23,12 @@ const SUBSCRIPTION = recordOf(
     deliveries.exists(accountId, pathId(subscription_id)),
 );
 
+const DELIVERY = recordOf(
+  WebhookDeliveriesService,
+  (deliveries, accountId, { subscription_id = '', id = '' }) =>
+    deliveries.find(accountId, pathId(subscription_id), pathId(id)),
+);
+
 @DeclaresTag({
   name: 'Webhook deliveries',
   place: 100,
@@ -67,6 +73,7 @@ export class WebhookDeliveriesController {
     status: 200,
     answer: DeliveryDetailJson,
     errors: [404],
+    record: DELIVERY,
   })
   show(
     @Context() { accountId }: CommandContext,
@@ -87,6 +94,7 @@ export class WebhookDeliveriesController {
     status: 200,
     answer: DeliveryDetailJson,
     errors: [404, 422],
+    record: DELIVERY,
   })
   redeliver(
     @Context() context: CommandContext,

@@ -76,6 +76,7 @@ export class WebhookSubscriptionsController {
     status: 200,
     answer: WebhookSubscriptionSecretJson,
     errors: [404],
+    record: SUBSCRIPTION,
   })
   show(
     @Context() { accountId }: CommandContext,
@@ -135,6 +136,7 @@ export class WebhookSubscriptionsController {
     status: 200,
     answer: WebhookTestJson,
     errors: [404],
+    record: SUBSCRIPTION,
   })
   test(@Context() context: CommandContext, @Param('id') id: string): Promise<WebhookTestJson> {
     return this.commands.execute(new TestWebhookSubscription(context, pathId(id)));
@@ -167,6 +169,7 @@ export class WebhookSubscriptionsController {
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],
+    record: SUBSCRIPTION,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
     await this.commands.execute(new DeleteWebhookSubscription(context, pathId(id)));

@@ -2,10 +2,15 @@ import { Controller, Get, Param } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
+import { recordOf } from '#http/record.interceptor.js';
 import { EventProofJson, eventProofJson } from './proof.dto.js';
 import { Proofs } from './proofs.service.js';
 
 const TAG = 'Proofs';
+
+const EVENT = recordOf(Proofs, (proofs, accountId, { event_id = '' }) =>
+  proofs.ofEvent(accountId, event_id),
+);
 
 @DeclaresTag({
   name: TAG,
@@ -27,6 +32,7 @@ export class ProofsController {
     status: 200,
     answer: EventProofJson,
     errors: [404],
+    record: EVENT,
   })
   async show(
     @Context() { accountId }: CommandContext,

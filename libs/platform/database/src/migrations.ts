@@ -34,6 +34,7 @@ import { Sessions } from './migrations/0042-sessions.js';
 import { Roles } from './migrations/0043-roles.js';
 import { CardMessages } from './migrations/0045-card-messages.js';
 import { AppleDevices } from './migrations/0037-apple-devices.js';
+import { Tills } from './migrations/0048-tills.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -73,4 +74,5 @@ export const migrations = [
   Sessions,
   Roles,
   CardMessages,
+  Tills,
 ];

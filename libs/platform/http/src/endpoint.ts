@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { PUBLIC_ID_PATTERN } from '#kernel/public-id.js';
 import { RECORD, RecordInterceptor, type RecordLookup } from './record.interceptor.js';
 import { routeConfig } from './route-config.js';
+import { takesInput } from './unknown-input.js';
 
 /** A group of operations in the docs, declared by the context that it belongs to. */
 export type Tag = {
@@ -22,6 +23,11 @@ const EVENT_ID = {
   },
   description: 'The id of an event, as webhooks show it',
 } as const;
+const CODE = {
+  schema: { type: 'string', pattern: '^[0-9A-Za-z]{8}$', example: 'K7QX2M9P' },
+  description: 'The code of a customer card, which is what its barcode holds, in any case',
+} as const;
+const OTHERS: Partial<Record<string, object>> = { event_id: EVENT_ID, code: CODE };
 
 export type EndpointSpec = {
   /** operationId, and the method's name in the client. */
@@ -30,14 +36,14 @@ export type EndpointSpec = {
   tag: string;
   summary: string;
   description?: string;
-  /** Path ids, each an integer, except `event_id`. */
+  /** Path ids, each an integer, except `event_id` and `code`. */
   path?: string[];
   status: 200 | 201 | 204;
   /** The body is a picture, see `TakesPicture`; the media types and what they are. */
   picture?: { types: readonly string[]; description: string };
   /** A DTO class; in brackets: a list of it. */
   answer?: Type | [Type];
-  /** Only those that do not follow from the method, the token and the limits. */
+  /** Only those that do not follow from the method, the token and the limits; 422 follows from `Prefer` everywhere. */
   errors?: (404 | 422)[];
   /** The path's record: that it does not exist (404) is reported before field errors (422). */
   record?: RecordLookup;
@@ -68,13 +74,14 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
     // The gate runs before Nest knows the handler.
     routeConfig({ operation: id }),
     ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
-    ...path.map((name) => ApiParam({ name, ...(name === 'event_id' ? EVENT_ID : RECORD_ID) })),
+    ...path.map((name) => ApiParam({ name, ...(OTHERS[name] ?? RECORD_ID) })),
     ApiResponse({
       status,
       description: type ? 'Done' : 'Done, with no body',
       ...(type && { type, isArray: Array.isArray(answer) }),
     }),
     ...(record ? [SetMetadata(RECORD, record), UseInterceptors(RecordInterceptor)] : []),
+    takesInput(record),
   );
 }
 

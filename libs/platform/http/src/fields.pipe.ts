@@ -101,6 +101,13 @@ export function readFields<T extends object>(dto: Type<T>, given: Record<string,
   return value as T;
 }
 
+/** What a class takes: its fields, each with the class of the objects that are in it, and what wraps them. */
+export type Shape = { fields: CompiledFields['inner']; wrapper: string | undefined };
+
+export function shapeOf(dto: Type): Shape {
+  return { fields: fieldsOf(dto).inner, wrapper: dtos.get(dto)?.wrapper };
+}
+
 function fieldsOf(dto: Type): CompiledFields {
   let fields = compiled.get(dto);
   if (!fields) compiled.set(dto, (fields = new CompiledFields(dto)));
@@ -114,16 +121,20 @@ function fieldsOf(dto: Type): CompiledFields {
 class CompiledFields {
   private readonly fields: { name: string; read: FieldContext['read'] }[];
   private readonly rules: Rule[];
+  /** Every field, with the class of the objects that are in it. */
+  readonly inner: ReadonlyMap<string, FieldContext['inner']>;
 
   constructor(dto: Type) {
-    this.fields = getMetadataStorage()
+    const declared = getMetadataStorage()
       .getTargetValidationMetadatas(dto, '', false, false)
       .map(({ propertyName, context }) => {
         if (!isFieldContext(context)) {
           throw new Error(`${dto.name}.${propertyName} has a decorator that is not from fields.ts`);
         }
-        return { name: propertyName, read: context.read };
+        return { name: propertyName, ...context };
       });
+    this.fields = declared.map(({ name, read }) => ({ name, read }));
+    this.inner = new Map(declared.map(({ name, inner }) => [name, inner]));
     this.rules = rules.get(dto) ?? [];
   }
 

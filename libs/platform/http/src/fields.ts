@@ -1,4 +1,4 @@
-import { applyDecorators } from '@nestjs/common';
+import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { ValidateBy } from 'class-validator';
 import {
@@ -42,7 +42,11 @@ export type FieldOptions = Words & Presence;
 type Schema = Record<string, unknown>;
 
 /** What a field decorator stores with class-validator, for `fieldsOf`. */
-export type FieldContext = { read: ReadField };
+export type FieldContext = {
+  read: ReadField;
+  /** Of the object that the field is, or of each object in its list. */
+  inner?: () => Type;
+};
 
 /** Undefined: the field is left out. */
 type ReadField = (value: unknown) => Checked<unknown> | undefined;
@@ -54,7 +58,9 @@ export function Field(
   options: FieldOptions = {},
 ): PropertyDecorator {
   const readField = withPresence(read, options);
-  const context: FieldContext = { read: readField };
+  const { type } = schema;
+  const inner = typeof type === 'function' ? (type as () => Type) : undefined;
+  const context: FieldContext = { read: readField, ...(inner && { inner }) };
   return applyDecorators(
     ValidateBy(
       {

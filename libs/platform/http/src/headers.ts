@@ -53,7 +53,7 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
   const options = {
     origin: origins.includes('*') ? '*' : origins,
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Prefer', 'X-Request-Id'],
     exposedHeaders: [
       'RateLimit-Limit',
       'RateLimit-Remaining',
@@ -66,6 +66,8 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
       'Sunset',
       'Idempotent-Replayed',
       'X-Dry-Run',
+      'X-Unknown-Parameters',
+      'Preference-Applied',
     ],
     maxAge: PREFLIGHT_KEPT_SECONDS,
   };

@@ -68,6 +68,14 @@ export const HEADERS = {
     enum: ['true'],
   }),
   'X-Dry-Run': header('true: a dry run, nothing was stored', { type: 'string', enum: ['true'] }),
+  'X-Unknown-Parameters': header(
+    'What the request has and the operation does not take: names of query parameters and body fields, percent-encoded, separated by commas, up to 1,024 bytes',
+    { type: 'string', maxLength: 1024, examples: ['customer.frist_name, limt'] },
+  ),
+  'Preference-Applied': header('handling=strict: it was asked for in Prefer, and applied', {
+    type: 'string',
+    examples: ['handling=strict'],
+  }),
   Link: header(
     'rel="next": the next page, while there is one (RFC 8288); rel="deprecation": the versioning policy, while this version is being retired',
     { type: 'string', examples: ['</api/v1/accounts/1/cards?limit=2&cursor=Mg>; rel="next"'] },
@@ -93,6 +101,10 @@ const EVERYWHERE = [
   'Link',
 ];
 
+/** Where the operation has looked at the whole request. */
+const ABOUT_INPUT = ['X-Unknown-Parameters', 'Preference-Applied'];
+const LOOKED_AT = new Set(['404', '422']);
+
 export const PARAMETERS = {
   IdempotencyKey: {
     name: 'Idempotency-Key',
@@ -108,6 +120,14 @@ export const PARAMETERS = {
     required: false,
     description:
       'Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced.',
+    schema: { type: 'string' },
+  },
+  Prefer: {
+    name: 'Prefer',
+    in: 'header',
+    required: false,
+    description:
+      'handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters.',
     schema: { type: 'string' },
   },
 };
@@ -137,7 +157,11 @@ export function refusalResponses(): Record<string, OpenApiObject> {
         name,
         {
           description,
-          headers: headerRefs([...EVERYWHERE, ...headers]),
+          headers: headerRefs([
+            ...EVERYWHERE,
+            ...(LOOKED_AT.has(status) ? ABOUT_INPUT : []),
+            ...headers,
+          ]),
           content: {
             'application/json': { schema: Schemas.ref('Error'), example },
             'application/problem+json': {
@@ -175,6 +199,7 @@ export function operationObject(
       ...query,
       ...(writes ? [parameterRef('IdempotencyKey')] : []),
       parameterRef('RequestId'),
+      parameterRef('Prefer'),
     ],
     ...(body && {
       requestBody: {
@@ -210,20 +235,21 @@ function responsesOf(
 ): OpenApiObject {
   const done = found.responses?.[spec.status];
   const answer = done?.content?.['application/json']?.schema;
-  const isList = !writes && Array.isArray(spec.answer);
   const statuses = [
     ...(spec.open ? [] : [401]),
     ...(isForSome ? [403] : []),
     ...(spec.errors ?? []),
-    ...(writes ? [400, 409, 413, 415, 422] : []),
-    ...(isList ? [422] : []),
+    ...(writes ? [400, 409, 413, 415] : []),
     410,
+    // With Prefer: handling=strict, whatever the operation.
+    422,
     429,
     500,
     503,
   ];
   const headers = [
     ...EVERYWHERE,
+    ...ABOUT_INPUT,
     ...(writes ? ['Idempotent-Replayed'] : []),
     ...(isDryRun ? ['X-Dry-Run'] : []),
   ];

@@ -1,0 +1,139 @@
+import { Field, IntegerField, TextField, TimeField } from '#http/fields.js';
+import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { readInteger, type Checked, type Read } from '#http/readers.js';
+import { IntegerProperty, ObjectProperty, ObjectsProperty } from '#http/response-fields.js';
+import { readEmail, readPhone } from './contact.js';
+import { CustomerJson } from './customer.dto.js';
+import { digitsOf, foldCase } from './search-keys.js';
+
+const PAGE_SIZE = { default: 20, max: 100 };
+
+@Dto('CustomerListQuery')
+@FieldsRule<CustomerListQuery>(
+  ['source', 'external_id'],
+  'external_id',
+  ({ source, external_id }) => source === null || external_id !== null,
+  'is required together with source',
+)
+@FieldsRule<CustomerListQuery>(
+  ['source', 'external_id'],
+  'source',
+  ({ source, external_id }) => external_id === null || source !== null,
+  'is required together with external_id',
+)
+export class CustomerListQuery {
+  @TextField({
+    optional: true,
+    description:
+      'Part of a name or e-mail address, digits of a phone number, or a whole card code, uuid or external id',
+  })
+  declare readonly search: string | null;
+
+  @TextField({ optional: true, description: 'With external_id: exactly that customer' })
+  declare readonly source: string | null;
+
+  @TextField({ optional: true }) declare readonly external_id: string | null;
+
+  @Field(
+    readUnencoded(/(?<=\S) (?=\S)/g, readEmail),
+    { type: 'string', format: 'email', maxLength: 254 },
+    { optional: true, description: 'Exactly this e-mail address, in any case' },
+  )
+  declare readonly email: string | null;
+
+  @Field(
+    readUnencoded(/^ (?=\d)/g, readPhone),
+    { type: 'string', maxLength: 64 },
+    {
+      optional: true,
+      description: 'Exactly this phone number, in any notation that a write accepts',
+    },
+  )
+  declare readonly phone: string | null;
+
+  @TextField({ optional: true, description: 'The code of one of their cards, in any case' })
+  declare readonly code: string | null;
+
+  @TimeField({ optional: true, description: 'Changed at or after this time' })
+  declare readonly updated_since: Date | null;
+
+  @IntegerField({ min: 1, max: 1_000_000, default: 1 }) declare readonly page: number;
+
+  @Field(
+    readItems,
+    { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+    { default: PAGE_SIZE.default, description: 'Clamped to 1..100' },
+  )
+  declare readonly items: number;
+}
+
+@Dto('Pagination')
+class PaginationJson {
+  @IntegerProperty() declare readonly count: number;
+  @IntegerProperty({ example: 20 }) declare readonly items: number;
+  @IntegerProperty() declare readonly page: number;
+  @IntegerProperty() declare readonly pages: number;
+}
+
+@Dto('CustomerList')
+export class CustomerListJson {
+  @ObjectsProperty(() => CustomerJson) declare readonly customers: CustomerJson[];
+  @ObjectProperty(() => PaginationJson) declare readonly pagination: PaginationJson;
+}
+
+/** What the list is narrowed down to; null: not by this. */
+export type CustomerFilter = {
+  search: string | null;
+  reference: { source: string; externalId: string } | null;
+  /** Exact, but for its case. */
+  email: string | null;
+  /** As it is stored. */
+  phone: string | null;
+  code: string | null;
+  updatedSince: Date | null;
+};
+
+export function customerFilter(query: CustomerListQuery): CustomerFilter {
+  const { search, source, external_id: externalId, email, phone, code, updated_since } = query;
+  return {
+    search,
+    reference: source === null || externalId === null ? null : { source, externalId },
+    email,
+    phone,
+    code: code?.toUpperCase() ?? null,
+    updatedSince: updated_since,
+  };
+}
+
+/** Everything that one search term may match. % and _ in the term are taken literally in patterns. */
+export type SearchTerm = {
+  text: string;
+  digits: string | null;
+  exact: string;
+  uuid: string | null;
+};
+
+export function searchTerm(term: string): SearchTerm {
+  const pattern = (plain: string) => `%${plain.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  const isPhone = /^[\d\s+()./-]*\d[\d\s+()./-]*$/.test(term);
+  return {
+    text: pattern(foldCase(term)),
+    digits: isPhone ? pattern(digitsOf(term)) : null,
+    exact: term,
+    uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(term) ? term : null,
+  };
+}
+
+/**
+ * In a query, a + that was not encoded arrives as a space.
+ * @param plus the places where a space can be nothing else
+ */
+function readUnencoded(plus: RegExp, read: Read<string>): Read<string> {
+  return (given) => read(typeof given === 'string' ? given.replaceAll(plus, '+') : given);
+}
+
+function readItems(given: unknown): Checked<number> {
+  const items = readInteger()(given);
+  if ('faults' in items) return items;
+  return { value: Math.min(PAGE_SIZE.max, Math.max(1, items.value)) };
+}

@@ -1,0 +1,103 @@
+import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { recordOf } from '#http/record.interceptor.js';
+import type { CardPath } from './card-holder.js';
+import {
+  CardActionQuery,
+  CustomerCardDetailJson,
+  RedeemDto,
+  RedemptionJson,
+  StampDto,
+} from './customer-card.dto.js';
+import { redemptionOf, stampingOf } from './customer-cards.controller.js';
+import { CustomerCardsService } from './customer-cards.service.js';
+
+const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, { code = '' }) =>
+  cards.pathOf(accountId, code),
+);
+
+/** For tills, which scan a code and know no ids. */
+@Controller('/api/v1/accounts/:account_id/customer_cards/by_code/:code')
+export class ByCodeController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  @Get()
+  @Endpoint({
+    id: 'getCustomerCardByCode',
+    tag: 'Customer cards',
+    summary: 'Show the customer card with a code',
+    path: ['account_id', 'code'],
+    status: 200,
+    answer: CustomerCardDetailJson,
+    errors: [404],
+    record: CUSTOMER_CARD,
+  })
+  async show(
+    @Context() { accountId }: CommandContext,
+    @Param('code') code: string,
+  ): Promise<CustomerCardDetailJson> {
+    return this.customerCards.find(accountId, await this.customerCards.pathOf(accountId, code));
+  }
+
+  @Post('stamp')
+  @Endpoint({
+    id: 'stampByCode',
+    tag: 'Customer cards',
+    summary: 'Add stamps to the customer card with a code',
+    description:
+      'As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first answer and adds nothing.',
+    path: ['account_id', 'code'],
+    status: 200,
+    answer: CustomerCardDetailJson,
+    errors: [404, 422],
+    record: CUSTOMER_CARD,
+  })
+  async stamp(
+    @Context() context: CommandContext,
+    @Param('code') code: string,
+    @Query() { dry_run: dryRun }: CardActionQuery,
+    @Body() body: StampDto,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<CustomerCardDetailJson> {
+    const path = await this.pathOf(context, code);
+    return this.commands.execute(stampingOf({ context, path, dryRun, reply }, body));
+  }
+
+  @Post('redeem')
+  @Endpoint({
+    id: 'redeemByCode',
+    tag: 'Customer cards',
+    summary: 'Redeem a reward from the customer card with a code',
+    description:
+      'As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first answer.',
+    path: ['account_id', 'code'],
+    status: 200,
+    answer: RedemptionJson,
+    errors: [404, 422],
+    record: CUSTOMER_CARD,
+  })
+  async redeem(
+    @Context() context: CommandContext,
+    @Param('code') code: string,
+    @Query() { dry_run: dryRun }: CardActionQuery,
+    @Body() body: RedeemDto,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RedemptionJson> {
+    const path = await this.pathOf(context, code);
+    return this.commands.execute(redemptionOf({ context, path, dryRun, reply }, body));
+  }
+
+  private async pathOf({ accountId, keyed }: CommandContext, code: string): Promise<CardPath> {
+    const path = await this.customerCards.pathOf(accountId, code);
+    // The address does not say whom the response is about, and it must be erasable with that person.
+    if (keyed) keyed.customerId ??= path.customerId;
+    return path;
+  }
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals';
+import { Field, IntegerField, TextField } from './fields.js';
+import { Dto, readElement } from './fields.pipe.js';
+import { namesOf, unknownFaults, unknownInput } from './unknown-fields.js';
+
+class Part {
+  @TextField() declare readonly name: string;
+}
+
+@Dto('UnknownSample', { wrapper: 'thing', bare: true })
+class Thing {
+  @TextField() declare readonly name: string;
+  @Field((value) => readElement(Part, value), { type: () => Part }, { optional: true })
+  declare readonly part: Part | null;
+}
+
+class Query {
+  @IntegerField({ optional: true }) declare readonly limit: number | null;
+}
+
+const TAKES = { query: Query, body: Thing };
+const names = (given: { query?: unknown; body?: unknown }) => {
+  const unknown = unknownInput(TAKES, { query: {}, body: undefined, ...given });
+  return unknown && namesOf(unknown);
+};
+const faults = (body: unknown) => {
+  const unknown = unknownInput(TAKES, { query: {}, body });
+  return unknown && Object.fromEntries(unknownFaults(unknown, Thing));
+};
+
+describe('unknown input', () => {
+  it('is nothing in a request that has only what is taken', () => {
+    expect(
+      names({ query: { limit: '3' }, body: { thing: { name: 'x', part: { name: 'y' } } } }),
+    ).toBe(undefined);
+  });
+
+  it.each([[null], ['text'], [7], [[{ a: 1 }]], [Buffer.from('picture')]])(
+    'is nothing in a body that is no object: %j',
+    (body) => {
+      expect(names({ body })).toBe(undefined);
+    },
+  );
+
+  it('is found beside the wrapper, in it, and in an object of it', () => {
+    const body = { thing: { nmae: 'x', part: { nmae: 'y' } }, other: 1 };
+    expect(names({ body })).toBe('other, thing.nmae, thing.part.nmae');
+    expect(faults(body)).toEqual({
+      other: ['is not known'],
+      nmae: ['is not known'],
+      part: ['nmae is not known'],
+    });
+  });
+
+  it('is a name that means something to JavaScript', () => {
+    const query = JSON.parse('{"__proto__":1,"constructor":2,"":3}') as object;
+    expect(names({ query })).toBe('__proto__, constructor, %22%22');
+    const own = JSON.parse('{"__proto__":1}') as object;
+    expect(Object.keys(faults(own) ?? {})).toEqual(['__proto__']);
+  });
+
+  it('is encoded when it is no valid text', () => {
+    expect(names({ query: { '\ud800a': 1 } })).toBe('%EF%BF%BDa');
+  });
+
+  it('is all that there is where nothing is taken', () => {
+    const unknown = unknownInput({ query: null, body: null }, { query: { a: 1 }, body: { b: {} } });
+    expect(unknown && namesOf(unknown)).toBe('b, a');
+  });
+});

@@ -1,0 +1,115 @@
+import type { Type } from '@nestjs/common';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
+import type { ModuleRef } from '@nestjs/core';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import type { GatedRequest } from './caller.js';
+import { readBody, readQuery } from './fields.pipe.js';
+import type { RecordLookup } from './record.interceptor.js';
+import { routeConfig } from './route-config.js';
+import { namesOf, unknownFaults, unknownInput, type UnknownInput } from './unknown-fields.js';
+
+/** What a route takes, kept in its config because hooks do not know the handler. */
+type Takes = { query: Type | null; body: Type | null; record: RecordLookup | undefined };
+
+type CheckedRequest = GatedRequest & { unknown?: UnknownInput };
+
+/** On a handler: finds out which classes it reads the query and the body as. */
+export function takesInput(record: RecordLookup | undefined): MethodDecorator {
+  return (target, name, descriptor: PropertyDescriptor) => {
+    const types = (Reflect.getMetadata('design:paramtypes', target, name) ?? []) as Type[];
+    const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, target.constructor, name) ??
+      {}) as Record<string, { index: number }>;
+    const typeOf = (kind: RouteParamtypes) => {
+      const key = Object.keys(parameters).find((one) => one.startsWith(`${kind}:`));
+      return (key === undefined ? undefined : types[parameters[key]?.index ?? -1]) ?? null;
+    };
+    const takes: Takes = {
+      query: typeOf(RouteParamtypes.QUERY),
+      body: typeOf(RouteParamtypes.BODY),
+      record,
+    };
+    routeConfig({ takes })(target, name, descriptor);
+  };
+}
+
+/**
+ * A misspelt name is answered as if it were not there (contract section 12), but the answer says so, whatever else it
+ * says. Before repetitions are answered from what is stored: that answer is about this request too.
+ */
+export function nameUnknownInput(server: FastifyInstance): void {
+  server.addHook('preValidation', (request, reply, done) => {
+    const takes = takesOf(request);
+    if (!takes) return done();
+    if (isStrict(request)) reply.header('preference-applied', 'handling=strict');
+    const unknown = unknownInput(takes, request);
+    if (unknown) {
+      (request as CheckedRequest).unknown = unknown;
+      reply.header('x-unknown-parameters', namesOf(unknown));
+    }
+    done();
+  });
+}
+
+/** `Prefer: handling=strict` refuses it instead, in the order of all checks: the record first, then all fields at once. */
+export function refuseUnknownInput(server: FastifyInstance, modules: ModuleRef): void {
+  server.addHook('preHandler', (plain, _reply, done) => {
+    const request = plain as CheckedRequest;
+    const { unknown } = request;
+    const takes = takesOf(request);
+    if (!unknown || !takes || !isStrict(request)) return done();
+    refuse(request, takes, unknown, modules).then(() => done(), done);
+  });
+}
+
+/** @throws InvalidFieldsError, NotFoundError */
+async function refuse(
+  { accountId, params, query, body }: CheckedRequest,
+  takes: Takes,
+  unknown: UnknownInput,
+  modules: ModuleRef,
+): Promise<never> {
+  if (takes.record && accountId !== undefined) {
+    await takes.record(modules, accountId, params as Record<string, string>);
+  }
+  const faults = unknownFaults(unknown, takes.body);
+  const others = [
+    faultsOf(() => takes.query && readQuery(takes.query, query)),
+    faultsOf(() => takes.body && readBody(takes.body, body)),
+  ];
+  for (const [field, messages] of others.flatMap(Object.entries<string[]>)) {
+    faults.set(field, [...(faults.get(field) ?? []), ...messages]);
+  }
+  throw new InvalidFieldsError(Object.fromEntries(faults));
+}
+
+function faultsOf(read: () => unknown): FieldErrors {
+  try {
+    read();
+    return {};
+  } catch (error) {
+    if (error instanceof InvalidFieldsError) return error.errors;
+    throw error;
+  }
+}
+
+function takesOf({ routeOptions }: FastifyRequest): Takes | undefined {
+  return (routeOptions.config as { takes?: Takes }).takes;
+}
+
+/** RFC 7240: among the preferences, of which the first of a name counts; names and values ignore case. */
+function isStrict({ headers }: FastifyRequest): boolean {
+  const { prefer } = headers;
+  if (prefer === undefined) return false;
+  const preferences = [prefer]
+    .flat()
+    .join(',')
+    // A quoted value may hold what separates preferences.
+    .replaceAll(/"([^"]*)"/g, (_, quoted: string) => quoted.replaceAll(/[,;=]/g, ''))
+    .toLowerCase()
+    .split(',')
+    .map((preference) => (preference.split(';', 1)[0] ?? '').split('='));
+  const [, handling] = preferences.find(([name]) => name?.trim() === 'handling') ?? [];
+  return handling?.trim() === 'strict';
+}

@@ -1,0 +1,170 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const at = (code: string, of = store) => `${of.store}/customer_cards/by_code/${code}`;
+const read = (path: string) => store.get<CustomerCardDetailJson>(path);
+const stamp = (path: string, body: object, headers = {}) =>
+  store.send<CustomerCardDetailJson>('POST', `${path}/stamp`, body, headers);
+const redeem = (path: string, body: object, headers = {}) =>
+  store.send<RedemptionJson>('POST', `${path}/redeem`, body, headers);
+
+async function card(options: Parameters<typeof enrol>[1] = {}) {
+  const made = await enrol(store, options);
+  return { ...made, byCode: at(made.customerCard.code) };
+}
+
+describe('a customer card by its code', () => {
+  it('CODE-01 is shown as by its id', async () => {
+    const { path, byCode } = await card({ rewards: [2], card: { initial_stamps: 3 } });
+    const { status, body } = await read(byCode);
+    expect([status, body]).toEqual([200, (await read(path)).body]);
+  });
+
+  it('CODE-02 is found in any case', async () => {
+    const { customerCard } = await card();
+    const lower = at(customerCard.code.toLowerCase());
+    expect((await read(lower)).body.id).toBe(customerCard.id);
+    expect((await stamp(lower, { stamps: 1 })).body.stamps_count).toBe(1);
+  });
+
+  it('CODE-03 that nobody has, or somebody of another store, is 404 before any field', async () => {
+    const stranger = await enrol(await service.newStore());
+    const { customerCard } = await card();
+    const codes = ['22222222', stranger.customerCard.code, customerCard.uuid, '1', '%00', "'"];
+    for (const code of codes) {
+      expectFailure(await read(at(code)), 404, 'not_found');
+      expectFailure(await stamp(at(code), { stamps: 'x' }), 404, 'not_found');
+      expectFailure(await redeem(at(code), {}), 404, 'not_found');
+    }
+  });
+
+  it('CODE-04 is stamped with the same body, answer and checks', async () => {
+    const { path, byCode } = await card();
+    const { status, body } = await stamp(byCode, { stamps: 3, staff_ref: 'Ben', source: 'pos' });
+    expect([status, body.stamps_count]).toEqual([200, 3]);
+    expect((await read(path)).body).toEqual(body);
+    const { body: entries } = await store.get<HistoryEntryJson[]>(`${path}/events?limit=1`);
+    expect(entries[0]).toMatchObject({ type: 'stamp.earned', channel: 'pos', staff_ref: 'Ben' });
+    expectRefused(await stamp(byCode, { stamps: 101, location_id: 'x' }), [
+      'stamps',
+      'location_id',
+    ]);
+    expectRefused(await stamp(byCode, { stamps: 1, location_id: 999999 }), 'location_id');
+    const dry = await stamp(`${byCode}`, { stamps: 101 });
+    expectRefused(dry, 'stamps');
+  });
+
+  it('CODE-05 redeems with the same body, answer and checks', async () => {
+    const { path, byCode, rewards } = await card({ rewards: [2] });
+    const reward_id = rewards[0]?.id;
+    expectRefused(await redeem(byCode, { reward_id }), 'base', 'insufficient_stamps');
+    await stamp(byCode, { stamps: 3 });
+    const { status, body } = await redeem(byCode, { reward_id });
+    expect([status, body.success, body.redemption.stamps_remaining]).toEqual([200, true, 1]);
+    expect((await read(path)).body.stamps_count).toBe(1);
+    expectRefused(await redeem(byCode, {}), 'reward_id');
+    expectFailure(await redeem(byCode, { reward_id: 999999 }), 404, 'not_found');
+  });
+
+  it('CODE-06 has dry runs', async () => {
+    const { byCode, rewards } = await card({ rewards: [1], card: { initial_stamps: 1 } });
+    const stamped = await store.post<CustomerCardDetailJson>(`${byCode}/stamp?dry_run=true`, {
+      stamps: 2,
+    });
+    const redeemed = await store.post<RedemptionJson>(`${byCode}/redeem?dry_run=1`, {
+      reward_id: rewards[0]?.id,
+    });
+    expect([stamped, redeemed].map(({ headers }) => headers.get('x-dry-run'))).toEqual([
+      'true',
+      'true',
+    ]);
+    expect([stamped.body.stamps_count, redeemed.body.redemption.stamps_remaining]).toEqual([3, 0]);
+    expect((await read(byCode)).body.stamps_count).toBe(1);
+  });
+
+  it('CODE-07 shares its receipt numbers with the same card by its id', async () => {
+    const { path, byCode, rewards } = await card({ rewards: [1] });
+    const first = await stamp(path, { stamps: 2, external_ref: 'code-1' });
+    const again = await stamp(byCode, { stamps: 2, external_ref: 'code-1' });
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    expectRefused(await stamp(byCode, { stamps: 3, external_ref: 'code-1' }), 'external_ref');
+    const redemption = { reward_id: rewards[0]?.id, external_ref: 'code-1' };
+    const redeemed = await redeem(byCode, redemption);
+    expect((await redeem(path, redemption)).body).toEqual(redeemed.body);
+    const other = await card();
+    expectRefused(await stamp(other.byCode, { stamps: 2, external_ref: 'code-1' }), 'external_ref');
+  });
+
+  it('CODE-08 takes an Idempotency-Key', async () => {
+    const { byCode, rewards } = await card({ rewards: [1] });
+    const key = { 'idempotency-key': `code-${rewards[0]?.id}` };
+    const twice = [
+      await stamp(byCode, { stamps: 2 }, key),
+      await stamp(byCode, { stamps: 2 }, key),
+    ];
+    expect(twice.map(({ status }) => status)).toEqual([200, 200]);
+    expect(twice[1]?.body).toEqual(twice[0]?.body);
+    expect(twice[1]?.headers.get('idempotent-replayed')).toBe('true');
+    const together = await Promise.all(
+      Array.from({ length: 5 }, () => redeem(byCode, { reward_id: rewards[0]?.id }, key)),
+    );
+    expect(together.filter(({ status }) => status !== 409).map(({ status }) => status)).toContain(
+      200,
+    );
+    expect((await read(byCode)).body.stamps_count).toBe(1);
+  });
+
+  it('CODE-09 of a merged customer leads to who goes on for them', async () => {
+    const kept = await card({ rewards: [1] });
+    const gone = await enrol(store);
+    const { body: own } = await store.post<CustomerCardDetailJson>(
+      `${store.store}/customers/${gone.customer.id}/customer_cards`,
+      { card_id: kept.card.id },
+    );
+    await stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
+    await store.post(`${store.store}/customers/${kept.customer.id}/merge`, {
+      from_customer_id: gone.customer.id,
+    });
+    expect((await read(at(own.code))).body).toEqual((await read(kept.path)).body);
+    const stamped = await stamp(at(own.code), { stamps: 1 });
+    expect(stamped.body).toMatchObject({ id: kept.customerCard.id, stamps_count: 3 });
+    const redeemed = await redeem(at(own.code), { reward_id: kept.rewards[0]?.id });
+    expect(redeemed.body.redemption.stamps_remaining).toBe(2);
+    const again = await stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
+    expect([again.status, again.body.stamps_count]).toEqual([200, 2]);
+    const moved = at(gone.customerCard.code);
+    expect((await stamp(moved, { stamps: 1 })).body).toMatchObject({
+      id: gone.customerCard.id,
+      customer_id: kept.customer.id,
+    });
+  });
+
+  it('CODE-10 of an erased customer can be read but not changed', async () => {
+    const { byCode, path, customer } = await card();
+    const key = { 'idempotency-key': `erased-${customer.id}` };
+    const body = { stamps: 2, external_ref: `erased-${customer.id}`, note: 'oat milk' };
+    const first = await stamp(byCode, body);
+    expect((await stamp(byCode, body, key)).status).toBe(200);
+    expect((await store.post(`${store.store}/customers/${customer.id}/erase`)).status).toBe(204);
+    expect((await read(byCode)).body).toEqual((await read(path)).body);
+    expectRefused(await stamp(byCode, { stamps: 1 }), 'base', 'customer_erased');
+    expectRefused(await redeem(byCode, { reward_id: 1 }), 'base', 'customer_erased');
+    expectRefused(await stamp(byCode, body, key), 'base', 'customer_erased');
+    expect((await stamp(byCode, body)).body).toEqual(first.body);
+  });
+});

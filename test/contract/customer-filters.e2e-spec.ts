@@ -1,0 +1,143 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+let other: ContractClient;
+let customers: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  other = await service.newStore();
+  customers = `${store.store}/customers`;
+});
+
+let people = 0;
+async function add(fields: object = {}, at = store): Promise<CustomerJson> {
+  const first_name = `Nina${people++}`;
+  const { status, body } = await at.post<CustomerJson>(`${at.store}/customers`, {
+    customer: { first_name, email: `nina${people}@example.com`, ...fields },
+  });
+  expect(status).toBe(201);
+  return body;
+}
+
+const list = (query: Record<string, string>, at = store) =>
+  at.get<CustomerListJson>(`${at.store}/customers?${new URLSearchParams(query)}`);
+const found = async (query: Record<string, string>, at = store) => {
+  const { status, body } = await list(query, at);
+  expect([status, body.pagination?.count]).toEqual([200, body.customers.length]);
+  return body.customers.map(({ id }) => id);
+};
+
+describe('the list of customers', () => {
+  it('SEARCH-25 finds exactly one by email, in any case', async () => {
+    const { id } = await add({ email: 'Straße.Weiß@Example.com' });
+    await add({ email: 'straße.weiß@example.com.au' });
+    await add({ email: 'strasse.weiss@example.com' });
+    await add({ email: 'x.straße.weiß@example.com' });
+    await add({ email: 'straße.weiß@example.com' }, other);
+    for (const email of ['Straße.Weiß@Example.com', ' STRAßE.weiß@EXAMPLE.com ']) {
+      expect(await found({ email })).toEqual([id]);
+    }
+    expect(await found({ email: 'weiß@example.com' })).toEqual([]);
+    expect(await found({ email: '%@example.com' })).toEqual([]);
+    expectRefused(await list({ email: 'weiß' }), 'email');
+    await store.patch(`${customers}/${id}`, { customer: { email: 'weiss@example.org' } });
+    expect(await found({ email: 'Straße.Weiß@Example.com' })).toEqual([]);
+    expect(await found({ email: 'weiss@example.org' })).toEqual([id]);
+  });
+
+  it('SEARCH-26 finds exactly one by phone, in any notation that a write takes', async () => {
+    const { id } = await add({ phone: '+49 151 2345 6000' });
+    const { id: local } = await add({ phone: '0151 / 2345-6000' });
+    await add({ phone: '+4915123456000' }, other);
+    for (const phone of ['+4915123456000', '+49 (151) 23456000', '+49-151-23456-000']) {
+      expect(await found({ phone })).toEqual([id]);
+    }
+    expect(await found({ phone: '0151 23456000' })).toEqual([local]);
+    expect(await found({ phone: '23456000' })).toEqual([]);
+    expectRefused(await list({ phone: 'none' }), 'phone');
+  });
+
+  it('SEARCH-27 finds the holder of the card with a code, in any case', async () => {
+    const { customer, customerCard } = await enrol(store);
+    const { code } = customerCard;
+    expect(await found({ code })).toEqual([customer.id]);
+    expect(await found({ code: ` ${code.toLowerCase()} ` })).toEqual([customer.id]);
+    expect(await found({ code: code.slice(1) })).toEqual([]);
+    expect(await found({ code }, other)).toEqual([]);
+    const { id } = await add();
+    await store.post(`${customers}/${id}/merge`, { from_customer_id: customer.id });
+    expect(await found({ code })).toEqual([id]);
+  });
+
+  it('SEARCH-28 finds those changed at or after updated_since', async () => {
+    const at = await service.newStore();
+    const made = [await add({}, at), await add({}, at), await add({}, at)];
+    const [first, , third] = made;
+    const change = { customer: { last_name: 'Berg' } };
+    const path = `${at.store}/customers/${first?.id}`;
+    const { body: changed } = await at.patch<CustomerJson>(path, change);
+    const since = (updated_since: string) => found({ updated_since }, at);
+    expect(await since(changed.updated_at)).toEqual([first?.id]);
+    const justAfter = new Date(Date.parse(changed.updated_at) + 1).toISOString();
+    expect(await since(justAfter)).toEqual([]);
+    expect(await since(third?.updated_at ?? '')).toEqual([third?.id, first?.id]);
+    expect(await since('2026-01-01')).toEqual(made.map(({ id }) => id).toReversed());
+    expectRefused(await list({ updated_since: 'yesterday' }), 'updated_since');
+  });
+
+  it('SEARCH-29 takes them together, and with search, source and external_id', async () => {
+    const phone = '+4915123457000';
+    const reference = { source: 'till', external_id: 'N-1' };
+    const customer = { first_name: 'Olga', email: 'olga@example.com', phone };
+    const { customer: holder, customerCard } = await enrol(store, { email: 'olga2@example.com' });
+    await store.patch(`${customers}/${holder.id}`, {
+      customer: { ...customer, external_references: [reference] },
+    });
+    const { code } = customerCard;
+    const all = { email: 'OLGA@example.com', phone, code, search: 'olg', ...reference };
+    const since = { updated_since: '2026-01-01', items: '1' };
+    expect(await found({ ...all, ...since })).toEqual([holder.id]);
+    const { phone: nobodys } = await add({ phone: '+4915123457001' });
+    expect(await found({ ...all, phone: nobodys ?? '' })).toEqual([]);
+    expect(await found({ ...all, search: 'anna' })).toEqual([]);
+    expect(await found({ ...all, external_id: 'N-2' })).toEqual([]);
+    expect(await found({ ...all, updated_since: '2126-01-01' })).toEqual([]);
+    const blank = await list({ email: '', phone: ' ', code: '', updated_since: '' });
+    expect(blank.body.pagination).toEqual((await list({})).body.pagination);
+  });
+
+  it('SEARCH-30 finds neither merged nor erased customers by them', async () => {
+    const erased = (await enrol(store, { email: 'erased@example.com' })).customer;
+    await store.patch(`${customers}/${erased.id}`, { customer: { phone: '+4915123458000' } });
+    const merged = await add({ email: 'merged@example.com', phone: '+4915123458001' });
+    const into = await add({ email: 'into@example.com', phone: '+4915123458002' });
+    const before = new Date().toISOString();
+    expect((await store.post(`${customers}/${erased.id}/erase`)).status).toBe(204);
+    const merging = { from_customer_id: merged.id };
+    expect((await store.post(`${customers}/${into.id}/merge`, merging)).status).toBe(200);
+    for (const query of [
+      { email: 'erased@example.com' },
+      { phone: '+4915123458000' },
+      { code: (erased as CreatedCustomerJson).customer_card?.code ?? '' },
+      { email: 'merged@example.com' },
+      { phone: '+4915123458001' },
+    ]) {
+      expect([query, await found(query)]).toEqual([query, []]);
+    }
+    expect(await found({ updated_since: before })).toEqual([into.id]);
+  });
+
+  it('SEARCH-31 understands a + that was not encoded', async () => {
+    const { id } = await add({ email: 'pat+shop@example.com', phone: '+4915123459000' });
+    for (const query of ['email=pat+shop@example.com', 'phone=+4915123459000']) {
+      const { body } = await store.get<CustomerListJson>(`${customers}?${query}`);
+      expect(body.customers.map((one) => one.id)).toEqual([id]);
+    }
+  });
+});

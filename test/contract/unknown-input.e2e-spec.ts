@@ -1,0 +1,168 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import {
+  expectRefused,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/contract.js';
+import type { Answer } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const service = useService();
+let store: ContractClient;
+let customers: string;
+let path: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  customers = `${store.store}/customers`;
+  ({ path } = await enrol(store));
+});
+
+const STRICT = { prefer: 'handling=strict' };
+const unknownIn = ({ headers }: Answer<unknown>) => headers.get('x-unknown-parameters');
+const appliedTo = ({ headers }: Answer<unknown>) => headers.get('preference-applied');
+const stamps = async () => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+
+let people = 0;
+const someone = () => ({ first_name: 'Anna', email: `strict${people++}@example.com` });
+
+describe('what nobody knows in a request', () => {
+  it('CONV-41 is named in a header', async () => {
+    const misspelt = { customer: { ...someone(), frist_name: 'Anna', id: 7 }, card: 1 };
+    const made = await store.post<CreatedCustomerJson>(`${customers}?limt=3`, misspelt);
+    expect([made.status, unknownIn(made)]).toEqual([
+      201,
+      'card, customer.frist_name, customer.id, limt',
+    ]);
+    const bare = await store.post(customers, { ...someone(), frist_name: 'Anna' });
+    expect([bare.status, unknownIn(bare)]).toEqual([201, 'frist_name']);
+    const stamped = await store.post(`${path}/stamp?dry=1`, { stamps: 1, refernce: 'R-1' });
+    expect([stamped.status, unknownIn(stamped)]).toEqual([200, 'refernce, dry']);
+    const listed = await store.get(`${customers}?serach=anna&items=1`);
+    expect([listed.status, unknownIn(listed)]).toEqual([200, 'serach']);
+  });
+
+  it('CONV-42 is named inside lists too', async () => {
+    const references = [
+      { source: 'till', external_id: `${people}`, sorce: 'till', metadata: { anything: 1 } },
+      { source: 'till', external_id: `${people}b` },
+    ];
+    const made = await store.post(customers, {
+      customer: { ...someone(), metadata: { any: { thing: 2 } }, external_references: references },
+    });
+    expect([made.status, unknownIn(made)]).toEqual([201, 'customer.external_references.0.sorce']);
+    const card = await store.post(`${store.store}/cards`, {
+      card: { name: 'Tea', auxiliary_fields: [{ value: 'x' }, { value: 'y', lable: 'z' }] },
+    });
+    expect([card.status, unknownIn(card)]).toEqual([201, 'card.auxiliary_fields.1.lable']);
+  });
+
+  it('CONV-43 is named by failures too', async () => {
+    const nameless = await store.post(customers, { customer: { frist_name: 'Anna' } });
+    expect([nameless.status, unknownIn(nameless)]).toEqual([422, 'customer.frist_name']);
+    const nobody = await store.get(`${customers}/999999999?limt=3`);
+    expect([nobody.status, unknownIn(nobody)]).toEqual([404, 'limt']);
+    const key = { 'idempotency-key': 'unknown-input' };
+    const wanted = { customer: { ...someone(), color: 'red' } };
+    const first = await store.send('POST', customers, wanted, key);
+    const again = await store.send('POST', customers, wanted, key);
+    expect([first, again].map(unknownIn)).toEqual(['customer.color', 'customer.color']);
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  it('CONV-44 is not there as a rule, and then there is no such header', async () => {
+    for (const answer of [
+      await store.post(customers, { customer: someone() }),
+      await store.post(`${path}/stamp?dry_run=true`, { stamps: 1, note: 'Thanks' }),
+      await store.get(`${customers}?search=anna&page=1`),
+      await store.get(`${customers}/999999999`),
+    ]) {
+      expect([unknownIn(answer), appliedTo(answer)]).toEqual([null, null]);
+    }
+  });
+
+  it('CONV-45 is written so that no name can be taken for two, and cut off where it is much', async () => {
+    const odd = await store.get(
+      `${customers}?${encodeURIComponent('a, b\r\nx: y')}=1&${encodeURIComponent('größe')}=2`,
+    );
+    expect(unknownIn(odd)).toBe('a%2C%20b%0D%0Ax%3A%20y, gr%C3%B6%C3%9Fe');
+    const long = await store.post(`${path}/stamp?dry_run=true`, { stamps: 1, ['x'.repeat(65)]: 1 });
+    expect(unknownIn(long)).toBe(`${'x'.repeat(64)}...`);
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`field_${i}`, i]));
+    const much = await store.post(`${path}/stamp?dry_run=true`, { stamps: 1, ...many });
+    expect(unknownIn(much)).toMatch(/^field_0, .*, field_49, [.]{3}$/);
+    const heavy = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`ß${i}`.repeat(16), i]));
+    const cut = await store.post(`${path}/stamp?dry_run=true`, { stamps: 1, ...heavy });
+    expect(unknownIn(cut)).toMatch(/, [.]{3}$/);
+    expect(unknownIn(cut)?.length).toBeLessThanOrEqual(1024);
+  });
+
+  it('CONV-46 is refused when the caller prefers that, and nothing happens', async () => {
+    const before = await stamps();
+    const body = { stamps: 1, refernce: 'R-1', staff_ref: 'x'.repeat(256) };
+    const refused = await store.send<Failure>('POST', `${path}/stamp?dry=1`, body, STRICT);
+    expectRefused(refused, ['refernce', 'dry', 'staff_ref']);
+    expect(refused.body.errors?.['refernce']).toEqual(['is not known']);
+    expect([unknownIn(refused), appliedTo(refused)]).toEqual(['refernce, dry', 'handling=strict']);
+    expect(await stamps()).toBe(before);
+    const references = [{ source: 'till', external_id: '1', sorce: 'till' }];
+    const wrapped = { customer: { ...someone(), external_references: references, id: 3 }, x: 1 };
+    const made = await store.send<Failure>('POST', customers, wrapped, STRICT);
+    expectRefused(made, ['external_references', 'id', 'x']);
+    expect(made.body.errors?.['external_references']).toEqual(['0 sorce is not known']);
+    const key = { ...STRICT, 'idempotency-key': 'strict' };
+    expectRefused(await store.send('POST', `${path}/stamp`, { stamps: 1, ref: 1 }, key), 'ref');
+    expect((await store.send('POST', `${path}/stamp`, { stamps: 1 }, key)).status).toBe(200);
+  });
+
+  it('CONV-47 is asked for by Prefer, spelt as RFC 7240 allows', async () => {
+    const preferring = (prefer: string, query = '') =>
+      store.send('GET', `${customers}${query}`, undefined, { prefer });
+    for (const strict of [
+      'Handling=Strict',
+      'respond-async, handling="strict"; a=b',
+      'wait=10;x="a,b",handling = strict, handling=lenient',
+    ]) {
+      const known = await preferring(strict);
+      expect([known.status, unknownIn(known)]).toEqual([200, null]);
+      expect(appliedTo(known)).toBe('handling=strict');
+      expectRefused(await preferring(strict, '?limt=1'), 'limt');
+    }
+    for (const lenient of ['handling=lenient', 'strict', 'handling', 'x="handling=strict"']) {
+      const answer = await preferring(lenient, '?limt=1');
+      expect([answer.status, appliedTo(answer)]).toEqual([200, null]);
+    }
+  });
+
+  it('CONV-48 is looked for by every operation, after the record of the path', async () => {
+    const { body: document } = await service.anonymous.get<{ paths: Record<string, object> }>(
+      '/openapi.json',
+    );
+    const operations = Object.entries(document.paths).flatMap(([template, methods]) =>
+      Object.keys(methods).map((method) => [method.toUpperCase(), template] as const),
+    );
+    expect(operations.length).toBeGreaterThan(50);
+    for (const [method, template] of operations) {
+      const at = template.replace('{account_id}', String(store.accountId));
+      const of = `${at.replaceAll(/\{\w+\}/g, '999999999')}?nobody=knows`;
+      const isPicture = template.endsWith('/strip_image');
+      const hasBody = method !== 'GET' && !isPicture;
+      const sent = isPicture ? Buffer.from('PNG') : hasBody ? { knows: 'nobody' } : undefined;
+      const headers = { ...STRICT, ...(isPicture && { 'content-type': 'image/png' }) };
+      const answer = await store.send<Failure>(method, of, sent, headers);
+      const what = `${method} ${template}`;
+      expect([what, unknownIn(answer)]).toEqual([what, hasBody ? 'knows, nobody' : 'nobody']);
+      const hasRecord = at.includes('{');
+      expect([what, answer.status, answer.body.code]).toEqual(
+        hasRecord ? [what, 404, 'not_found'] : [what, 422, 'validation_failed'],
+      );
+      expect([what, answer.body.errors?.['nobody']]).toEqual([
+        what,
+        hasRecord ? undefined : ['is not known'],
+      ]);
+    }
+  });
+});
