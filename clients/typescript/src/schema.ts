@@ -364,10 +364,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /**
-     * Show the customer card with a code
-     * @description For users with the role owner.
-     */
+    /** Show the customer card with a code */
     get: operations['getCustomerCardByCode'];
     put?: never;
     post?: never;
@@ -389,7 +386,6 @@ export interface paths {
     /**
      * Add stamps to the customer card with a code
      * @description As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first answer and adds nothing.
-     *     For users with the role owner.
      */
     post: operations['stampByCode'];
     delete?: never;
@@ -410,7 +406,6 @@ export interface paths {
     /**
      * Redeem a reward from the customer card with a code
      * @description As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first answer.
-     *     For users with the role owner.
      */
     post: operations['redeemByCode'];
     delete?: never;
@@ -3937,7 +3932,6 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
@@ -3984,7 +3978,6 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
@@ -4034,7 +4027,6 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       409: components['responses']['InProgress'];
       410: components['responses']['Retired'];
