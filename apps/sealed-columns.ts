@@ -2,6 +2,7 @@ import type { SealedColumn } from '#database/sealed-column.js';
 import { DATA_KEYS_COLUMN } from '#database/master-keys.js';
 import { FORMER_KEYS_COLUMN, PERSONAL_KEYS_COLUMN } from '#event-store/personal-keys.js';
 import { STORED_RESPONSES_COLUMN } from '#event-store/stored-responses.js';
+import { SECOND_FACTOR_COLUMN } from '#identity/second-factors.service.js';
 import { WEBHOOK_SECRET_COLUMNS } from '#sending/webhook-secrets.service.js';
 
 /** Every column whose values are sealed with the master key. */
@@ -11,4 +12,5 @@ export const sealedColumns: SealedColumn[] = [
   STORED_RESPONSES_COLUMN,
   PERSONAL_KEYS_COLUMN,
   FORMER_KEYS_COLUMN,
+  SECOND_FACTOR_COLUMN,
 ];

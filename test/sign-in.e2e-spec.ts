@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type Service } from './support/service.js';
+import { CommandBus } from '@nestjs/cqrs';
+import { RemoveUser } from '#identity/identity.commands.js';
+import { Browser } from './support/browser.js';
+import { cli, startService, type Client, type Service } from './support/service.js';
+
+const PASSWORD = 'correct horse';
 
 let service: Service;
+let store: Client & { email: string };
 
 beforeAll(async () => {
-  service = await startService({ PAGE_RATE_LIMIT_PER_MINUTE: '100000' });
+  service = await startService({ TRUST_PROXY_HOPS: '1' });
+  store = await service.newStore();
 });
 afterAll(async () => {
   await service?.stop();
@@ -62,5 +69,230 @@ describe('pages', () => {
     expect(JSON.parse(script.text)).toMatchObject({ code: 'not_found' });
     const api = await get('/api/v1/nothing');
     expect(JSON.parse(api.text)).toMatchObject({ code: 'unauthorized' });
+  });
+});
+
+async function signedIn(email = store.email): Promise<Browser> {
+  const browser = new Browser(service);
+  expect(await browser.signIn(email, PASSWORD)).toMatchObject({ status: 303, location: '/app' });
+  return browser;
+}
+
+async function auditTypes(): Promise<string[]> {
+  const { rows } = await service.database.query<{ type: string }>(
+    'select type from audit_log where account_id = $1 order by id',
+    [store.accountId],
+  );
+  return rows.map(({ type }) => type);
+}
+
+describe('signing in', () => {
+  it('leads to the stores of the user, and from there into each', async () => {
+    const browser = await signedIn();
+    const home = await browser.get('/app');
+    expect(home.text).toContain('Corner Café');
+    expect(home.text).toContain(`href="/app/stores/${store.accountId}"`);
+    expect((await browser.get(`/app/stores/${store.accountId}`)).status).toBe(200);
+    const other = await service.newStore();
+    const foreign = await browser.get(`/app/stores/${other.accountId}`);
+    const missing = await browser.get('/app/stores/987654321');
+    expect([foreign.status, missing.status]).toEqual([404, 404]);
+    const numbered = (text: string) => text.replaceAll(/Request \S+/g, '');
+    expect(numbered(foreign.text)).toBe(numbered(missing.text));
+  });
+
+  it('sets a cookie for this host alone, which scripts cannot read', async () => {
+    const browser = new Browser(service);
+    const answer = await browser.signIn(store.email, PASSWORD);
+    const [session = '', known = ''] = answer.headers.getSetCookie();
+    expect(session).toMatch(
+      /^__Host-inkpad=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    expect(known).toMatch(/^__Host-inkpad-browser=[\w-]{43}; Max-Age=31536000; /);
+    const { rows } = await service.database.query('select * from sessions');
+    const token = browser.cookies.get('__Host-inkpad') ?? '';
+    expect(token).not.toBe('');
+    expect(JSON.stringify(rows)).not.toContain(token);
+  });
+
+  it('begins a new session, whatever cookie was there before', async () => {
+    const browser = await signedIn();
+    const before = browser.cookies.get('__Host-inkpad') ?? '';
+    await browser.post('/app/sign-in', { email: store.email, password: PASSWORD });
+    expect(browser.cookies.get('__Host-inkpad')).not.toBe(before);
+    browser.cookies.set('__Host-inkpad', before);
+    expect(await browser.get('/app')).toMatchObject({ status: 303, location: '/app/sign-in' });
+  });
+
+  it('says the same of a wrong password and of an unknown address', async () => {
+    const browser = new Browser(service);
+    const email = `${'x'.repeat(8)}@nobody.example`;
+    const wrong = await browser.signIn(store.email, 'not it at all');
+    const unknown = await browser.signIn(email, 'not it at all');
+    expect([wrong.status, unknown.status]).toEqual([422, 422]);
+    expect(wrong.text.replaceAll(store.email, '')).toBe(unknown.text.replaceAll(email, ''));
+    expect(wrong.headers.getSetCookie()).toEqual([]);
+  });
+
+  it('goes back to the page that was asked for, and nowhere else', async () => {
+    const browser = new Browser(service);
+    const wanted = `/app/stores/${store.accountId}?tab=2`;
+    const sent = await browser.get(wanted);
+    expect(sent).toMatchObject({
+      status: 303,
+      location: `/app/sign-in?return_to=${encodeURIComponent(wanted)}`,
+    });
+    const form = await browser.get(sent.location ?? '');
+    expect(form.text).toContain(`name="return_to" value="${wanted}"`);
+    const fields = { email: store.email, password: PASSWORD };
+    const back = await browser.post('/app/sign-in', { ...fields, return_to: wanted });
+    expect(back.location).toBe(wanted);
+    const away = await browser.post('/app/sign-in', { ...fields, return_to: '//evil.example' });
+    expect(away.location).toBe('/app');
+  });
+
+  it('is taken from our own page alone', async () => {
+    const browser = new Browser(service);
+    const fields = { email: store.email, password: PASSWORD };
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+      { origin: 'null' },
+    ]) {
+      const refused = await browser.post('/app/sign-in', fields, headers);
+      expect([refused.status, refused.headers.getSetCookie()]).toEqual([403, []]);
+    }
+    expect((await browser.post('/app/sign-in', fields)).status).toBe(303);
+  });
+
+  it('ends everywhere at once: signing out, and a removed user', async () => {
+    const browser = await signedIn();
+    await browser.get('/app');
+    const out = await browser.post('/app/sign-out');
+    expect(out).toMatchObject({ status: 303, location: '/app/sign-in?done=signed_out' });
+    expect(browser.cookies.has('__Host-inkpad')).toBe(false);
+    const other = await service.newStore();
+    const removed = await signedIn(other.email);
+    await service.app.get(CommandBus).execute(new RemoveUser(cli, other.email));
+    expect((await removed.get('/app')).status).toBe(303);
+    expect(await auditTypes()).toContain('user.signed_out');
+  });
+
+  it('ends after 12 hours without a page, and after 30 days', async () => {
+    for (const past of ["seen_at = now() - interval '12 hours 1 second'", 'expires_at = now()']) {
+      const browser = await signedIn();
+      expect((await browser.get('/app')).status).toBe(200);
+      await service.database.query(`update sessions set ${past}`);
+      expect([past, (await browser.get('/app')).status]).toEqual([past, 303]);
+    }
+  });
+
+  it('takes ten wrong passwords, and then none for a while, but from a browser that the user knows', async () => {
+    const victim = await service.newStore();
+    const own = await signedIn(victim.email);
+    const stranger = new Browser(service);
+    const tries = Array.from({ length: 10 }, () => stranger.signIn(victim.email, 'guessed wrong'));
+    expect((await Promise.all(tries)).map(({ status }) => status)).toEqual(Array(10).fill(422));
+    const paused = await stranger.signIn(victim.email, PASSWORD);
+    expect([paused.status, Number(paused.headers.get('retry-after'))]).toEqual([
+      429,
+      expect.any(Number),
+    ]);
+    expect(paused.text).toContain('wrong too often');
+    expect((await own.signIn(victim.email, PASSWORD)).status).toBe(303);
+    const { rows } = await service.database.query(
+      "select subject from audit_log where account_id = $1 and type = 'user.sign_in_paused'",
+      [victim.accountId],
+    );
+    expect(rows).toEqual([{ subject: { user_id: expect.any(Number), failures: 10 } }]);
+    await service.database.query("update sign_in_failures set until = now() - interval '1 second'");
+    expect((await stranger.signIn(victim.email, PASSWORD)).status).toBe(303);
+  });
+
+  it('has a limit for each address, over which there is a page', async () => {
+    const browser = new Browser(service);
+    const answers = await Promise.all(
+      Array.from({ length: 31 }, (_, i) => browser.signIn(`${i}@nobody.example`, 'guess')),
+    );
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.text).toContain('That was too much at once');
+    expect(refused?.headers.get('retry-after')).toMatch(/^\d+$/);
+  });
+});
+
+describe('a form of the console', () => {
+  it('carries the token of its session', async () => {
+    const browser = await signedIn();
+    await browser.get('/app/account');
+    const fields = { name: 'Owner', email: store.email };
+    const other = await signedIn();
+    await other.get('/app/account');
+    for (const token of ['', 'x', other.csrf]) {
+      const refused = await browser.post('/app/account', { ...fields, _csrf: token });
+      expect([token, refused.status]).toEqual([token, 403]);
+    }
+    const taken = await browser.post('/app/account', { ...fields, _csrf: browser.csrf });
+    expect(taken.status).toBe(403);
+    await browser.get('/app/account');
+    expect((await browser.post('/app/account', fields)).status).toBe(303);
+  });
+
+  it('leads to signing in once the session has ended', async () => {
+    const browser = await signedIn();
+    await browser.get('/app/account');
+    await service.database.query('delete from sessions');
+    const late = await browser.post('/app/account', { name: 'Late' });
+    expect(late).toMatchObject({ status: 303, location: '/app/sign-in' });
+  });
+});
+
+describe('your account', () => {
+  it('keeps name and address, the address only with the password', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    await browser.get('/app/account');
+    const email = own.email.replace('@', '+new@');
+    const refused = await browser.post('/app/account', { name: 'Grace', email });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('is wrong');
+    const taken = { name: 'Grace', email: store.email, current_password: PASSWORD };
+    expect((await browser.post('/app/account', taken)).text).toContain('used by another user');
+    const saved = await browser.post('/app/account', {
+      name: 'Grace',
+      email,
+      current_password: PASSWORD,
+    });
+    expect(saved.location).toBe('/app/account?done=saved');
+    expect((await browser.get('/app/account?done=saved')).text).toContain('Saved.');
+    await signedIn(email);
+  });
+
+  it('takes a new password and ends all other sessions', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const elsewhere = await signedIn(own.email);
+    await browser.get('/app/account');
+    const fields = { current_password: PASSWORD, password: 'short' };
+    const short = await browser.post('/app/account/password', fields);
+    expect([short.status, short.text.includes('at least 10 characters')]).toEqual([422, true]);
+    const set = await browser.post('/app/account/password', {
+      ...fields,
+      password: 'battery staple',
+    });
+    expect(set.location).toBe('/app/account?done=password');
+    expect((await browser.get('/app')).status).toBe(200);
+    expect((await elsewhere.get('/app')).status).toBe(303);
+    const again = new Browser(service);
+    expect((await again.signIn(own.email, PASSWORD)).status).toBe(422);
+    expect((await again.signIn(own.email, 'battery staple')).status).toBe(303);
+  });
+
+  it('ends sessions in other browsers', async () => {
+    const own = await service.newStore();
+    const [browser, elsewhere] = [await signedIn(own.email), await signedIn(own.email)];
+    expect((await browser.get('/app/account')).text).toContain('one other browser');
+    await browser.post('/app/account/sessions/end');
+    expect((await elsewhere.get('/app')).status).toBe(303);
+    expect((await browser.get('/app/account')).text).toContain('here alone');
   });
 });

@@ -22,6 +22,7 @@ import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
+import { SignInModule } from '#sign-in/sign-in.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
@@ -51,6 +52,7 @@ export class ApiModule {
         WalletStateModule,
         PublicImagesModule,
         PagesModule,
+        SignInModule,
         WebCardModule,
         GoogleWalletModule,
         AppleWalletModule,

@@ -6,8 +6,13 @@ import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
 import { memberHandlers } from './member.commands.js';
 import { tokenHandlers } from './token.commands.js';
 import { TokenUses } from './token-uses.service.js';
+import { Passwords } from './passwords.service.js';
+import { SecondFactors } from './second-factors.service.js';
 import { Sessions } from './sessions.service.js';
+import { SignInFailures } from './sign-in-failures.service.js';
+import { SignIns } from './sign-ins.service.js';
 import { TokensService } from './tokens.service.js';
+import { userHandlers } from './user.commands.js';
 
 @Global()
 @Module({
@@ -18,8 +23,13 @@ import { TokensService } from './tokens.service.js';
     ...identityHandlers,
     ...memberHandlers,
     ...tokenHandlers,
+    ...userHandlers,
+    Passwords,
+    SecondFactors,
     Sessions,
+    SignInFailures,
+    SignIns,
   ],
-  exports: [Authenticator, Sessions],
+  exports: [Authenticator, Passwords, SecondFactors, Sessions, SignInFailures, SignIns],
 })
 export class IdentityModule {}

@@ -84,6 +84,10 @@ export class Sessions {
     await manager.query('delete from sessions where id = $1', [sessionId]);
   }
 
+  async endByToken(manager: EntityManager, token: string): Promise<void> {
+    await manager.query('delete from sessions where sha256 = $1', [sha256Of(token)]);
+  }
+
   /** @param except a session that stays @returns how many there were */
   async endAll(manager: EntityManager, userId: number, except = 0): Promise<number> {
     const [, count]: [unknown, number] = await manager.query(

@@ -7,6 +7,7 @@ export const SQLSTATE = {
   claimTaken: 'IP002',
   keyTakenOver: 'IP004',
   capReached: 'IP005',
+  uniqueViolation: '23505',
   checkViolation: '23514',
   undefinedTable: '42P01',
   insufficientPrivilege: '42501',

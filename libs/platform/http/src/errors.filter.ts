@@ -62,6 +62,8 @@ export class StoredRefusal extends Error {
 export type ErrorPages = {
   /** Whether the request is for a page. */
   takes: (request: GatedRequest) => boolean;
+  /** An error that was thrown to be shown, and is no bug. */
+  isExpected: (error: unknown) => boolean;
   send: (error: unknown, answer: Answer, request: GatedRequest, reply: FastifyReply) => void;
 };
 
@@ -105,7 +107,7 @@ export class ErrorsFilter implements ExceptionFilter {
     const answer = answerTo(error);
     const about = { request_id: request.requestId };
     if (answer.status === 503) this.log.warn(messageWithCause(error), about);
-    if (answer.status === 500) {
+    if (answer.status === 500 && !(isPage && this.pages.isExpected(error))) {
       this.log.error(
         messageWithCause(error),
         about,

@@ -83,6 +83,8 @@ export class Config {
   readonly google: GoogleWallet | null;
   /** Null: no passes for Apple Wallet. */
   readonly apple: AppleCredentials | null;
+  /** With whom the people of a company sign in; null: only by password. */
+  readonly oidc: { issuer: string; clientId: string; clientSecret: string | null } | null;
   /** Null: each process has its own of METRICS_PORTS. */
   readonly metricsPort: number | null;
   readonly checkpoints: {
@@ -155,6 +157,14 @@ export class Config {
     this.sms = smsProvider(env);
     this.google = googleWallet(env);
     this.apple = appleCredentials(env as AppleSettings, new Date()).credentials;
+    this.oidc =
+      env.OIDC_ISSUER !== undefined && env.OIDC_CLIENT_ID !== undefined
+        ? {
+            issuer: env.OIDC_ISSUER,
+            clientId: env.OIDC_CLIENT_ID,
+            clientSecret: env.OIDC_CLIENT_SECRET ?? null,
+          }
+        : null;
     this.metricsPort = env.METRICS_PORT ?? null;
     const besideData = production ? null : join(dataDir, 'checkpoints');
     this.checkpoints = {
@@ -209,6 +219,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...renamedFaults(given),
     ...keyFaults(given),
     ...googleFaults(given),
+    ...oidcFaults(given),
     // How they fit together can be said only once each can be read.
     ...(unusable.length > 0 ? [] : appleCredentials(settings as AppleSettings, new Date()).faults),
   ];
@@ -245,6 +256,23 @@ function renamedFaults(given: Record<string, string | undefined>): string[] {
 }
 
 /** One without the other would be a mistake that nobody notices until a mail is missed. */
+/** Anybody in between could sign in as anybody, except on this machine. */
+function oidcFaults({
+  OIDC_ISSUER: issuer,
+  OIDC_CLIENT_ID: id,
+  OIDC_CLIENT_SECRET: secret,
+}: Record<string, string | undefined>): string[] {
+  if (issuer === undefined) {
+    if (id === undefined && secret === undefined) return [];
+    return [`${id === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID'}: needs OIDC_ISSUER`];
+  }
+  if (id === undefined) return ['OIDC_ISSUER: needs OIDC_CLIENT_ID'];
+  if (!URL.canParse(issuer)) return [];
+  const { protocol, hostname } = new URL(issuer);
+  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  return protocol === 'https:' || isHere ? [] : ['OIDC_ISSUER: must start with https://'];
+}
+
 function mailFaults({
   SMTP_URL,
   MAIL_FROM,

@@ -21,6 +21,7 @@ export const SECRET_SETTINGS = [
   'APPLE_WWDR_CERT',
   'APNS_CA_CERT',
   'APNS_KEY',
+  'OIDC_CLIENT_SECRET',
 ] as const;
 
 type Environment = Record<string, string | undefined>;

@@ -111,6 +111,9 @@ export class Settings {
   @Url('http:', 'https:') GOOGLE_WALLET_CALLBACK_KEYS_URL =
     'https://pay.google.com/gp/m/issuer/keys';
   @Whole(1, 1_000) GOOGLE_WALLET_REQUESTS_PER_SECOND = 15;
+  @Url('https:', 'http:') OIDC_ISSUER?: string;
+  @Text() OIDC_CLIENT_ID?: string;
+  @Text() OIDC_CLIENT_SECRET?: string;
   @Whole(0, 65_535) METRICS_PORT?: number;
   @Url('http:', 'https:') OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   @OneOf(LOG_LEVELS) LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';

@@ -54,7 +54,10 @@ export class ConsoleGate {
       ];
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
-        async (request) => this.checkToken(request as ConsoleRequest),
+        async (request) => {
+          // Of these forms nobody could make use through somebody else's session.
+          if (!own.withoutSession) this.checkToken(request as ConsoleRequest);
+        },
       ];
     });
   }

@@ -39,6 +39,10 @@ export class KindErrorPages implements ErrorPages {
     return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
   }
 
+  isExpected(error: unknown): boolean {
+    return error instanceof PageError;
+  }
+
   send(error: unknown, answer: Answer, request: GatedRequest, reply: FastifyReply): void {
     const inConsole = isConsole(pathOf(request.url));
     const wanted = inConsole ? 'en' : new Negotiator(request).language(languages);

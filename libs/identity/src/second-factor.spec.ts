@@ -1,0 +1,73 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  enrolmentUri,
+  RECOVERY_BYTES,
+  recoveryCodesOf,
+  recoveryHash,
+  secretText,
+  stepOfCode,
+} from './second-factor.js';
+
+/** RFC 6238, appendix B: the last six of its eight digits. */
+const SECRET = Buffer.from('12345678901234567890');
+const at = (seconds: number) => new Date(seconds * 1000);
+
+describe('a code of the second factor', () => {
+  it.each([
+    [59, '287082'],
+    [1_111_111_109, '081804'],
+    [1_111_111_111, '050471'],
+    [1_234_567_890, '005924'],
+    [2_000_000_000, '279037'],
+    [20_000_000_000, '353130'],
+  ])('at %i s is %s, as in RFC 6238', (seconds, code) => {
+    expect(stepOfCode(SECRET, code, 0, at(seconds))).toBe(Math.floor(seconds / 30));
+  });
+
+  it('is right for one step more on either side', () => {
+    const step = Math.floor(1_111_111_109 / 30);
+    for (const [later, expected] of [
+      [-30, step],
+      [30, step],
+      [-60, undefined],
+      [60, undefined],
+    ] as const) {
+      const now = at(1_111_111_109 + later);
+      expect([later, stepOfCode(SECRET, '081 804', 0, now)]).toEqual([later, expected]);
+    }
+  });
+
+  it('is taken once, and none from before it afterwards', () => {
+    const step = Math.floor(1_111_111_109 / 30);
+    expect(stepOfCode(SECRET, '081804', step - 1, at(1_111_111_109))).toBe(step);
+    expect(stepOfCode(SECRET, '081804', step, at(1_111_111_109))).toBeUndefined();
+    expect(stepOfCode(SECRET, '081804', step + 1, at(1_111_111_109))).toBeUndefined();
+  });
+
+  it.each(['', '28708', '2870822', '287o82', '２８７０８２', '-87082'])('is not %j', (code) =>
+    expect(stepOfCode(SECRET, code, 0, at(59))).toBeUndefined(),
+  );
+
+  it('comes from a secret that apps can read', () => {
+    expect(secretText(SECRET)).toBe('GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ');
+    expect(enrolmentUri(SECRET, 'grace@shop.example')).toBe(
+      'otpauth://totp/Inkpad:grace%40shop.example?issuer=Inkpad&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&algorithm=SHA1&digits=6&period=30',
+    );
+  });
+});
+
+describe('a recovery code', () => {
+  const codes = recoveryCodesOf(Buffer.from(Array.from({ length: RECOVERY_BYTES }, (_, i) => i)));
+
+  it('is one of ten, each of its own', () => {
+    expect(new Set(codes).size).toBe(10);
+    for (const code of codes) expect(code).toMatch(/^([a-z2-7]{4} ){3}[a-z2-7]{4}$/);
+  });
+
+  it('is known however it was typed, and only of its user', () => {
+    const [code = ''] = codes;
+    const typed = ` ${code.toUpperCase().replaceAll(' ', '-')} `;
+    expect(recoveryHash(7, typed)).toEqual(recoveryHash(7, code));
+    expect(recoveryHash(8, code)).not.toEqual(recoveryHash(7, code));
+  });
+});

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
+
+export const SECRET_BYTES = 20;
+export const RECOVERY_CODES = 10;
+const RECOVERY_CODE_BYTES = 10;
+/** Clocks may differ by one step. */
+const WINDOW = 1;
+
+/** RFC 6238 as every authenticator app does it: six digits, thirty seconds, SHA-1. */
+function totpOf(secret: Buffer, email: string): TOTP {
+  return new TOTP({
+    issuer: 'Inkpad',
+    label: email,
+    secret: new Secret({ buffer: bufferOf(secret) }),
+  });
+}
+
+/** For the QR code that an app reads. */
+export function enrolmentUri(secret: Buffer, email: string): string {
+  return totpOf(secret, email).toString();
+}
+
+/** For typing it in, in groups of four. */
+export function secretText(secret: Buffer): string {
+  return grouped(new Secret({ buffer: bufferOf(secret) }).base32);
+}
+
+/**
+ * @param lastStep the one of the last code that was taken: RFC 6238, section 5.2, a code is taken once
+ * @returns the step of a code that is right, to be stored
+ */
+export function stepOfCode(
+  secret: Buffer,
+  code: string,
+  lastStep: number,
+  now: Date,
+): number | undefined {
+  const token = code.replaceAll(/\s/g, '');
+  if (!/^\d{6}$/.test(token)) return undefined;
+  const timestamp = now.getTime();
+  const totp = totpOf(secret, '');
+  const delta = totp.validate({ token, timestamp, window: WINDOW });
+  if (delta === null) return undefined;
+  const step = totp.counter({ timestamp }) + delta;
+  return step > lastStep ? step : undefined;
+}
+
+/** @param random 10 bytes for each */
+export function recoveryCodesOf(random: Buffer): string[] {
+  return Array.from({ length: RECOVERY_CODES }, (_, i) => {
+    const bytes = random.subarray(i * RECOVERY_CODE_BYTES, (i + 1) * RECOVERY_CODE_BYTES);
+    return grouped(new Secret({ buffer: bufferOf(bytes) }).base32.toLowerCase());
+  });
+}
+
+export const RECOVERY_BYTES = RECOVERY_CODES * RECOVERY_CODE_BYTES;
+
+/** However it was typed. Only this hash is stored; 80 random bits cannot be tried out. */
+export function recoveryHash(userId: number, code: string): Buffer {
+  const plain = code.toLowerCase().replaceAll(/[^a-z2-7]/g, '');
+  return createHash('sha256').update(`${userId} ${plain}`).digest();
+}
+
+function grouped(text: string): string {
+  return text.replaceAll(/(.{4})(?=.)/g, '$1 ');
+}
+
+/** Of its own: a Buffer may share one with others. */
+function bufferOf(bytes: Buffer): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
+}

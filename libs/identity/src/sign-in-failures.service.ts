@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { fingerprint } from '#kernel/sealing.js';
+import { ask } from '#database/connection.js';
+import { MasterKeys } from '#database/master-keys.js';
+
+export const MOST_FAILURES = 10;
+const WINDOW = `interval '15 minutes'`;
+
+const COUNT = {
+  name: 'sign_in_failures_count',
+  text: `
+    with past as (
+      delete from sign_in_failures where key in (
+        select key from sign_in_failures where until < now() and key <> $1
+        order by until limit 10 for update skip locked)
+    )
+    insert into sign_in_failures as f (key, failures, until) values ($1, 1, now() + ${WINDOW})
+    on conflict (key) do update set
+      failures = case when f.until < now() then 1 else f.failures + 1 end,
+      until = case when f.until < now() then now() + ${WINDOW} else f.until end
+    returning failures, ceil(extract(epoch from until - now()))::int as seconds`,
+};
+
+type Queries = { query: (text: string, values: unknown[]) => Promise<unknown> };
+
+/** @property key what the attempt was counted under */
+export type Counted = { key: Buffer; failures: number; seconds: number };
+
+/**
+ * How often signing in has failed for an address, for all processes and across restarts. A browser that the user has
+ * signed in with before is counted by itself, so that nobody can lock a user out by failing on purpose.
+ */
+@Injectable()
+export class SignInFailures {
+  constructor(
+    private readonly pool: Pool,
+    private readonly keys: MasterKeys,
+  ) {}
+
+  /**
+   * Before the password is looked at, so that attempts at the same time all count.
+   * @param who the address, or a user whose code is asked for
+   * @param browser one that the user is known to use
+   */
+  async count(who: string, browser: Buffer | null): Promise<Counted> {
+    const key = fingerprint(
+      this.keys.dataKey('sign-in failures'),
+      who.toLowerCase(),
+      browser?.toString('base64') ?? '',
+    );
+    const [row] = await ask<Omit<Counted, 'key'>>(this.pool, { ...COUNT, values: [key] });
+    if (!row) throw new Error('counting an attempt returned nothing');
+    return { key, ...row };
+  }
+
+  async forget(database: Queries, { key }: Counted): Promise<void> {
+    await database.query('delete from sign_in_failures where key = $1', [key]);
+  }
+}
+
+export function isTooMany({ failures }: Counted): boolean {
+  return failures > MOST_FAILURES;
+}

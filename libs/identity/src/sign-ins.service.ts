@@ -1,0 +1,188 @@
+import { Injectable } from '@nestjs/common';
+import { createHash, randomBytes } from 'node:crypto';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import {
+  PlainWrites,
+  type PlainTransaction,
+  type PlainWriter,
+} from '#event-store/plain-writes.service.js';
+import { Passwords } from './passwords.service.js';
+import { SecondFactors } from './second-factors.service.js';
+import { Sessions } from './sessions.service.js';
+import {
+  isTooMany,
+  MOST_FAILURES,
+  SignInFailures,
+  type Counted,
+} from './sign-in-failures.service.js';
+import { auditOfUser } from './user-audit.service.js';
+
+const MOST_BROWSERS = 20;
+
+/** Who is at the door. @property browser what its long-lived cookie says @property session the cookie of a session */
+export type Visitor = { requestId: string; browser?: string; session?: string };
+
+/** @property session for the cookie @property browser for the long-lived one */
+export type SignedInAnew = { kind: 'in'; session: string; browser: string };
+
+export type SignInOutcome =
+  | SignedInAnew
+  /** The password was right. @property session with which the code has to come */
+  | { kind: 'code'; session: string }
+  | { kind: 'wrong' }
+  | { kind: 'wait'; seconds: number };
+
+type UserRow = { id: number; password_hash: string; second_factor: boolean; known: boolean };
+
+const FIND = {
+  name: 'sign_ins_find',
+  text: `
+    select u.id, u.password_hash, f.confirmed_at is not null as second_factor,
+      exists (select from known_browsers b where b.user_id = u.id and b.sha256 = $2) as known
+    from users u left join second_factors f on f.user_id = u.id
+    where lower(u.email) = lower($1) and u.removed_at is null`,
+};
+
+/** Lets people in: by password, by the code of a second factor, or because a company vouches for them. */
+@Injectable()
+export class SignIns {
+  constructor(
+    private readonly pool: Pool,
+    private readonly writes: PlainWrites,
+    private readonly passwords: Passwords,
+    private readonly factors: SecondFactors,
+    private readonly sessions: Sessions,
+    private readonly failures: SignInFailures,
+  ) {}
+
+  /** Takes the same time, and answers the same, whether there is such a user or not. */
+  async withPassword(visitor: Visitor, email: string, password: string): Promise<SignInOutcome> {
+    const browser = hashOf(visitor.browser ?? '');
+    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, browser] });
+    const counted = await this.failures.count(email, user?.known ? browser : null);
+    if (isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
+    if (!(await this.passwords.matches(user?.password_hash, password)) || !user) {
+      if (user) await this.noteFailure(visitor, user.id, counted);
+      return { kind: 'wrong' };
+    }
+    if (!user.second_factor) return this.letIn(visitor, user.id, 'password', counted);
+    const session = await this.writes.write(writerOf(visitor, user.id), async ({ manager }) => {
+      await this.failures.forget(manager, counted);
+      return this.sessions.begin(manager, user.id, { awaitsCode: true });
+    });
+    return { kind: 'code', session };
+  }
+
+  /** @param visitor with the session that awaits a code; null is the answer when it does not any more */
+  async withCode(visitor: Visitor, code: string): Promise<SignInOutcome | null> {
+    const waiting = await this.sessions.find(visitor.session ?? '', true);
+    if (!waiting) return null;
+    const { userId } = waiting;
+    const counted = await this.failures.count(`code of user ${userId}`, null);
+    if (isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
+    const outcome = await this.writes.write(writerOf(visitor, userId), async (transaction) => {
+      const taken = await this.factors.take(transaction.manager, userId, code);
+      return taken && this.enter(transaction, visitor, userId, taken, counted);
+    });
+    if (outcome) return outcome;
+    await this.noteFailure(visitor, userId, counted);
+    return { kind: 'wrong' };
+  }
+
+  /** Without a further question: a company has vouched for the person. */
+  async asUser(visitor: Visitor, userId: number): Promise<SignedInAnew> {
+    return this.letIn(visitor, userId, 'company');
+  }
+
+  async signOut(by: PlainWriter, { userId, sessionId }: { userId: number; sessionId: number }) {
+    await this.writes.write(by, async (transaction) => {
+      await this.sessions.end(transaction.manager, sessionId);
+      await auditOfUser(transaction, userId, 'user.signed_out');
+    });
+  }
+
+  /** @returns how many sessions were ended */
+  async signOutElsewhere(
+    by: PlainWriter,
+    { userId, sessionId }: { userId: number; sessionId: number },
+  ): Promise<number> {
+    return this.writes.write(by, async (transaction) => {
+      const ended = await this.sessions.endAll(transaction.manager, userId, sessionId);
+      await auditOfUser(transaction, userId, 'user.sessions_ended', { sessions: ended });
+      return ended;
+    });
+  }
+
+  /** The browser is counted by itself from now on, and what has failed so far is forgotten. */
+  async trust(
+    transaction: PlainTransaction,
+    { browser = newBrowser() }: Pick<Visitor, 'browser'>,
+    userId: number,
+  ): Promise<string> {
+    await transaction.manager.query(
+      `insert into known_browsers (user_id, sha256, seen_at) values ($1, $2, now())
+       on conflict (user_id, sha256) do update set seen_at = now()`,
+      [userId, hashOf(browser)],
+    );
+    await transaction.manager.query(
+      `delete from known_browsers where user_id = $1 and sha256 in (
+         select sha256 from known_browsers where user_id = $1 order by seen_at desc offset $2)`,
+      [userId, MOST_BROWSERS],
+    );
+    return browser;
+  }
+
+  private letIn(
+    visitor: Visitor,
+    userId: number,
+    method: string,
+    counted?: Counted,
+  ): Promise<SignedInAnew> {
+    return this.writes.write(writerOf(visitor, userId), (transaction) =>
+      this.enter(transaction, visitor, userId, method, counted),
+    );
+  }
+
+  /** Always with a new session: the token of one from before may be known to others. */
+  private async enter(
+    transaction: PlainTransaction,
+    visitor: Visitor,
+    userId: number,
+    method: string,
+    counted?: Counted,
+  ): Promise<SignedInAnew> {
+    const { manager } = transaction;
+    if (counted) await this.failures.forget(manager, counted);
+    if (visitor.session !== undefined) await this.sessions.endByToken(manager, visitor.session);
+    const session = await this.sessions.begin(manager, userId, { awaitsCode: false });
+    const browser = await this.trust(transaction, visitor, userId);
+    await auditOfUser(transaction, userId, 'user.signed_in', { method });
+    return { kind: 'in', session, browser };
+  }
+
+  /** Once, when no more attempts are taken for a while. */
+  private async noteFailure(visitor: Visitor, userId: number, counted: Counted): Promise<void> {
+    if (counted.failures !== MOST_FAILURES) return;
+    const system: PlainWriter = {
+      actor: { type: 'system', id: 0 },
+      channel: 'system',
+      requestId: visitor.requestId,
+    };
+    await this.writes.write(system, (transaction) =>
+      auditOfUser(transaction, userId, 'user.sign_in_paused', { failures: counted.failures }),
+    );
+  }
+}
+
+function writerOf({ requestId }: Visitor, userId: number): PlainWriter {
+  return { actor: { type: 'user', id: userId }, channel: 'owner', requestId };
+}
+
+function newBrowser(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function hashOf(browser: string): Buffer {
+  return createHash('sha256').update(browser).digest();
+}

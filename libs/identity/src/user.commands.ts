@@ -1,0 +1,105 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { hash } from '@node-rs/argon2';
+import { DataSource, IsNull, type EntityManager } from 'typeorm';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { UserRow } from './identity.entity.js';
+import { passwordFault } from './password.js';
+import { Sessions } from './sessions.service.js';
+import { auditOfUser } from './user-audit.service.js';
+
+/** Ends all sessions of the user but one, and every link for a new password. */
+export class SetPassword extends Command<{ userId: number }> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly userId: number,
+    readonly password: string,
+    /** The session that it was changed from; 0: none. */
+    readonly sessionId = 0,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(SetPassword)
+export class SetPasswordHandler implements ICommandHandler<SetPassword> {
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly sessions: Sessions,
+    private readonly source: DataSource,
+  ) {}
+
+  /** @throws RejectedError */
+  async execute({ by, userId, password, sessionId }: SetPassword): Promise<{ userId: number }> {
+    const fault = passwordFault(password, await presentUser(this.source.manager, userId));
+    if (fault !== undefined) throw new RejectedError({ password: [fault] });
+    const password_hash = await hash(password);
+    return this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
+      const user = await presentUser(manager, userId);
+      // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
+      if (user.password_hash === password_hash) return { userId };
+      await manager.update(UserRow, { id: userId }, { password_hash });
+      await manager.query(
+        'update password_resets set used_at = now() where user_id = $1 and used_at is null',
+        [userId],
+      );
+      const ended = await this.sessions.endAll(manager, userId, sessionId);
+      await auditOfUser(transaction, userId, 'user.password_changed', { sessions_ended: ended });
+      return { userId };
+    });
+  }
+}
+
+export class UpdateUser extends Command<{ userId: number }> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly userId: number,
+    readonly name: string,
+    readonly email: string,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UpdateUser)
+export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
+  constructor(private readonly writes: PlainWrites) {}
+
+  /** @throws RejectedError */
+  async execute({ by, userId, name, email }: UpdateUser): Promise<{ userId: number }> {
+    const errors = {
+      ...((name === '' || name.length > 255) && { name: ['must have 1 to 255 characters'] }),
+      ...((!/^\S+@\S+\.\S+$/.test(email) || email.length > 254) && {
+        email: ['is not an e-mail address'],
+      }),
+    };
+    if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+    try {
+      return await this.writes.write(by, async (transaction) => {
+        const user = await presentUser(transaction.manager, userId);
+        if (user.name === name && user.email === email) return { userId };
+        await transaction.manager.update(UserRow, { id: userId }, { name, email });
+        const changed = [
+          ...(user.name === name ? [] : ['name']),
+          ...(user.email === email ? [] : ['email']),
+        ];
+        await auditOfUser(transaction, userId, 'user.updated', { changed });
+        return { userId };
+      });
+    } catch (error) {
+      if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
+      throw new RejectedError({ email: ['is used by another user'] });
+    }
+  }
+}
+
+export const userHandlers = [SetPasswordHandler, UpdateUserHandler];
+
+/** @throws NotFoundError */
+async function presentUser(manager: EntityManager, id: number): Promise<UserRow> {
+  const user = await manager.findOneBy(UserRow, { id, removed_at: IsNull() });
+  if (!user) throw new NotFoundError('User');
+  return user;
+}

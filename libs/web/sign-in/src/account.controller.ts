@@ -1,0 +1,156 @@
+import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import { SHORTEST_PASSWORD } from '#identity/password.js';
+import { SecondFactors } from '#identity/second-factors.service.js';
+import { Sessions } from '#identity/sessions.service.js';
+import { SignIns } from '#identity/sign-ins.service.js';
+import { SetPassword, UpdateUser } from '#identity/user.commands.js';
+import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { textIn } from './form-text.js';
+import { Reentry } from './reentry.service.js';
+
+type AccountView = {
+  done: string;
+  /** Of one of the forms: which, what was entered, and what is wrong with it. */
+  form: string;
+  values: { name: string; email: string };
+  errors: FieldErrors;
+  shortest: number;
+  secondFactor: boolean;
+  codesLeft: number;
+  otherSessions: number;
+};
+
+const view = viewOf<AccountView>(import.meta.url, './views/account.eta');
+
+const DONE: Record<string, string> = {
+  saved: 'Saved.',
+  password: 'Your new password is set. All other sessions were ended.',
+  sessions: 'All other sessions were ended.',
+  second_factor_off: 'Codes are not asked for any more.',
+};
+
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+
+/** What people see to themselves. */
+@ApiExcludeController()
+@Controller('app/account')
+export class AccountController {
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly signIns: SignIns,
+    private readonly sessions: Sessions,
+    private readonly factors: SecondFactors,
+    private readonly reentry: Reentry,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  async show(
+    @Query('done') done: string | undefined,
+    @CurrentUser() user: SignedIn,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.send(request, reply, user, { done: DONE[String(done)] ?? '' });
+  }
+
+  @Post()
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async update(
+    @Body() form: Form,
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const values = { name: textIn(form, 'name'), email: textIn(form, 'email') };
+    try {
+      // The address is where links for new passwords go to.
+      if (values.email !== user.email) {
+        await this.reentry.require(user, form['current_password'], 'current_password');
+      }
+      await this.bus.execute(new UpdateUser(by, user.userId, values.name, values.email));
+    } catch (error) {
+      return this.sayWrong(error, request, reply, user, { form: 'profile', values });
+    }
+    await this.pages.redirect(reply, '/app/account?done=saved');
+  }
+
+  @Post('password')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async changePassword(
+    @Body() form: Form,
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { userId, sessionId } = user;
+    try {
+      await this.reentry.require(user, form['current_password'], 'current_password');
+      await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
+    } catch (error) {
+      return this.sayWrong(error, request, reply, user, { form: 'password' });
+    }
+    await this.pages.redirect(reply, '/app/account?done=password');
+  }
+
+  @Post('sessions/end')
+  @TakesForm()
+  async endOthers(
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.signIns.signOutElsewhere(by, user);
+    await this.pages.redirect(reply, '/app/account?done=sessions');
+  }
+
+  private async sayWrong(
+    error: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    user: SignedIn,
+    about: Pick<Partial<AccountView>, 'form' | 'values'>,
+  ): Promise<void> {
+    if (!(error instanceof RejectedError)) throw error;
+    await this.send(request, reply.status(422), user, { ...about, errors: error.errors });
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    user: SignedIn,
+    about: Partial<AccountView>,
+  ): Promise<void> {
+    const factor = await this.factors.stateOf(user.userId);
+    await this.pages.send(request, reply, {
+      view,
+      title: 'Your account',
+      status: reply.statusCode,
+      width: 'form',
+      data: {
+        done: '',
+        form: '',
+        values: { name: user.name, email: user.email },
+        errors: {},
+        shortest: SHORTEST_PASSWORD,
+        secondFactor: factor.state === 'on',
+        codesLeft: factor.state === 'on' ? factor.codesLeft : 0,
+        otherSessions: await this.sessions.countOthers(user),
+        ...about,
+      },
+    });
+  }
+}

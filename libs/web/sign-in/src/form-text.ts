@@ -1,0 +1,10 @@
+/** The text of a field, without spaces around it; empty when it was not sent. */
+export function textIn(form: Readonly<Record<string, string | undefined>>, name: string): string {
+  return (form[name] ?? '').trim();
+}
+
+/** For people: minutes when it is more than one. */
+export function waitText(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60);
+  return minutes <= 1 ? 'a minute' : `${minutes} minutes`;
+}

@@ -1,0 +1,58 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  CurrentStore,
+  CurrentUser,
+  Operation,
+  type EnteredStore,
+  type SignedIn,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { Stores } from './stores.service.js';
+
+const home = viewOf<{ stores: (EnteredStore & { youAre: string })[] }>(
+  import.meta.url,
+  './views/home.eta',
+);
+const storeHome = viewOf<{ youAre: string }>(import.meta.url, './views/store.eta');
+
+@ApiExcludeController()
+@Controller('app')
+export class HomeController {
+  constructor(
+    private readonly stores: Stores,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  async showStores(
+    @CurrentUser() { userId }: SignedIn,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const stores = await this.stores.of(userId);
+    await this.pages.send(request, reply, {
+      view: home,
+      title: 'Your stores',
+      data: { stores: stores.map((store) => ({ ...store, youAre: YOU_ARE[store.role] })) },
+    });
+  }
+
+  @Get('stores/:account_id')
+  @Operation('store.read')
+  async showStore(
+    @CurrentStore() store: EnteredStore,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.pages.send(request, reply, {
+      view: storeHome,
+      title: store.name,
+      data: { youAre: YOU_ARE[store.role] },
+    });
+  }
+}
+
+const YOU_ARE: Record<EnteredStore['role'], string> = { owner: 'You are an owner' };
