@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 
 /** npm run test:chaos -- --operations 100000 --seed 7 --faults 250 --engine postgresql */
 const { values } = parseArgs({
   options: {
     operations: { type: 'string' },
-    seed: { type: 'string' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
     faults: { type: 'string' },
     engine: { type: 'string' },
   },

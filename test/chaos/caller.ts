@@ -1,7 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from './random.js';
 
-export type Answer = { status: number; body: unknown; text: string; replayed: boolean };
+/** @property unsure whether an attempt before this answer got none, and may have been the one that did it */
+export type Answer = {
+  status: number;
+  body: unknown;
+  text: string;
+  replayed: boolean;
+  unsure: boolean;
+};
 
 export type Request = { method: string; path: string; body?: unknown; key?: string };
 
@@ -29,11 +36,13 @@ export class Caller {
   async settle(request: Request): Promise<Answer> {
     const deadline = Date.now() + SETTLED_WITHIN_MS;
     let last = '';
+    let unsure = false;
     for (let pause = 20; Date.now() < deadline; pause = Math.min(500, pause * 2)) {
       this.over.throwIfAborted();
       const answer = await this.attempt(request);
       if (typeof answer === 'string') {
         this.attempts.unknown++;
+        unsure = true;
         last = answer;
       } else if (answer.status === 503) {
         this.attempts.unavailable++;
@@ -43,13 +52,18 @@ export class Caller {
         last = answer.text;
       } else if (answer.status >= 500 || answer.status === 429 || answer.status === 408) {
         throw new Error(`${spelled(request)} was answered ${answer.status}: ${answer.text}`);
-      } else return answer;
+      } else return { ...answer, unsure };
       await wait(pause);
     }
     throw new Error(`${spelled(request)} came to no end: ${last}`);
   }
 
-  private async attempt({ method, path, body, key }: Request): Promise<Answer | string> {
+  private async attempt({
+    method,
+    path,
+    body,
+    key,
+  }: Request): Promise<Omit<Answer, 'unsure'> | string> {
     this.attempts.made++;
     try {
       const response = await fetch(`${this.random.pick(this.urls())}${path}`, {
@@ -60,13 +74,16 @@ export class Caller {
           ...(key !== undefined && { 'idempotency-key': key }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
+        // The pages lead to the service's public name.
+        redirect: 'manual',
         signal: AbortSignal.any([this.over, AbortSignal.timeout(ANSWERED_WITHIN_MS)]),
       });
       const text = await response.text();
+      const isJson = text !== '' && response.headers.get('content-type')?.includes('json');
       return {
         status: response.status,
         text,
-        body: text === '' ? undefined : (JSON.parse(text) as unknown),
+        body: isJson ? (JSON.parse(text) as unknown) : undefined,
         replayed: response.headers.get('idempotent-replayed') === 'true',
       };
     } catch (error) {

@@ -21,6 +21,14 @@ export type Arrived = {
 
 type Envelope = { id: string; type: string; sequence: number; data: Record<string, unknown> };
 
+/** paused: its subscription is, now and then; unsound: it fails often, in all ways. */
+export type Nature = 'sound' | 'paused' | 'unsound';
+
+/** forgets: takes it and answers 503; refuses: answers that without taking it; hangs: takes it and does not answer. */
+type Failure = 'forgets' | 'refuses' | 'closes' | 'hangs';
+
+const FAILURES: Failure[] = ['forgets', 'refuses', 'closes', 'hangs'];
+
 /** A receiver of webhooks. It keeps what is compared in the end, and faults as soon as they show. */
 export class Inbox {
   /** By event id, in the order of their first arrival. */
@@ -31,25 +39,32 @@ export class Inbox {
   /** By what they are about, in the order of their first arrival. */
   readonly about = new Map<string, Arrived[]>();
   attempts = 0;
-  secret = '';
+  failed = 0;
+  /** All that it ever had: an attempt may be older than a rotation. */
+  readonly secrets: string[] = [];
   /** Of the subscription. */
   path = '';
+  private spell: { fails: Failure | undefined; left: number } | undefined;
 
   private constructor(
     private readonly name: string,
     private readonly server: http.Server,
     private readonly random: Random,
-    /** Whether it never misses anything, so that what it gets must come in order. */
-    readonly inOrder: boolean,
+    private nature: Nature,
   ) {}
 
-  static async open(name: string, random: Random, inOrder: boolean): Promise<Inbox> {
+  static async open(name: string, random: Random, nature: Nature): Promise<Inbox> {
     const server = http.createServer();
-    const inbox = new Inbox(name, server, random, inOrder);
+    const inbox = new Inbox(name, server, random, nature);
     server.on('request', (request, response) => void inbox.receive(request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return inbox;
+  }
+
+  /** Whether it never misses anything, so that what it gets must come in order. */
+  get inOrder(): boolean {
+    return this.nature === 'sound';
   }
 
   get url(): string {
@@ -66,6 +81,12 @@ export class Inbox {
     request: http.IncomingMessage,
     response: http.ServerResponse,
   ): Promise<void> {
+    this.attempts++;
+    const failure = this.nextFailure();
+    if (failure === 'closes') {
+      request.destroy();
+      return;
+    }
     const chunks: Buffer[] = [];
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -73,9 +94,27 @@ export class Inbox {
       // The sender died in the middle of it.
       return;
     }
-    this.attempts++;
-    this.take(Buffer.concat(chunks), request.headers as Record<string, string>);
-    response.writeHead(this.random.chance(0.02) ? 503 : 200).end();
+    if (failure !== 'refuses') {
+      this.take(Buffer.concat(chunks), request.headers as Record<string, string>);
+    }
+    if (failure !== 'hangs') response.writeHead(failure ? 503 : 200).end();
+  }
+
+  /** From now on it takes whatever it gets. */
+  recover(): void {
+    this.nature = 'paused';
+    this.spell = undefined;
+  }
+
+  /** An unsound receiver fails for a while in the same way, then works for a while. */
+  private nextFailure(): Failure | undefined {
+    if (this.nature !== 'unsound') return this.random.chance(0.02) ? 'forgets' : undefined;
+    if (!this.spell || this.spell.left-- === 0) {
+      const fails = this.random.chance(0.3) ? this.random.pick(FAILURES) : undefined;
+      this.spell = { fails, left: fails === 'hangs' ? 1 : this.random.between(2, 30) };
+    }
+    if (this.spell.fails) this.failed++;
+    return this.spell.fails;
   }
 
   private take(bytes: Buffer, headers: Record<string, string>): void {
@@ -89,9 +128,7 @@ export class Inbox {
       if (known.digest !== digest) this.rewritten.add(known.about);
       return;
     }
-    try {
-      new Webhook(this.secret).verify(bytes, headers);
-    } catch {
+    if (!this.secrets.some((secret) => isSigned(bytes, headers, secret))) {
       this.faults.push(`${this.name}: ${id} is not signed`);
     }
     if (headers['webhook-id'] !== id)
@@ -108,6 +145,15 @@ export class Inbox {
     }
     if (others) others.push(arrived);
     else this.about.set(about, [arrived]);
+  }
+}
+
+function isSigned(bytes: Buffer, headers: Record<string, string>, secret: string): boolean {
+  try {
+    new Webhook(secret).verify(bytes, headers);
+    return true;
+  } catch {
+    return false;
   }
 }
 

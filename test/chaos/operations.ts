@@ -16,9 +16,11 @@ import {
   type Card,
   type Customer,
   type CustomerCard,
+  type Refusal,
   type Reward,
 } from './model.js';
-import { shownCard, type Json, type Lane } from './lane.js';
+import { NEWEST, shownCard, type Json, type Lane } from './lane.js';
+import { openPass } from './passes.js';
 
 /** One thing that a client does. It asks the model first, then the service, and compares. */
 export type Operation = {
@@ -30,6 +32,8 @@ export type Operation = {
 
 const PAST = '2020-01-01T00:00:00.000Z';
 const MOST = { cards: 6, rewards: 6, plain: 12 };
+const REFUSED: Refusal = { status: 422, code: 'validation_failed' };
+const GONE: Refusal = { status: 404, code: 'not_found' };
 
 /** A new operation of the API is added here, with its rules in the model. */
 export const OPERATIONS: Operation[] = [
@@ -59,6 +63,7 @@ export const OPERATIONS: Operation[] = [
   { name: 'stamp under an old path', weight: 3, run: stampUnderOldPath },
   { name: 'erase', weight: 1, run: eraseOne },
   { name: 'change somebody who is gone', weight: 1, run: changeGone },
+  { name: 'open a pass', weight: 2, run: openPass },
 ];
 
 /** For what belongs to the store as a whole, of which one lane takes care. */
@@ -150,7 +155,7 @@ async function deleteOneReward(lane: Lane): Promise<boolean> {
   const card = lane.random.pick(lane.cards);
   const reward = card && lane.random.pick(existing(card));
   if (!reward) return false;
-  await lane.write('DELETE', pathOfReward(lane, reward), undefined, deleteReward(reward));
+  await lane.write('DELETE', pathOfReward(lane, reward), undefined, deleteReward(reward), GONE);
   await lane.expectShown(pathOfReward(lane, reward), reward.deleted ? 404 : { id: reward.id });
   return true;
 }
@@ -200,8 +205,7 @@ async function updateCustomer(lane: Lane): Promise<boolean> {
   const path = `${lane.store}/customers/${customer.id}`;
   const other = lane.random.pick(lane.living);
   if (other && other !== customer && lane.random.chance(0.2)) {
-    const taken = { status: 422, code: 'validation_failed' } as const;
-    await lane.write('PATCH', path, { customer: { email: other.email } }, taken);
+    await lane.write('PATCH', path, { customer: { email: other.email } }, REFUSED);
     return true;
   }
   customer.firstName = lane.fresh('Berta');
@@ -272,7 +276,7 @@ async function repeatReceipt(lane: Lane): Promise<boolean> {
     lane.expect(request, (body as Json)['stamps_count'], answer['stamps_count']);
   } else {
     const body = { ...(request.body as Json), stamps: 99 };
-    await lane.send({ ...request, body }, { status: 422, code: 'validation_failed' });
+    await lane.send({ ...request, body }, REFUSED);
   }
   return true;
 }
@@ -317,11 +321,12 @@ async function adjustOne(lane: Lane): Promise<boolean> {
   return true;
 }
 
-/** Any event of a customer card: most can be reversed, and each once. */
+/** Any of the last events of a customer card: most can be reversed, and each once. */
 async function someEvent(lane: Lane) {
   const held = someCard(lane);
   if (!held) return undefined;
-  const sequence = lane.random.below(held.events.length);
+  const { length } = held.events;
+  const sequence = lane.random.between(Math.max(0, length - NEWEST), length - 1);
   if (held.merging.has(sequence)) return undefined;
   const id = await lane.eventIdOf(held, sequence);
   return { held, sequence, path: `${lane.pathOf(held)}/events/${id}/reverse` };
@@ -332,8 +337,8 @@ async function reverseOne(lane: Lane): Promise<boolean> {
   if (!event) return false;
   const { held, sequence, path } = event;
   const refusal = reverse(held, sequence);
-  const { body } = await lane.write('POST', path, { reason: 'a mistake' }, refusal);
-  if (!refusal) lane.expectCard(held, body, path);
+  await lane.write('POST', path, { reason: 'a mistake' }, refusal, REFUSED);
+  await lane.expectShown(lane.pathOf(held), shownCard(held));
   return true;
 }
 
@@ -475,7 +480,7 @@ async function eraseOne(lane: Lane): Promise<boolean> {
   if (!customer) return false;
   const person = personOf(customer);
   erase(customer);
-  await lane.write('POST', `${pathOfCustomer(lane, customer)}/erase`);
+  await lane.write('POST', `${pathOfCustomer(lane, customer)}/erase`, undefined, undefined, 'done');
   // What was stored about them is gone, so their receipts are repeated no more.
   const ids = new Set(person.flatMap(({ issued }) => issued).map(({ id }) => id));
   const kept = lane.receipts.filter(({ card }) => !ids.has(card));
@@ -536,7 +541,7 @@ async function deletePlain(lane: Lane): Promise<boolean> {
   if (!one) return false;
   lane.plain.splice(lane.plain.indexOf(one), 1);
   const path = `${lane.store}/${one.kind}s/${one.id}`;
-  await lane.write('DELETE', path);
+  await lane.write('DELETE', path, undefined, undefined, GONE);
   await lane.expectShown(path, 404);
   return true;
 }

@@ -15,6 +15,7 @@ import { freePort, runNode, startProgram, type Program } from '../support/progra
 
 export type Engine = 'postgresql' | 'eventstoredb';
 
+const POSTGRES = { max_connections: 300 };
 const API = 'dist/apps/api/src/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
 
@@ -78,6 +79,8 @@ export class Stack {
   readonly checkpoints: string;
   token = '';
   accountId = 0;
+  /** To the database itself, past all lines. */
+  private readonly direct: pg.Pool;
 
   private constructor(
     readonly engine: Engine,
@@ -87,16 +90,16 @@ export class Stack {
     private readonly environment: NodeJS.ProcessEnv,
   ) {
     this.checkpoints = String(environment['CHECKPOINT_DIR']);
+    this.direct = new pg.Pool({ connectionString: postgres.ownerUrl, max: 1 });
+    // It is killed with everything else.
+    this.direct.on('error', () => undefined);
   }
 
   static async start(engine: Engine): Promise<Stack> {
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-'));
-    const postgres = await startPostgres({
-      dataDir,
-      tie: true,
-      settings: { max_connections: 300 },
-    });
-    const events = engine === 'eventstoredb' ? await startEvents(dataDir) : undefined;
+    const postgres = await startPostgres({ dataDir, tie: true, settings: POSTGRES });
+    const events =
+      engine === 'eventstoredb' ? await startEvents(dataDir, await freePort()) : undefined;
     // The first dispatcher makes the key.
     const keyDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-key-'));
     const environment = testEnvironment(postgres.url, {
@@ -131,19 +134,12 @@ export class Stack {
     return [...this.apis, ...this.dispatchers];
   }
 
-  /** To the database itself, past all lines. */
   async ask<R>(text: string): Promise<R[]> {
-    const client = new pg.Client({ connectionString: this.postgres.ownerUrl });
-    await client.connect();
-    try {
-      return (await client.query(text)).rows as R[];
-    } finally {
-      await client.end();
-    }
+    return (await this.direct.query(text)).rows as R[];
   }
 
   /** A script of npm, past all lines. @throws with its output when it fails */
-  run(script: 'migrate' | 'setup' | 'verify', ...args: string[]): string {
+  run(script: 'migrate' | 'setup' | 'verify' | 'cli', ...args: string[]): string {
     const { status, output } = runNode([`dist/scripts/${script}.js`, ...args], this.environment);
     if (status !== 0) throw new Error(`${script} ended with ${status}:\n${output}`);
     return output;
@@ -170,7 +166,9 @@ export class Stack {
     await eventually(
       async () => {
         try {
-          this.postgres = await startPostgres({ dataDir: this.dataDir, tie: true });
+          const { dataDir, postgres } = this;
+          const { port } = postgres;
+          this.postgres = await startPostgres({ dataDir, port, tie: true, settings: POSTGRES });
           return 'running';
         } catch (error) {
           return String(error);
@@ -181,9 +179,9 @@ export class Stack {
   }
 
   async killEventStoreDb(): Promise<void> {
-    const port = this.eventStoreDb?.port;
-    await this.eventStoreDb?.kill('SIGKILL');
-    this.eventStoreDb = await startEvents(this.dataDir, port);
+    if (!this.eventStoreDb) return;
+    await this.eventStoreDb.kill('SIGKILL');
+    this.eventStoreDb = await startEvents(this.dataDir, this.eventStoreDb.port);
   }
 
   /** What the dead have left is taken over in a minute; here that minute is over at once. */
@@ -196,6 +194,7 @@ export class Stack {
     for (const line of this.lines) line.unmute();
     await Promise.all(this.processes.map((one) => one.stop()));
     await Promise.all(this.lines.map((line) => line.close()));
+    await this.direct.end();
     await this.eventStoreDb?.kill();
     await this.postgres.remove();
     rmSync(String(this.environment['DATA_DIR']), { recursive: true });
@@ -221,7 +220,7 @@ export class Stack {
 }
 
 /** Its log is a file: what it has answered is there after a kill. */
-function startEvents(dataDir: string, port = 0): Promise<EventStoreDbProcess> {
+function startEvents(dataDir: string, port: number): Promise<EventStoreDbProcess> {
   const log = join(dataDir, 'eventstoredb.log');
   return startEventStoreDbProcess(['--port', String(port), '--log', log]);
 }

@@ -1,28 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { verifyCheckpoint, verifyProof } from '../../clients/verifier/verifier.mjs';
 import { eventually } from '../support/eventually.js';
 import type { Arrived, Inbox } from './inbox.js';
 import { Difference, shownCard, type Json, type Lane } from './lane.js';
 import { reached, stampsOf } from './model.js';
+import { expectPasses } from './passes.js';
+import { say } from './say.js';
 import type { Stack } from './stack.js';
 
 /** @property gaps whether there are events in between that nobody is sent */
 type Told = { events: Json[]; erased: boolean; gaps: boolean };
 
-type Stock = { stack: Stack; lanes: Lane[]; always: Inbox; paused: Inbox };
+export type Inboxes = { always: Inbox; paused: Inbox; failing: Inbox };
+
+type Stock = { stack: Stack; lanes: Lane[] } & Inboxes;
 
 const DELIVERED_WITHIN_MS = 600_000;
+/** Of so many events a proof is asked for. */
+const PROVEN = 20;
 
 /** Compares the model with everything that can be seen from outside. @throws Difference, the first one */
 export async function expectNoDifference(stock: Stock): Promise<void> {
-  const { stack, lanes, always, paused } = stock;
-  for (const lane of lanes) await expectRecords(lane);
-  await expectTotals(lanes);
-  await expectDelivered(lanes, always);
-  await replay(lanes, paused);
-  await expectDelivered(lanes, paused);
-  expectSameBytes(lanes, always, paused);
-  await expectFeed(lanes, always);
-  await expectNothingLeft(stack);
-  await stack.signed();
+  const { stack, lanes, always, paused, failing } = stock;
+  failing.recover();
+  const steps: Record<string, () => unknown> = {
+    records: () => Promise.all(lanes.map(expectRecords)),
+    totals: () => expectTotals(lanes),
+    passes: () => expectPasses(lanes),
+    'sent at once': () => expectDelivered(lanes, always),
+    replayed: async () => {
+      await replay(lanes, paused);
+      await expectDelivered(lanes, paused);
+    },
+    'sent again': () => expectDelivered(lanes, failing),
+    bytes: () => [paused, failing].forEach((other) => expectSameBytes(lanes, always, other)),
+    feed: () => expectFeed(lanes, always),
+    queues: () => expectNothingLeft(stack),
+    checkpoint: () => stack.signed(),
+    proofs: () => expectProofs(stock),
+    verify: () => expectVerified(stack),
+  };
+  for (const [name, check] of Object.entries(steps)) {
+    const began = Date.now();
+    await check();
+    say(`${name}: ${Date.now() - began} ms`);
+  }
+}
+
+function expectVerified(stack: Stack): void {
   const verified = stack.run('verify', '--checkpoints', stack.checkpoints);
   if (!verified.includes('every row is the fold of its stream')) throw new Difference(verified);
 }
@@ -102,8 +128,8 @@ async function expectDelivered(lanes: Lane[], inbox: Inbox): Promise<void> {
       ...one.facts,
       sequence: gaps ? 0 : one.sequence - sequence,
     });
-    // What was sent before may have the name, and what was sent after may not.
-    // What is sent after somebody got another key has a later name.
+    // Once a person is erased, an event has the name or not, by when it was sent. Where a merge gave somebody another
+    // key, an event that is sent late has the name as of then.
     const named = (event: Json, i: number) => {
       const firstName = arrived[i]?.facts['firstName'];
       const later = gaps && events.slice(i).some((other: Json) => other['firstName'] === firstName);
@@ -121,7 +147,7 @@ async function expectDelivered(lanes: Lane[], inbox: Inbox): Promise<void> {
 }
 
 /** An event has the same bytes whenever and wherever it is sent, unless somebody was erased, or merged with them. */
-function expectSameBytes(lanes: Lane[], always: Inbox, paused: Inbox): void {
+function expectSameBytes(lanes: Lane[], always: Inbox, some: Inbox): void {
   const erased = new Set(
     lanes
       .flatMap(({ customers }) => customers)
@@ -132,14 +158,14 @@ function expectSameBytes(lanes: Lane[], always: Inbox, paused: Inbox): void {
       ]),
   );
   for (const { id, digest, about, text } of always.arrived.values()) {
-    const other = paused.arrived.get(id);
+    const other = some.arrived.get(id);
     if (other?.digest !== digest && !erased.has(about)) {
       throw new Difference(
         `${id} was sent to two subscriptions with different bytes\n  ${text}\n  ${other?.text}`,
       );
     }
   }
-  for (const about of [...always.rewritten, ...paused.rewritten]) {
+  for (const about of [...always.rewritten, ...some.rewritten]) {
     if (!erased.has(about)) throw new Difference(`an event about ${about} came with other bytes`);
   }
 }
@@ -191,4 +217,21 @@ async function expectNothingLeft(stack: Stack): Promise<void> {
   const nothing = (row: Record<string, number> | undefined) =>
     row !== undefined && Object.values(row).every((count) => count === 0);
   await eventually(left, nothing, 240_000);
+}
+
+/** By the verifier, which knows nothing of the service: each checkpoint is signed, and events are in the newest. */
+async function expectProofs({ stack, lanes: [lane], always }: Stock): Promise<void> {
+  if (!lane) return;
+  const { verifier_key: key } = JSON.parse(stack.run('cli', 'checkpoint:key')) as Json;
+  const files = readdirSync(stack.checkpoints).filter((name) => name.endsWith('.checkpoint'));
+  for (const name of files) {
+    verifyCheckpoint(readFileSync(join(stack.checkpoints, name), 'utf8'), String(key));
+  }
+  const ids = [...always.arrived.keys()];
+  for (let i = 0; i < PROVEN; i++) {
+    const path = `${lane.store}/history/${lane.random.pick(ids)}/proof`;
+    const { body } = await lane.caller.settle({ method: 'GET', path });
+    const { index, size } = verifyProof(body as object, String(key));
+    lane.expect(`the tree that ${path} is about`, index < size, true);
+  }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePort } from './program.js';
 
 /** A connection between a program and its database that can be cut, or fall silent without being closed. */
 export class Line {
@@ -15,10 +16,10 @@ export class Line {
   ) {}
 
   static async to(databaseUrl: string): Promise<Line> {
+    const port = await freePort();
     const server = createServer();
-    server.listen(0, '127.0.0.1');
+    server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
     const line = new Line(server, port, new URL(databaseUrl));
     server.on('connection', (socket) => line.join(socket));
     return line;

@@ -1,0 +1,65 @@
+import { eventually } from '../support/eventually.js';
+import type { Answer } from './caller.js';
+import { Difference, type Json, type Lane, type Pass } from './lane.js';
+import { reached } from './model.js';
+
+/** Of a lane. Somebody looks at each now and then. */
+const MOST_PASSES = 8;
+const FOLLOWED_WITHIN_MS = 240_000;
+
+/** WEBCARD-01: the page of a customer card, whose pass is followed from then on. */
+export async function openPass(lane: Lane): Promise<boolean> {
+  const known = lane.passes.length < MOST_PASSES ? undefined : lane.random.pick(lane.passes);
+  const held = known?.held ?? lane.random.pick(lane.held);
+  if (!held) return false;
+  let pass = lane.passes.find((one) => one.held === held);
+  if (!pass) {
+    const { body } = await lane.caller.settle({ method: 'GET', path: lane.pathOf(held) });
+    const path = `/passes/${String((body as Json)['uuid'])}`;
+    lane.passes.push((pass = { held, path, tag: 0, shown: '' }));
+  }
+  const page = await lane.expectRead(pass.path, shownOf(pass), shownBy);
+  look(pass, page);
+  return true;
+}
+
+/** Whatever a pass shows anew came with a higher tag. */
+export async function expectPasses(lanes: Lane[]): Promise<void> {
+  for (const lane of lanes) {
+    for (const pass of lane.passes) {
+      const isFollowed = (page: Answer) =>
+        shownBy(page) === shownOf(pass) &&
+        (page.status !== 200 || ['', shownOf(pass)].includes(pass.shown) || tagOf(page) > pass.tag);
+      const page = await eventually(
+        () => lane.caller.settle({ method: 'GET', path: pass.path }),
+        isFollowed,
+        FOLLOWED_WITHIN_MS,
+      ).catch((error: unknown) => {
+        throw new Difference(`${pass.path} shows ${shownOf(pass)} under no new tag: ${error}`);
+      });
+      look(pass, page);
+    }
+  }
+}
+
+function look(pass: Pass, page: Answer): void {
+  if (page.status !== 200) return;
+  const tag = tagOf(page);
+  if (tag < pass.tag) throw new Difference(`${pass.path} had tag ${pass.tag}, and now ${tag}`);
+  pass.tag = tag;
+  pass.shown = shownOf(pass);
+}
+
+/** ERASE-08 keeps balances for the store only; the link of a merged card leads to another one (WEBCARD-08). */
+function shownOf({ held }: Pass): string {
+  if (reached(held).customer.erased) return '404';
+  return held.closedInto ? '302' : `${held.count} / ${held.card.required}`;
+}
+
+function shownBy({ status, text }: Answer): string {
+  return status === 200 ? String(/<strong>(.*?)<\/strong>/.exec(text)?.[1]) : String(status);
+}
+
+function tagOf({ text }: Answer): number {
+  return Number(/data-tag="(\d+)"/.exec(text)?.[1]);
+}
