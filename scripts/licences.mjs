@@ -17,9 +17,13 @@ const ALLOWED = new Set([
 
 /**
  * Packages under other licences, each for a reason: libvips is a shared library of its own, which operators may replace
- * with one that they have built (LGPL-3.0, section 4). See NOTICE.
+ * with one that they have built (LGPL-3.0, section 4). Fonts under the OFL may be shipped with anything, and embedded in
+ * documents, as long as nobody sells them alone. See NOTICE.
  */
-const EXCEPTIONS = [{ name: /^@img\/sharp-libvips-[a-z0-9-]+$/, licence: 'LGPL-3.0-or-later' }];
+const EXCEPTIONS = [
+  { name: /^@img\/sharp-libvips-[a-z0-9-]+$/, licence: 'LGPL-3.0-or-later' },
+  { name: /^@expo-google-fonts\/inter$/, licence: 'MIT AND OFL-1.1' },
+];
 
 /** @returns {{ line: string, allowed: boolean }[]} of the components of a CycloneDX document, by name */
 export function licencesOf({ components }) {

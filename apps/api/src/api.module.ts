@@ -24,6 +24,7 @@ import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
+import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { rowTables } from '../../row-tables.js';
@@ -54,6 +55,7 @@ export class ApiModule {
         PagesModule,
         SignInModule,
         WebCardModule,
+        PosterPagesModule,
         GoogleWalletModule,
         AppleWalletModule,
       ],

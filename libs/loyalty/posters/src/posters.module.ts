@@ -9,5 +9,6 @@ import { PostersService } from './posters.service.js';
   imports: [TypeOrmModule.forFeature([posterEntity])],
   controllers: [PostersController],
   providers: [PostersService, ...posterHandlers],
+  exports: [PostersService],
 })
 export class PostersModule {}

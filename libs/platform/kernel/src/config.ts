@@ -55,6 +55,8 @@ export class Config {
   };
   /** Of drawn images in the database, which are drawn again when they are asked for later. */
   readonly stripImagesKeptMb: number;
+  /** Files of fonts for what the posters' own font has no letters for. */
+  readonly posterFonts: { regular: string | null; bold: string | null };
   /** How many web cards one process keeps up to date at a time, in all and for one address. */
   readonly openCards: { most: number; perAddress: number };
   readonly trustProxyHops: number;
@@ -134,6 +136,10 @@ export class Config {
       smsPerDay: env.MAX_SMS_PER_STORE_PER_DAY,
     };
     this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
+    this.posterFonts = {
+      regular: env.POSTER_FONT_REGULAR ?? null,
+      bold: env.POSTER_FONT_BOLD ?? null,
+    };
     this.openCards = { most: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
     this.trustProxyHops = env.TRUST_PROXY_HOPS;
     this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;

@@ -61,6 +61,8 @@ export class Settings {
   @Whole(1, 1_000_000) MAX_STRIP_PICTURES_PER_STORE = 1000;
   @Whole(1, 1_000_000) MAX_SMS_PER_STORE_PER_DAY = 500;
   @Whole(1, 100_000) STRIP_IMAGES_KEPT_MB = 1024;
+  @Text() POSTER_FONT_REGULAR?: string;
+  @Text() POSTER_FONT_BOLD?: string;
   @Whole(1, 1_000_000) MAX_OPEN_CARDS = 5_000;
   @Whole(1, 1_000_000) MAX_OPEN_CARDS_PER_ADDRESS = 100;
   @Whole(0, 10) TRUST_PROXY_HOPS = 0;

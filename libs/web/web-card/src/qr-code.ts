@@ -1,26 +1,12 @@
-import qrcode from 'qrcode';
 import { html, verbatim, type Html } from './html.js';
-
-/** ISO/IEC 18004 asks for four modules of white on every side. */
-const QUIET = 4;
+import { darkModules } from './qr-modules.js';
 
 /**
- * Dark on white whatever the card's colours are, because scanners need it. One path of horizontal runs, so that no
- * hairlines show between modules.
+ * Dark on white whatever the card's colours are, because scanners need it.
  * @param name what it is, for those who do not see it
  */
 export function qrCode(text: string, name: string): Html {
-  const { size, data } = qrcode.create(text, { errorCorrectionLevel: 'M' }).modules;
-  const side = size + 2 * QUIET;
-  const runs: string[] = [];
-  for (let y = 0; y < size; y++) {
-    for (let x = 0; x < size;) {
-      const begin = x;
-      while (x < size && data[y * size + x]) x++;
-      if (x > begin) runs.push(`M${begin + QUIET} ${y + QUIET}h${x - begin}v1h-${x - begin}z`);
-      else x++;
-    }
-  }
+  const { path, side } = darkModules(text, 'M');
   return html`<svg
     class="qr"
     role="img"
@@ -29,6 +15,6 @@ export function qrCode(text: string, name: string): Html {
     shape-rendering="crispEdges"
   >
     <path fill="#fff" d="M0 0h${side}v${side}H0z" />
-    <path fill="#000" d="${verbatim(runs.join(''))}" />
+    <path fill="#000" d="${verbatim(path)}" />
   </svg>`;
 }

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '#event-store/canonical-json.js';
+import type { Card } from '#cards/card.js';
+import type { Poster } from '#posters/poster.js';
+import type { Reward } from '#rewards/reward.js';
+import { wordsOf, type Told } from './words.js';
+
+/** More would have to be too small to be read from afar. */
+const MOST_OFFERS = 3;
+
+export type Offer = { reward: string; price: string };
+
+/** Everything that a poster shows, whatever its size. */
+export type PosterContent = {
+  title: string;
+  storeName: string;
+  /** BCP 47. */
+  lang: string;
+  offers: Offer[];
+  /** What customers do, where there is nothing that they get. */
+  aim: string;
+  stamps: { count: number; icon: string; rewards: number[] };
+  colors: { ground: string; text: string; stamps: string };
+  /** What the QR code says. */
+  code: string;
+  /** The same for people who type it. */
+  address: string;
+  createdAt: string;
+};
+
+export type PosterParts = {
+  poster: Poster;
+  card: Card;
+  /** All of the card. */
+  rewards: Reward[];
+  store: { name: string; locale: string };
+  urls: { signup: string; code: string };
+};
+
+export function posterContent({ poster, card, rewards, store, urls }: PosterParts): PosterContent {
+  const told = wordsOf(store.locale);
+  const offered = rewards
+    .filter(
+      ({ active, deletedAt, stampsRequired }) =>
+        active && deletedAt === null && stampsRequired <= card.stampsRequired,
+    )
+    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
+  return {
+    title: poster.title,
+    storeName: store.name,
+    lang: told.locale,
+    offers: few(offered).map(({ name, stampsRequired }) => ({
+      reward: name,
+      price: counted(told.words.offer, stampsRequired, told),
+    })),
+    aim: counted(told.words.collect, card.stampsRequired, told),
+    stamps: {
+      count: card.stampsRequired,
+      icon: card.stampIcon,
+      rewards: [...new Set(offered.map(({ stampsRequired }) => stampsRequired))],
+    },
+    colors: {
+      ground: poster.primaryColor,
+      text: poster.textColor,
+      stamps: poster.secondaryColor,
+    },
+    code: urls.code,
+    // A browser adds it by itself.
+    address: urls.signup.replace(/^https:\/\//, ''),
+    createdAt: poster.createdAt,
+  };
+}
+
+/** Hex: what is equal in it looks the same. */
+export function hashOf(value: unknown): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex');
+}
+
+/** The nearest ones, and the one at the end of the card. */
+function few<R>(rewards: R[]): R[] {
+  if (rewards.length <= MOST_OFFERS) return rewards;
+  return [...rewards.slice(0, MOST_OFFERS - 1), ...rewards.slice(-1)];
+}
+
+function counted(
+  say: (text: string, count: number) => string,
+  count: number,
+  { locale }: Told,
+): string {
+  return say(new Intl.NumberFormat(locale).format(count), count);
+}

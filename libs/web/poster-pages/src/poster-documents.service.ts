@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import type { Card } from '#cards/card.js';
+import type { Reward } from '#rewards/reward.js';
+import type { Poster } from '#posters/poster.js';
+import { PostersService } from '#posters/posters.service.js';
+import { PAPERS, type PaperSize } from './paper.js';
+import { hashOf, posterContent, type PosterContent } from './poster-content.js';
+import { PosterFonts } from './poster-fonts.service.js';
+import { LAYOUT, posterLayout } from './poster-layout.js';
+import { PosterRenderer, type Format } from './poster-renderer.service.js';
+
+const KEPT_IN_MEMORY_BYTES = 32 * 1024 * 1024;
+const SLUG = /^[0-9A-Za-z]{1,64}$/;
+
+const FIND = {
+  name: 'poster_parts',
+  text: `
+    select p.state as poster, c.state as card, a.display_name as store_name, a.locale,
+      coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards
+    from posters p
+    join cards c on c.id = p.card_id
+    join accounts a on a.id = p.account_id
+    where p.slug = $1 and p.deleted_at is null`,
+};
+
+type FoundRow = {
+  poster: Poster;
+  card: Card;
+  store_name: string;
+  locale: string;
+  rewards: Reward[];
+};
+
+export type FoundPoster = { poster: Poster; content: PosterContent; signupUrl: string };
+
+/** @property bleed with a ground that goes on beyond the edge, and marks where to cut */
+export type Sheet = { format: Format; paperSize: PaperSize; bleed: boolean };
+
+type Wanted = { accountId: number; content: PosterContent; sheet: Sheet };
+
+/** The documents of posters. Each is made when it is asked for, and kept for a while under a hash of what it shows. */
+@Injectable()
+export class PosterDocuments {
+  /** Those asked for at the same time are made once. */
+  private readonly documents = new LRUCache<string, Buffer, Wanted>({
+    maxSize: KEPT_IN_MEMORY_BYTES,
+    sizeCalculation: ({ length }) => length,
+    fetchMethod: (_hash, _old, { context }) => this.make(context),
+    // One that others push out while it is made is still wanted.
+    ignoreFetchAbort: true,
+    allowStaleOnFetchAbort: true,
+  });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly posters: PostersService,
+    private readonly fonts: PosterFonts,
+    private readonly renderer: PosterRenderer,
+  ) {}
+
+  /** @returns undefined if there is none, or it was deleted */
+  async find(slug: string): Promise<FoundPoster | undefined> {
+    if (!SLUG.test(slug)) return undefined;
+    const [row] = await ask<FoundRow>(this.pool, { ...FIND, values: [slug] });
+    if (!row) return undefined;
+    const { poster, card, rewards, store_name: name, locale } = row;
+    const { signup_url: signup, qr_code_url: code } = this.posters.shown(poster);
+    const urls = { signup, code };
+    const content = posterContent({ poster, card, rewards, store: { name, locale }, urls });
+    return { poster, content, signupUrl: signup };
+  }
+
+  /** Hex, of everything that decides about its bytes. */
+  hashOf({ content }: FoundPoster, sheet: Sheet): string {
+    return hashOf({ content, sheet, layout: LAYOUT, fonts: this.fonts.hash });
+  }
+
+  /** @throws UnavailableError when there is too much to draw */
+  async document(found: FoundPoster, sheet: Sheet): Promise<Buffer> {
+    const { poster, content } = found;
+    const context = { accountId: poster.accountId, content, sheet };
+    const document = await this.documents.fetch(this.hashOf(found, sheet), { context });
+    if (!document) throw new Error(`nothing was made for poster ${poster.id}`);
+    return document;
+  }
+
+  private make({ accountId, content, sheet }: Wanted): Promise<Buffer> {
+    const { format, paperSize, bleed } = sheet;
+    return this.renderer.render(accountId, format, () =>
+      posterLayout(content, PAPERS[paperSize], { bleed }, this.fonts),
+    );
+  }
+}

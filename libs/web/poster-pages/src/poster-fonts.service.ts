@@ -1,0 +1,142 @@
+import { Injectable } from '@nestjs/common';
+import { create, type Font } from 'fontkit';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import type { Weight } from './drawing.js';
+
+/** Of the package @expo-google-fonts/inter: the TTF files that Google Fonts publishes. */
+const INTER: Record<Weight, string> = {
+  regular: '400Regular/Inter_400Regular.ttf',
+  bold: '700Bold/Inter_700Bold.ttf',
+};
+
+/** Pairs of letters across a space are set apart like any others, in every document alike. */
+export const FEATURES: never[] = [];
+
+export type Face = { name: string; file: Buffer; font: Font };
+/** A part of a text that one font draws. */
+export type Run = { face: Face; text: string };
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+/** They have no shape of their own, and fonts need not know them. */
+const SHAPELESS = /\p{Default_Ignorable_Code_Point}/u;
+/** Controls, halves of characters, and marks that turn the direction of what follows them. */
+const UNWANTED = /(?![\t\r\n])[\p{Cc}\p{Cs}\p{Co}\p{Cn}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+
+/** The letters of posters: Inter, and for what it does not have a font of the operator. */
+@Injectable()
+export class PosterFonts {
+  private readonly faces: Record<Weight, Face[]>;
+  /** Changes with the fonts, and with it what documents look like. */
+  readonly hash: string;
+
+  constructor({ posterFonts: { regular, bold } }: Config) {
+    const own = {
+      regular: regular === null ? null : { setting: 'POSTER_FONT_REGULAR', path: regular },
+      bold: bold === null ? null : { setting: 'POSTER_FONT_BOLD', path: bold },
+    };
+    this.faces = {
+      regular: facesOf('regular', own.regular ?? own.bold),
+      bold: facesOf('bold', own.bold ?? own.regular),
+    };
+    const hash = createHash('sha256');
+    for (const { file } of Object.values(this.faces).flat()) hash.update(file);
+    this.hash = hash.digest('hex');
+  }
+
+  /** In ems. */
+  width(text: string, weight: Weight): number {
+    return this.runs(text, weight).reduce(
+      (sum, { face: { font }, text }) =>
+        sum + font.layout(text, FEATURES).advanceWidth / font.unitsPerEm,
+      0,
+    );
+  }
+
+  /** Without what no font can draw; empty if nothing is left. */
+  legible(text: string, weight: Weight): string {
+    const parts = [...graphemes.segment(text.normalize('NFC').replace(UNWANTED, ''))]
+      .map(({ segment }) => segment)
+      .filter((part) => this.faceOf(part, weight) !== undefined);
+    const found = parts.join('').replace(/\s+/g, (space) => (space === '\u00A0' ? space : ' '));
+    return /[\p{L}\p{N}\p{S}]/u.test(found) ? found.trim() : '';
+  }
+
+  runs(text: string, weight: Weight): Run[] {
+    const runs: Run[] = [];
+    for (const { segment } of graphemes.segment(text)) {
+      const face = this.faceOf(segment, weight) ?? this.first(weight);
+      const last = runs.at(-1);
+      if (last?.face === face) last.text += segment;
+      else runs.push({ face, text: segment });
+    }
+    return runs;
+  }
+
+  /** The path of a text as SVG, from its left end on the line that letters stand on. */
+  outline(text: string, weight: Weight, at: { x: number; y: number; size: number }): string {
+    let { x } = at;
+    return this.runs(text, weight)
+      .map(({ face: { font }, text }) => {
+        const { glyphs, positions } = font.layout(text, FEATURES);
+        const scale = at.size / font.unitsPerEm;
+        return glyphs
+          .map((glyph, index) => {
+            const { xAdvance = 0, xOffset = 0, yOffset = 0 } = positions[index] ?? {};
+            const path = glyph.path
+              .scale(scale, -scale)
+              .translate(x + xOffset * scale, at.y - yOffset * scale)
+              .toSVG();
+            x += xAdvance * scale;
+            return path;
+          })
+          .join('');
+      })
+      .join('');
+  }
+
+  private faceOf(grapheme: string, weight: Weight): Face | undefined {
+    return this.faces[weight].find(({ font }) =>
+      [...grapheme].every(
+        (character) =>
+          SHAPELESS.test(character) || font.hasGlyphForCodePoint(character.codePointAt(0) ?? 0),
+      ),
+    );
+  }
+
+  private first(weight: Weight): Face {
+    const [face] = this.faces[weight];
+    if (!face) throw new Error(`there is no font for ${weight} letters`);
+    return face;
+  }
+}
+
+type OwnFont = { setting: string; path: string };
+
+function facesOf(weight: Weight, own: OwnFont | null): Face[] {
+  const require = createRequire(import.meta.url);
+  const inter = require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`);
+  return [
+    faceOf(`Inter ${weight}`, readFileSync(inter)),
+    ...(own === null ? [] : [operatorsFace(`Own ${weight}`, own)]),
+  ];
+}
+
+function operatorsFace(name: string, { setting, path }: OwnFont): Face {
+  try {
+    return faceOf(name, readFileSync(path));
+  } catch (error) {
+    throw new Error(`${setting}: ${path} cannot be used: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function faceOf(name: string, file: Buffer): Face {
+  const font = create(file);
+  if (!('layout' in font)) throw new Error('it holds several fonts; name a file that holds one');
+  const { tables } = (font as Font & { directory: { tables: Record<string, unknown> } }).directory;
+  if (!('glyf' in tables) && !('CFF ' in tables)) throw new Error('it has no outlines of letters');
+  return { name, file, font };
+}

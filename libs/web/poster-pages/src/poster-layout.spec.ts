@@ -1,0 +1,234 @@
+import { describe, expect, it } from '@jest/globals';
+import { contrast } from '#pages/colors.js';
+import type { Config } from '#kernel/config.js';
+import type { Drawing, Shape } from './drawing.js';
+import { BLEED, PAPERS, type PaperSize } from './paper.js';
+import type { PosterContent } from './poster-content.js';
+import { PosterFonts } from './poster-fonts.service.js';
+import { posterLayout } from './poster-layout.js';
+
+const fonts = new PosterFonts({ posterFonts: { regular: null, bold: null } } as Config);
+
+const content: PosterContent = {
+  title: 'Coffee club',
+  storeName: 'Corner Café',
+  lang: 'en',
+  offers: [{ reward: 'Free coffee', price: 'for 10 stamps' }],
+  aim: 'Collect 10 stamps',
+  stamps: { count: 10, icon: 'coffee', rewards: [10] },
+  colors: { ground: '#5B3A29', text: '#FFF3E0', stamps: '#FFE0B2' },
+  code: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc?src=qr',
+  address: 'inkpad.example/join/3kTMd9QwXzR7vB2nLc',
+  createdAt: '2026-01-01T00:00:00.000Z',
+};
+const SIZES = Object.keys(PAPERS) as PaperSize[];
+
+const drawn = (given: Partial<PosterContent> = {}, size: PaperSize = 'a4', bleed = false) =>
+  posterLayout({ ...content, ...given }, PAPERS[size], { bleed }, fonts);
+
+type Box = { left: number; top: number; right: number; bottom: number };
+
+/** What a shape really covers. */
+function boxOf(shape: Shape): Box {
+  switch (shape.kind) {
+    case 'rectangle': {
+      const { x, y, width, height } = shape;
+      return { left: x, top: y, right: x + width, bottom: y + height };
+    }
+    case 'disc': {
+      const { x, y, radius: r } = shape;
+      return { left: x - r, top: y - r, right: x + r, bottom: y + r };
+    }
+    case 'path': {
+      const side = shape.scale * (shape.path.startsWith('M4 4h7') ? codeSide(shape) : 24);
+      return { left: shape.x, top: shape.y, right: shape.x + side, bottom: shape.y + side };
+    }
+    case 'text': {
+      const path = fonts.outline(shape.text, shape.weight, shape);
+      const numbers = (path.match(/-?\d+(\.\d+)?/g) ?? []).map(Number);
+      const [xs, ys] = [0, 1].map((odd) => numbers.filter((_, index) => index % 2 === odd));
+      return {
+        left: Math.min(...(xs ?? [])),
+        top: Math.min(...(ys ?? [])),
+        right: Math.max(...(xs ?? [])),
+        bottom: Math.max(...(ys ?? [])),
+      };
+    }
+  }
+}
+
+/** The three large squares lie in the corners of the code, four modules from the edge of its white. */
+function codeSide({ path }: { path: string }): number {
+  return Math.max(...[...path.matchAll(/M(\d+) 4h7v/g)].map(([, x]) => Number(x) + 7)) + 4;
+}
+
+const texts = ({ shapes }: Drawing) => shapes.filter((shape) => shape.kind === 'text');
+const codeOf = ({ shapes }: Drawing) => {
+  const code = shapes.find((shape) => shape.kind === 'path' && shape.path.startsWith('M4 4h7'));
+  if (!code) throw new Error('there is no code');
+  return boxOf(code);
+};
+const panelOf = ({ shapes }: Drawing) => {
+  const panel = shapes.findLast(
+    (shape) => shape.kind === 'rectangle' && shape.fill === '#FFFFFF' && shape.radius > 0,
+  );
+  if (!panel) throw new Error('there is no panel');
+  return boxOf(panel);
+};
+const overlap = (a: Box, b: Box) =>
+  a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+const within = (a: Box, b: Box) =>
+  a.left >= b.left && a.top >= b.top && a.right <= b.right && a.bottom <= b.bottom;
+
+/** Everything is on the paper with a margin for printers, and nothing lies over anything else. */
+function expectTidy(drawing: Drawing, size: PaperSize) {
+  const { width, height } = PAPERS[size];
+  const printable = { left: 14, top: 14, right: width - 14, bottom: height - 14 };
+  const panel = panelOf(drawing);
+  const lines = texts(drawing).map((text) => ({ text: text.text, box: boxOf(text) }));
+  const discs = drawing.shapes.filter(({ kind }) => kind === 'disc').map(boxOf);
+  for (const { text, box } of lines) {
+    expect([text, within(box, printable)]).toEqual([text, true]);
+    expect([text, overlap(box, codeOf(drawing))]).toEqual([text, false]);
+    expect([text, within(box, panel) || !overlap(box, panel)]).toEqual([text, true]);
+    for (const disc of discs) expect([text, overlap(box, disc)]).toEqual([text, false]);
+    const others = lines.filter((other) => other.box !== box);
+    for (const other of others) {
+      expect([text, other.text, overlap(box, other.box)]).toEqual([text, other.text, false]);
+    }
+  }
+  for (const disc of discs) expect(within(disc, printable) && !overlap(disc, panel)).toBe(true);
+  expect(within(codeOf(drawing), panel) && within(panel, printable)).toBe(true);
+}
+
+describe.each(SIZES)('a poster on %s', (size) => {
+  it.each(
+    [
+      'X',
+      'Coffee club',
+      'Smørrebrød på Østerbro – gerne med æg',
+      'Бонусная карта кофейни «Зебра»',
+      'Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen',
+      'W'.repeat(255),
+      'ÄÖÜ Éçñ jpqy '.repeat(19),
+      'i '.repeat(127),
+    ].map((title) => ({ title })),
+  )('shows a title whole: $title', ({ title }) => {
+    const drawing = drawn({ title }, size);
+    expectTidy(drawing, size);
+    const shown = texts(drawing)
+      .map(({ text }) => text)
+      .join('')
+      .replace(/\s/g, '');
+    expect(shown).toContain(title.replace(/\s/g, ''));
+  });
+
+  it('has room for everything at its longest', () => {
+    const long = 'Wundervolle Überraschung '.repeat(10);
+    const offers = [3, 7, 21].map((stamps) => ({ reward: long, price: `für ${stamps} Stempel` }));
+    expectTidy(
+      drawn(
+        {
+          title: 'W'.repeat(255),
+          storeName: long,
+          offers,
+          lang: 'de',
+          stamps: { count: 21, icon: 'star', rewards: [3, 7, 21] },
+          address: `${'long.'.repeat(20)}example/join/3kTMd9QwXzR7vB2nLc`,
+          code: `https://${'long.'.repeat(20)}example/join/3kTMd9QwXzR7vB2nLc?src=qr`,
+        },
+        size,
+      ),
+      size,
+    );
+  });
+
+  it.each(['en', 'de', 'fr', 'es', 'pl'])('says it in %s', (lang) => {
+    expectTidy(drawn({ lang }, size), size);
+  });
+
+  it('continues its ground beyond the edge for a cut, with marks outside of that', () => {
+    const drawing = drawn({}, size, true);
+    const { width, height } = PAPERS[size];
+    const [ground] = drawing.shapes;
+    expect(ground && boxOf(ground)).toEqual({
+      left: -BLEED,
+      top: -BLEED,
+      right: width + BLEED,
+      bottom: height + BLEED,
+    });
+    const marks = drawing.shapes.slice(-8).map(boxOf);
+    const bled = { left: -BLEED, top: -BLEED, right: width + BLEED, bottom: height + BLEED };
+    const sheet = {
+      left: -drawing.margin,
+      top: -drawing.margin,
+      right: width + drawing.margin,
+      bottom: height + drawing.margin,
+    };
+    for (const mark of marks) expect(within(mark, sheet) && !overlap(mark, bled)).toBe(true);
+    expect(drawing.shapes.slice(1, -8)).toEqual(drawn({}, size).shapes.slice(1));
+  });
+});
+
+describe('the stamps of a poster', () => {
+  it.each(Array.from({ length: 21 }, (_, index) => index + 1))('are all there: %i', (count) => {
+    const drawing = drawn({ stamps: { count, icon: 'star', rewards: [count] } });
+    expectTidy(drawing, 'a4');
+    expect(drawing.shapes.filter(({ kind }) => kind === 'disc')).toHaveLength(count);
+  });
+});
+
+describe('the code of a poster', () => {
+  const inMillimetres = (points: number) => (points / 72) * 25.4;
+
+  it('has modules of three millimetres on A4, for two metres', () => {
+    const code = drawn().shapes.find(
+      (shape) => shape.kind === 'path' && shape.path.startsWith('M4 4h7'),
+    );
+    expect(code?.kind === 'path' && inMillimetres(code.scale)).toBeGreaterThan(3);
+  });
+
+  it('is never smaller than two centimetres, and has white around it', () => {
+    for (const size of SIZES) {
+      const { left, right } = codeOf(drawn({}, size));
+      expect(inMillimetres(right - left)).toBeGreaterThan(20);
+    }
+  });
+});
+
+describe('the colours of a poster', () => {
+  it.each([
+    ['#FFFFFF', '#FFFFFF', '#FFFFFF'],
+    ['#000000', '#000000', '#000000'],
+    ['#777777', '#888888', '#7A7A7A'],
+    ['#FFD400', '#FFFFFF', '#FFE600'],
+    ['#B3002D', '#00B32D', '#B3002D'],
+    ['#00FFFF', '#FF00FF', '#FFFF00'],
+  ])('can be read on %s, whatever the shop chose', (ground, text, stamps) => {
+    const drawing = drawn({ colors: { ground, text, stamps } });
+    const panel = panelOf(drawing);
+    for (const shape of texts(drawing)) {
+      const behind = within(boxOf(shape), panel) ? '#FFFFFF' : ground;
+      expect(contrast(shape.fill, behind)).toBeGreaterThanOrEqual(4.5);
+    }
+    drawing.shapes.forEach((shape, index) => {
+      const below = drawing.shapes[index - 1];
+      if (shape.kind !== 'path' || below?.kind !== 'disc') return;
+      expect(contrast(shape.fill, below.fill)).toBeGreaterThanOrEqual(3);
+    });
+  });
+});
+
+describe('letters', () => {
+  it('that no font has are left out', () => {
+    const { title, shapes } = drawn({ title: '🍣 Sushi 寿司 club', storeName: '寿司' });
+    expect(title).toBe('Sushi club');
+    expect(shapes.some((shape) => shape.kind === 'text' && /[🍣寿]/u.test(shape.text))).toBe(false);
+  });
+
+  it('give way to a title of ours if none of its own is left', () => {
+    for (const title of ['🍣', '寿司', '– …', '\u202E\u0000']) {
+      expect(drawn({ title, lang: 'de' }).title).toBe('Stempelkarte');
+    }
+  });
+});

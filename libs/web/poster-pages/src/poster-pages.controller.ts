@@ -1,0 +1,78 @@
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { NotFoundError } from '#kernel/errors.js';
+import { isKnown } from '#http/headers.js';
+import { Throttle } from '#http/throttle.js';
+import { isPaperSize } from './paper.js';
+import { PosterDocuments, type FoundPoster, type Sheet } from './poster-documents.service.js';
+
+/** Per minute and address, for each kind of document: what is not kept any more has to be drawn. */
+const LIMITED = { default: { limit: 60, ttl: 60_000 } };
+
+const TYPES = { pdf: 'application/pdf', png: 'image/png' } as const;
+
+type Asked = Record<string, unknown>;
+
+/** Posters for anybody who has the link, which hangs on the wall anyway. */
+@ApiExcludeController()
+@Controller('posters')
+export class PosterPagesController {
+  constructor(private readonly documents: PosterDocuments) {}
+
+  @Get(':slug.pdf')
+  @Throttle(LIMITED)
+  async pdf(
+    @Param('slug') slug: string,
+    @Query() asked: Asked,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.send('pdf', await this.known(slug), asked, request, reply);
+  }
+
+  @Get(':slug.png')
+  @Throttle(LIMITED)
+  async png(
+    @Param('slug') slug: string,
+    @Query() asked: Asked,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.send('png', await this.known(slug), asked, request, reply);
+  }
+
+  private async send(
+    format: keyof typeof TYPES,
+    found: FoundPoster,
+    asked: Asked,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
+    const sheet = { format, ...sheetOf(found, asked) };
+    const etag = `"${this.documents.hashOf(found, sheet)}"`;
+    reply.headers({ etag, 'cache-control': 'public, no-cache', 'x-robots-tag': 'noindex' });
+    if (isKnown(etag, request.headers['if-none-match'])) {
+      await reply.status(304).send();
+      return;
+    }
+    const bytes = await this.documents.document(found, sheet);
+    await reply
+      .type(TYPES[format])
+      .header('content-disposition', `inline; filename="poster-${sheet.paperSize}.${format}"`)
+      .send(bytes);
+  }
+
+  private async known(slug: string): Promise<FoundPoster> {
+    const found = await this.documents.find(slug);
+    if (!found) throw new NotFoundError('Poster');
+    return found;
+  }
+}
+
+function sheetOf({ poster }: FoundPoster, asked: Asked): Omit<Sheet, 'format'> {
+  const { paper_size: paperSize = poster.paperSize, bleed = 'false' } = asked;
+  const known = typeof paperSize === 'string' && isPaperSize(paperSize);
+  if (!known || (bleed !== 'true' && bleed !== 'false')) throw new NotFoundError('Poster');
+  return { paperSize, bleed: bleed === 'true' };
+}

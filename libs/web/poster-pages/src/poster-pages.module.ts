@@ -1,0 +1,14 @@
+import { Module } from '@nestjs/common';
+import { PostersModule } from '#posters/posters.module.js';
+import { PosterDocuments } from './poster-documents.service.js';
+import { PosterFonts } from './poster-fonts.service.js';
+import { PosterPagesController } from './poster-pages.controller.js';
+import { PosterRenderer } from './poster-renderer.service.js';
+
+/** Posters on screen and as documents to print. */
+@Module({
+  imports: [PostersModule],
+  controllers: [PosterPagesController],
+  providers: [PosterDocuments, PosterFonts, PosterRenderer],
+})
+export class PosterPagesModule {}

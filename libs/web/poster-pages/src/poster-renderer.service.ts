@@ -1,0 +1,114 @@
+import { Injectable } from '@nestjs/common';
+import Pdf from 'pdfkit';
+import { FairQueue } from '#kernel/fair-queue.js';
+import { sharp } from '#kernel/pictures.js';
+import type { Drawing, Shape } from './drawing.js';
+import { FEATURES, PosterFonts } from './poster-fonts.service.js';
+import { posterSvg, type Outline } from './poster-svg.js';
+
+/** A PDF is made on the thread that answers requests, and a PNG takes forty megabytes while it is drawn. */
+const MOST_AT_ONCE = 1;
+const MOST_WAITING = 20;
+const WAIT_MS = 15_000;
+const DRAWN_WITHIN_SECONDS = 10;
+const PIXELS_PER_POINT = 300 / 72;
+
+export type Format = 'pdf' | 'png' | 'svg';
+
+/** Makes documents out of a drawing, each store in its turn. Equal drawings make equal bytes. */
+@Injectable()
+export class PosterRenderer {
+  private readonly queue = new FairQueue({
+    most: MOST_AT_ONCE,
+    mostWaiting: MOST_WAITING,
+    waitMs: WAIT_MS,
+  });
+
+  constructor(private readonly fonts: PosterFonts) {}
+
+  /** @throws UnavailableError when there is too much to draw */
+  render(accountId: number, format: Format, draw: () => Drawing): Promise<Buffer> {
+    return this.queue.run(accountId, () => {
+      if (format === 'pdf') return this.pdf(draw());
+      return format === 'png' ? this.png(draw()) : this.svg(draw());
+    });
+  }
+
+  private async svg(drawing: Drawing): Promise<Buffer> {
+    return Buffer.from(posterSvg(drawing, (...letters) => this.fonts.outline(...letters)));
+  }
+
+  private png(drawing: Drawing): Promise<Buffer> {
+    const outline: Outline = (...letters) => this.fonts.outline(...letters);
+    const svg = posterSvg(drawing, outline, PIXELS_PER_POINT);
+    return sharp(Buffer.from(svg))
+      .removeAlpha()
+      .withMetadata({ density: 300 })
+      .png()
+      .timeout({ seconds: DRAWN_WITHIN_SECONDS })
+      .toBuffer();
+  }
+
+  private async pdf(drawing: Drawing): Promise<Buffer> {
+    const { margin, bleed, width, height } = drawing;
+    const document = new Pdf({
+      pdfVersion: '1.7',
+      size: [width + 2 * margin, height + 2 * margin],
+      margin: 0,
+      lang: drawing.lang,
+      displayTitle: true,
+      info: {
+        Title: drawing.title,
+        Author: drawing.author,
+        Creator: 'Inkpad',
+        Producer: 'Inkpad',
+        // Of the poster, since the same poster has to make the same document whenever it is drawn.
+        CreationDate: new Date(drawing.createdAt),
+      },
+    });
+    const box = (around: number) => [
+      margin - around,
+      margin - around,
+      margin + width + around,
+      margin + height + around,
+    ];
+    Object.assign(document.page.dictionary.data, { TrimBox: box(0), BleedBox: box(bleed) });
+    document.translate(margin, margin);
+    for (const shape of drawing.shapes) this.add(document, shape);
+    document.end();
+    const parts: Buffer[] = [];
+    for await (const part of document) parts.push(part as Buffer);
+    return Buffer.concat(parts);
+  }
+
+  private add(document: PDFKit.PDFDocument, shape: Shape): void {
+    document.fillColor(shape.fill);
+    switch (shape.kind) {
+      case 'rectangle':
+        document.roundedRect(shape.x, shape.y, shape.width, shape.height, shape.radius).fill();
+        break;
+      case 'disc':
+        document.circle(shape.x, shape.y, shape.radius).fill();
+        break;
+      case 'path':
+        document
+          .save()
+          .translate(shape.x, shape.y)
+          .scale(shape.scale)
+          .path(shape.path)
+          .fill()
+          .restore();
+        break;
+      case 'text': {
+        let { x } = shape;
+        for (const { face, text } of this.fonts.runs(shape.text, shape.weight)) {
+          // @types/pdfkit has no name for the font of a buffer here.
+          document.registerFont(face.name, face.file).font(face.name).fontSize(shape.size);
+          const options = { lineBreak: false, baseline: 'alphabetic', features: FEATURES } as const;
+          document.text(text, x, shape.y, options);
+          x += document.widthOfString(text, options);
+        }
+      }
+    }
+  }
+}

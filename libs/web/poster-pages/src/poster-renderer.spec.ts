@@ -1,0 +1,117 @@
+import { describe, expect, it } from '@jest/globals';
+import sharp from 'sharp';
+import type { Config } from '#kernel/config.js';
+import { decoded } from '../../../../test/support/decoded.js';
+import type { Drawing } from './drawing.js';
+import { PAPERS } from './paper.js';
+import type { PosterContent } from './poster-content.js';
+import { PosterFonts } from './poster-fonts.service.js';
+import { posterLayout } from './poster-layout.js';
+import { PosterRenderer } from './poster-renderer.service.js';
+
+const fonts = new PosterFonts({ posterFonts: { regular: null, bold: null } } as Config);
+
+const drawing: Drawing = {
+  width: 100,
+  height: 150,
+  margin: 0,
+  bleed: 0,
+  title: 'Ærø (1)',
+  author: 'Café',
+  lang: 'da',
+  createdAt: '2026-01-02T03:04:05.000Z',
+  shapes: [
+    { kind: 'rectangle', x: 0, y: 0, width: 100, height: 150, radius: 0, fill: '#102030' },
+    { kind: 'text', x: 5, y: 40, size: 20, weight: 'bold', text: 'Ærø', fill: '#FFFFFF' },
+    { kind: 'disc', x: 50, y: 100, radius: 20, fill: '#FF0000' },
+  ],
+};
+const make = (format: 'pdf' | 'png' | 'svg', given: Partial<Drawing> = {}) =>
+  new PosterRenderer(fonts).render(1, format, () => ({ ...drawing, ...given }));
+
+describe('a document', () => {
+  it.each(['pdf', 'png', 'svg'] as const)('is the same %s for the same drawing', async (format) => {
+    expect((await make(format)).equals(await make(format))).toBe(true);
+  });
+
+  it('in PDF has the size, the boxes of printers, a language and fonts of its own', async () => {
+    const pdf = (await make('pdf', { margin: 20, bleed: 8 })).toString('latin1');
+    expect(pdf).toContain('/MediaBox [0 0 140 190]');
+    expect(pdf).toContain('/TrimBox [20 20 120 170]');
+    expect(pdf).toContain('/BleedBox [12 12 128 178]');
+    expect(pdf).toContain('/Lang (da)');
+    expect(pdf).toMatch(/\/BaseFont \/[A-Z]{6}\+Inter-Bold/);
+    expect(pdf).not.toContain('Helvetica');
+    expect(pdf).toContain('(D:20260102030405Z)');
+  });
+
+  it.each(Object.entries(PAPERS))(
+    'in PNG has 300 dots an inch, %s',
+    async (_, { width, height }) => {
+      const png = await make('png', { width, height });
+      const { density, ...size } = await sharp(png).metadata();
+      expect(density).toBe(300);
+      expect(size).toMatchObject({
+        width: Math.round((width / 72) * 300),
+        height: Math.round((height / 72) * 300),
+      });
+    },
+  );
+
+  it('in SVG has no text and no name that somebody typed', async () => {
+    expect((await make('svg')).toString()).toMatch(
+      /^<svg [^>]*>(<(rect|path|circle) [^<>]*\/>)+<\/svg>$/,
+    );
+  });
+});
+
+describe('the code of a poster on A4', () => {
+  it('is read from two metres by a camera in full HD', async () => {
+    const code = 'https://loyalty.corner-cafe.example/join/3kTMd9QwXzR7vB2nLc?src=qr';
+    const poster: PosterContent = {
+      title: 'Coffee club',
+      storeName: 'Corner Café',
+      lang: 'en',
+      offers: [],
+      aim: 'Collect 10 stamps',
+      stamps: { count: 10, icon: 'coffee', rewards: [] },
+      colors: { ground: '#5B3A29', text: '#FFF3E0', stamps: '#FFE0B2' },
+      code,
+      address: 'loyalty.corner-cafe.example/join/3kTMd9QwXzR7vB2nLc',
+      createdAt: '2026-01-01T00:00:00.000Z',
+    };
+    const png = await new PosterRenderer(fonts).render(1, 'png', () =>
+      posterLayout(poster, PAPERS.a4, { bleed: false }, fonts),
+    );
+    // Wide-angle lenses of phones show 2.77 m at that distance, on 1920 pixels.
+    const height = Math.round((297 / 2770) * 1920);
+    const seen = await sharp(await sharp(png).resize({ height }).png().toBuffer())
+      .blur(0.7)
+      .png()
+      .toBuffer();
+    // As readers do with what is small.
+    const larger = await sharp(seen)
+      .resize({ height: 4 * height })
+      .png()
+      .toBuffer();
+    expect(await decoded(larger)).toBe(code);
+  });
+});
+
+describe('fonts', () => {
+  it('draw texts of the same width in every document', () => {
+    const width = fonts.width('Wörter, Æ', 'bold');
+    const path = fonts.outline('Wörter, Æ', 'bold', { x: 0, y: 0, size: 1000 });
+    const xs = (path.match(/-?\d+(\.\d+)?/g) ?? []).map(Number).filter((_, i) => i % 2 === 0);
+    expect(Math.max(...xs)).toBeLessThanOrEqual(width * 1000);
+    expect(Math.max(...xs)).toBeGreaterThan(width * 1000 - 150);
+  });
+
+  it('of an operator must hold letters', () => {
+    for (const path of ['/nowhere.ttf', new URL(import.meta.url).pathname]) {
+      expect(
+        () => new PosterFonts({ posterFonts: { regular: null, bold: path } } as Config),
+      ).toThrow(/^POSTER_FONT_BOLD: .* cannot be used/);
+    }
+  });
+});

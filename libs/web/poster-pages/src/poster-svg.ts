@@ -1,0 +1,52 @@
+import type { Drawing, Shape, Weight } from './drawing.js';
+
+/** The path of a text. */
+export type Outline = (
+  text: string,
+  weight: Weight,
+  at: { x: number; y: number; size: number },
+) => string;
+
+/**
+ * Letters are paths, so that it looks the same wherever it is drawn; nothing in it is text that somebody typed.
+ * @param resolution pixels per point; without it, the drawing takes the room that it is given
+ */
+export function posterSvg(drawing: Drawing, outline: Outline, resolution?: number): string {
+  const { margin } = drawing;
+  const full = { width: drawing.width + 2 * margin, height: drawing.height + 2 * margin };
+  const size =
+    resolution === undefined
+      ? ''
+      : // Its sides are rounded each for itself, and nothing may stay empty at an edge.
+        ` preserveAspectRatio="none" width="${Math.round(full.width * resolution)}" height="${Math.round(full.height * resolution)}"`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg"${size} viewBox="${-margin} ${-margin} ${full.width} ${full.height}">`,
+    margin > 0
+      ? `<rect x="${-margin}" y="${-margin}" width="${full.width}" height="${full.height}" fill="#fff"/>`
+      : '',
+    ...drawing.shapes.map((shape) => shapeSvg(shape, outline)),
+    '</svg>',
+  ].join('');
+}
+
+function shapeSvg(shape: Shape, outline: Outline): string {
+  const { fill } = shape;
+  switch (shape.kind) {
+    case 'rectangle': {
+      const { x, y, width, height, radius } = shape;
+      return `<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" rx="${short(radius)}" fill="${fill}"/>`;
+    }
+    case 'disc':
+      return `<circle cx="${short(shape.x)}" cy="${short(shape.y)}" r="${short(shape.radius)}" fill="${fill}"/>`;
+    case 'path': {
+      const { x, y, scale, path } = shape;
+      return `<path transform="translate(${short(x)} ${short(y)}) scale(${scale.toFixed(6)})" fill="${fill}" d="${path}"/>`;
+    }
+    case 'text':
+      return `<path fill="${fill}" d="${outline(shape.text, shape.weight, shape)}"/>`;
+  }
+}
+
+function short(length: number): string {
+  return String(Number(length.toFixed(3)));
+}

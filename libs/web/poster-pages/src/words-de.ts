@@ -1,0 +1,8 @@
+import type { Words } from './words-en.js';
+
+export const de: Words = {
+  stampCard: 'Stempelkarte',
+  offer: (text) => `für ${text} Stempel`,
+  collect: (text) => `${text} Stempel sammeln`,
+  scan: 'Scannen und Stempelkarte holen',
+};

@@ -1,0 +1,17 @@
+/** What a poster and its page say. Numbers come as text in the form of the language, beside the count itself. */
+export type Words = {
+  /** In place of a title of which nothing can be drawn. */
+  stampCard: string;
+  offer: (stamps: string, count: number) => string;
+  collect: (stamps: string, count: number) => string;
+  scan: string;
+};
+
+const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
+
+export const en: Words = {
+  stampCard: 'Stamp card',
+  offer: (text, count) => `for ${stamps(text, count)}`,
+  collect: (text, count) => `Collect ${stamps(text, count)}`,
+  scan: 'Scan for your stamp card',
+};

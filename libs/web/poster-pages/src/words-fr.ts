@@ -1,0 +1,10 @@
+import type { Words } from './words-en.js';
+
+const stamps = (text: string, count: number) => `${text} tampon${count > 1 ? 's' : ''}`;
+
+export const fr: Words = {
+  stampCard: 'Carte de fidélité',
+  offer: (text, count) => `pour ${stamps(text, count)}`,
+  collect: (text, count) => `Collectez ${stamps(text, count)}`,
+  scan: 'Scannez pour obtenir votre carte',
+};

@@ -1,0 +1,15 @@
+import { wordsIn } from '#kernel/languages.js';
+import { de } from './words-de.js';
+import { en, type Words } from './words-en.js';
+import { es } from './words-es.js';
+import { fr } from './words-fr.js';
+
+/** To add a language: a file like these, and its ISO 639 code here. */
+const LANGUAGES = { de, en, es, fr };
+
+export type Told = { words: Words; locale: string };
+
+/** @param locale of the store */
+export function wordsOf(locale: string): Told {
+  return wordsIn<Words>(LANGUAGES, locale);
+}

@@ -1,0 +1,116 @@
+import { describe, expect, it } from '@jest/globals';
+import sharp from 'sharp';
+import type { CardJson } from '#cards/card.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
+import { useService, type ContractClient } from '../support/contract.js';
+import { decoded } from '../support/decoded.js';
+
+const service = useService();
+
+/** A public document, without a token. */
+async function fetched(url: string, headers: Record<string, string> = {}) {
+  const { pathname, search } = new URL(url);
+  const response = await fetch(service.running.baseUrl + pathname + search, { headers });
+  return { response, bytes: Buffer.from(await response.arrayBuffer()) };
+}
+
+async function newPoster(given: object = {}) {
+  const store = await service.newStore();
+  const card = { name: 'Coffee club', stamp_icon: 'coffee' };
+  const made = await store.post<CardJson>(`${store.store}/cards`, { card });
+  const { id: card_id } = made.body;
+  const { body: poster } = await store.post<PosterJson>(`${store.store}/posters`, {
+    poster: { card_id, ...given },
+  });
+  const path = `${store.store}/posters/${poster.id}`;
+  return { store, card: made.body, poster, path };
+}
+
+const etagOf = async (url: string) => (await fetched(url)).response.headers.get('etag');
+
+const rename = (store: ContractClient, card: CardJson, name: string) =>
+  store.patch(`${store.store}/cards/${card.id}`, { card: { name } });
+
+describe('the documents of posters', () => {
+  it('POSTER-36 show the QR code, as PDF and PNG', async () => {
+    const { poster } = await newPoster({ primary_color: '#102030', text_color: '#102030' });
+    const pdf = await fetched(`${poster.display_url}.pdf`);
+    expect(pdf.response.status).toBe(200);
+    expect(pdf.response.headers.get('content-type')).toBe('application/pdf');
+    expect(pdf.bytes.subarray(0, 5).toString()).toBe('%PDF-');
+    const png = await fetched(`${poster.display_url}.png`);
+    expect(png.response.headers.get('content-type')).toBe('image/png');
+    expect(await decoded(png.bytes)).toBe(poster.qr_code_url);
+  });
+
+  it('POSTER-37 have the paper size of the poster or of the query, a PNG with 300 dots per inch', async () => {
+    const { poster } = await newPoster({ paper_size: 'a6' });
+    const size = async (query: string) => {
+      const { width, height } = await sharp(
+        (await fetched(`${poster.display_url}.png${query}`)).bytes,
+      ).metadata();
+      return [width, height];
+    };
+    expect(await size('')).toEqual([1240, 1748]);
+    expect(await size('?paper_size=a5')).toEqual([1748, 2480]);
+    expect(await size('?paper_size=letter')).toEqual([2550, 3300]);
+    const { bytes } = await fetched(`${poster.display_url}.pdf?paper_size=a4`);
+    expect(bytes.toString('latin1')).toContain('/MediaBox [0 0 595.28 841.89]');
+    for (const query of [
+      'paper_size=a3',
+      'paper_size=A4',
+      'paper_size=a4&paper_size=a5',
+      'bleed=1',
+    ]) {
+      const { response } = await fetched(`${poster.display_url}.pdf?${query}`);
+      expect([query, response.status]).toEqual([query, 404]);
+    }
+  });
+
+  it('POSTER-38 have a bleed of 8.5 points and crop marks if asked for', async () => {
+    const { poster } = await newPoster();
+    const { bytes } = await fetched(`${poster.display_url}.pdf?bleed=true`);
+    const text = bytes.toString('latin1');
+    expect(text).toContain('/TrimBox [25.5 25.5 620.78 867.39]');
+    expect(text).toContain('/BleedBox [17 17 629.28 875.89]');
+    const plain = await fetched(`${poster.display_url}.pdf?bleed=false`);
+    expect(plain.bytes.equals((await fetched(`${poster.display_url}.pdf`)).bytes)).toBe(true);
+  });
+
+  it('POSTER-39 have an ETag that changes with what they show, and only then', async () => {
+    const { store, card, poster, path } = await newPoster();
+    const url = `${poster.display_url}.pdf`;
+    const { response, bytes } = await fetched(url);
+    const etag = response.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"[0-9a-f]{64}"$/);
+    expect(response.headers.get('cache-control')).toBe('public, no-cache');
+    for (const known of [etag, `"other", W/${etag}`]) {
+      const again = await fetched(url, { 'if-none-match': known });
+      expect([again.response.status, again.bytes.length]).toEqual([304, 0]);
+    }
+    await rename(store, card, 'Another name');
+    await store.patch(path, { poster: { active: false } });
+    expect((await fetched(url, { 'if-none-match': '"other"' })).bytes.equals(bytes)).toBe(true);
+    expect(await etagOf(url)).toBe(etag);
+    await store.patch(path, { poster: { title: 'Join us' } });
+    const changed = await etagOf(url);
+    expect(changed).not.toBe(etag);
+    await store.post(`${store.store}/rewards`, {
+      reward: { card_id: card.id, name: 'Free coffee', stamps_required: 10 },
+    });
+    expect(await etagOf(url)).not.toBe(changed);
+  });
+
+  it('POSTER-40 are there until the poster is deleted, whether it is active or not', async () => {
+    const { store, card, poster, path } = await newPoster({ active: false });
+    await store.post(`${store.store}/cards/${card.id}/archive`);
+    expect((await fetched(`${poster.display_url}.png`)).response.status).toBe(200);
+    await store.delete(path);
+    for (const url of [poster.display_url, poster.display_url.replace(/.{3}$/, 'abc')]) {
+      for (const end of ['.pdf', '.png', '.pdf.png', '%00.png', '']) {
+        const { response } = await fetched(url + end);
+        expect([end, response.status]).toEqual([end, 404]);
+      }
+    }
+  });
+});
