@@ -25,6 +25,7 @@ import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
+import { SignupModule } from '#signup/signup.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { rowTables } from '../../row-tables.js';
@@ -56,6 +57,7 @@ export class ApiModule {
         SignInModule,
         WebCardModule,
         PosterPagesModule,
+        SignupModule,
         GoogleWalletModule,
         AppleWalletModule,
       ],

@@ -110,9 +110,7 @@ export function enrolment(
   now: Date,
 ): { events: CustomerCardEvent[]; claims: Claim[] } {
   refuseEnrolment(template, now);
-  const code = Array.from({ length: CODE_LENGTH }, () =>
-    CODE_ALPHABET.charAt(randomInt(CODE_ALPHABET.length)),
-  ).join('');
+  const code = drawCode();
   const stream = streamOf(customerCard, ids.id);
   return {
     events: issue({ ...ids, uuid: randomUUID(), code }, template),
@@ -121,6 +119,12 @@ export function enrolment(
       keys.claim(ids.accountId, 'enrolment', `${ids.customerId} ${template.cardId}`, stream),
     ],
   };
+}
+
+export function drawCode(): string {
+  return Array.from({ length: CODE_LENGTH }, () =>
+    CODE_ALPHABET.charAt(randomInt(CODE_ALPHABET.length)),
+  ).join('');
 }
 
 /** Codes are random, and in a large store one may be taken; then another one is drawn. */

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask, inTransaction } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
+import { PASS_HOLDERS } from '#passes/pass-holders.js';
 import type { WantedUpdate } from '#passes/pass-sender.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
@@ -40,7 +41,7 @@ const CHANGED = {
     from apple_devices d
     join apple_registrations g on g.device_id = d.id
     join passes p on p.customer_card_id = g.customer_card_id
-    join customer_cards r on r.id = g.customer_card_id
+    join ${PASS_HOLDERS} r on r.id = g.customer_card_id
     where d.library_hash = $1 and d.pass_type_id = $2
       and (p.tag > $3
            -- Changed between the download and the registration: the device's tag may be beyond it already.

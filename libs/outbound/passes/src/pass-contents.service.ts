@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows } from '#event-store/rows.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
@@ -8,7 +9,14 @@ import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import { milestones } from '#stamping/templates.service.js';
 import { isPrecise, type Location } from '#locations/location.js';
-import { contentHash, passContent, type PassContent, type PassLocation } from './pass-content.js';
+import {
+  contentHash,
+  passContent,
+  type PassContent,
+  type PassLocation,
+  type PassParts,
+} from './pass-content.js';
+import { PASS_HOLDERS, standInContext } from './pass-holders.js';
 import { Passes, type Pass } from './passes.service.js';
 
 type PartsRow = {
@@ -20,6 +28,8 @@ type PartsRow = {
   time_zone: string;
   first_name: string | null;
   last_name: string | null;
+  customer_id: number;
+  sealed: Buffer | null;
   erased: boolean;
   last_location_id: number | null;
 };
@@ -29,12 +39,12 @@ const PARTS = {
   text: `
     select r.state as customer_card, c.state as card, a.display_name as store_name, a.locale, a.time_zone,
       coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards,
-      n.first_name, n.last_name,
+      n.first_name, n.last_name, r.customer_id, r.sealed,
       not exists (select from personal_keys k where k.customer_id = r.customer_id) as erased,
       (select h.location_id from history h
        where h.customer_card_id = r.id and h.location_id is not null
        order by h.seq desc limit 1) as last_location_id
-    from customer_cards r
+    from ${PASS_HOLDERS} r
     join cards c on c.id = r.card_id
     join accounts a on a.id = r.account_id
     left join customer_names n on n.id = r.customer_id
@@ -53,6 +63,7 @@ export class PassContents {
     private readonly pool: Pool,
     private readonly rows: Rows,
     private readonly passes: Passes,
+    private readonly keys: PersonalKeys,
   ) {}
 
   /** By customer card. Those that do not exist are left out. */
@@ -61,15 +72,16 @@ export class PassContents {
     const locations = await this.locations([
       ...new Set(parts.map(({ customer_card: { accountId } }) => accountId)),
     ]);
+    const members = await this.membersOf(parts);
     return new Map(
-      parts.map((row) => {
-        const { customer_card: customerCard, card, first_name: firstName } = row;
+      parts.map((row, i) => {
+        const { customer_card: customerCard, card } = row;
         const content = passContent({
           customerCard,
           card,
           rewards: milestones(row.rewards),
           store: { name: row.store_name, locale: row.locale, timeZone: row.time_zone },
-          member: row.erased || firstName === null ? null : { firstName, lastName: row.last_name },
+          member: members[i] ?? null,
           locations: nearestFirst(
             locations.get(customerCard.accountId) ?? [],
             row.last_location_id,
@@ -91,6 +103,27 @@ export class PassContents {
     if (!content) throw new Error(`customer card ${customerCard.id} has no row`);
     if (pass.isNew) await this.passes.shown(customerCard.id, contentHash(content));
     return { pass, content };
+  }
+
+  /** Undefined where there is nobody any more. A stand-in has the name that was given for it. */
+  private async membersOf(parts: PartsRow[]): Promise<(PassParts['member'] | undefined)[]> {
+    const standIns = parts.filter(({ sealed }) => sealed !== null);
+    const names = await this.keys.openAll(
+      standIns.map(({ customer_id: customerId, sealed, customer_card: { uuid } }) => ({
+        customerId,
+        sealed: sealed ?? Buffer.alloc(0),
+        context: standInContext(uuid),
+      })),
+    );
+    return parts.map((row) => {
+      if (row.erased) return undefined;
+      if (row.sealed !== null) {
+        const name = names[standIns.indexOf(row)];
+        return name && (JSON.parse(name.toString()) as PassParts['member']);
+      }
+      const { first_name: firstName, last_name: lastName } = row;
+      return firstName === null ? undefined : { firstName, lastName };
+    });
   }
 
   private async locations(accountIds: number[]): Promise<Map<number, Location[]>> {

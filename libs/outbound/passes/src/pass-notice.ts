@@ -25,6 +25,8 @@ export function afterEvent(before: BalanceChange, event: CustomerCardEvent): Bal
   const { type, data } = event;
   switch (type) {
     case 'StampsEarned':
+      // Issued with the card, so no pass was ever without them.
+      if (data.source === 'welcome_bonus') return { ...before, silent: true };
       return acted(before, data.silent, stamped(before, data.stamps));
     case 'StampsRemoved':
       return acted(before, data.silent, stamped(before, -data.stamps));

@@ -14,6 +14,7 @@ import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import { contentHash } from './pass-content.js';
 import { PassContents } from './pass-contents.service.js';
+import { PASS_HOLDERS } from './pass-holders.js';
 import { afterEvent, UNCHANGED, type BalanceChange } from './pass-notice.js';
 import { PASS_SENDERS, type PassSender, type WantedUpdate } from './pass-sender.js';
 import { isEmpty, scopeOf, type PassScope } from './pass-scope.js';
@@ -29,7 +30,7 @@ const OPENED = {
   text: `select customer_card_id, content_hash from passes where customer_card_id = any ($1)
          union
          select p.customer_card_id, p.content_hash
-         from customer_cards r join passes p on p.customer_card_id = r.id
+         from ${PASS_HOLDERS} r join passes p on p.customer_card_id = r.id
          where r.customer_id = any ($2)`,
 };
 

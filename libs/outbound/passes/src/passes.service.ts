@@ -4,6 +4,7 @@ import { validate as isUuid } from 'uuid';
 import { ask } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { Installation } from './wallet-state.dto.js';
+import { PASS_HOLDERS } from './pass-holders.js';
 import type { PassNotice } from './pass-notice.js';
 
 export type Pass = {
@@ -51,12 +52,12 @@ const COLUMNS =
 export class Passes {
   constructor(private readonly pool: Pool) {}
 
-  /** The customer card with this uuid; undefined when there is none. */
+  /** The customer card with this uuid, or what stands in for one; undefined when there is none. */
   async holderOf(uuid: string): Promise<CustomerCard | undefined> {
     if (!isUuid(uuid)) return undefined;
     const [row] = await ask<{ state: CustomerCard }>(this.pool, {
       name: 'passes_holder',
-      text: 'select state from customer_cards where uuid = $1',
+      text: `select r.state from ${PASS_HOLDERS} r where r.uuid = $1`,
       values: [uuid],
     });
     return row?.state;

@@ -33,6 +33,7 @@ import { RenewedKeys } from './migrations/0041-renewed-keys.js';
 import { Sessions } from './migrations/0042-sessions.js';
 import { Roles } from './migrations/0043-roles.js';
 import { CardMessages } from './migrations/0045-card-messages.js';
+import { StandInCards } from './migrations/0044-stand-in-cards.js';
 import { AppleDevices } from './migrations/0037-apple-devices.js';
 import { Tills } from './migrations/0048-tills.js';
 
@@ -75,4 +76,5 @@ export const migrations = [
   Roles,
   CardMessages,
   Tills,
+  StandInCards,
 ];

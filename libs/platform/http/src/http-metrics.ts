@@ -5,6 +5,8 @@ import { patternOf } from './path.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+export type LimitScope = 'token' | 'address' | 'page_address' | 'signup_address' | 'signup_poster';
+
 /** Labels are route patterns, never paths, of which there are infinitely many. */
 @Injectable()
 export class HttpMetrics {
@@ -29,7 +31,7 @@ export class HttpMetrics {
     });
     this.limited = new Counter({
       name: 'inkpad_http_rate_limited_total',
-      help: 'Requests refused with 429, by scope: token, address, page_address',
+      help: 'Requests refused with 429, by scope: token, address, page_address, signup_address, signup_poster',
       labelNames: ['by'],
       registers,
     });
@@ -59,7 +61,7 @@ export class HttpMetrics {
     });
   }
 
-  limitedBy(what: 'token' | 'address' | 'page_address'): void {
+  limitedBy(what: LimitScope): void {
     this.limited.inc({ by: what });
   }
 

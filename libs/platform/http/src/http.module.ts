@@ -27,6 +27,6 @@ import { openCounts } from './throttler-storage.js';
   ],
   controllers: [StatusController],
   providers: [HttpMetrics, Idempotency, LargeAnswers, { provide: APP_PIPE, useClass: FieldsPipe }],
-  exports: [LargeAnswers],
+  exports: [HttpMetrics, LargeAnswers],
 })
 export class HttpModule {}

@@ -43,6 +43,8 @@ export class Config {
   readonly rateLimitPerMinute: number;
   /** Per IP address, outside the API. */
   readonly pageRateLimitPerMinute: number;
+  /** Signup forms in ten minutes: of any kind from one IP address, and complete ones for one poster. */
+  readonly signups: { perAddress: number; perPoster: number };
   /** The maximum number of records: rewards per card, everything else per store. */
   readonly most: {
     rewards: number;
@@ -126,6 +128,7 @@ export class Config {
       env.MASTER_KEY_PREVIOUS === undefined ? null : Buffer.from(env.MASTER_KEY_PREVIOUS, 'base64');
     this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
+    this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
     this.most = {
       rewards: env.MAX_REWARDS_PER_CARD,
       cards: env.MAX_CARDS_PER_STORE,

@@ -13,6 +13,8 @@ export type CardView = {
   content: PassContent;
   /** Of the pass: rises when what it shows has changed. */
   tag: number;
+  /** Somebody has just signed up for it, who may have had one before (docs/adr/0051). */
+  isJoined: boolean;
   now: Date;
   device: Device;
   /** The wallets that a pass can be made for. */
@@ -65,7 +67,7 @@ export function plainPage(locale: string, title: string, text: string): Page {
 }
 
 function cardMain(view: CardView, told: Told, at: string): Html {
-  const { content, tag, pushKey, now } = view;
+  const { content, tag, isJoined, pushKey, now } = view;
   const { words, locale } = told;
   const { timeZone } = content;
   const asOf = new Intl.DateTimeFormat(locale, {
@@ -82,6 +84,7 @@ function cardMain(view: CardView, told: Told, at: string): Html {
     data-push-key="${pushKey ?? ''}"
   >
     <p class="panel notice offline wide" id="offline" hidden>${words.offline(asOf)}</p>
+    ${isJoined && html`<p class="panel wide" id="joined">${words.joined}</p>`}
     ${notice(content, told, now)} ${card(view, told)}
     <div class="details">${rewards(content, told)} ${keep(view, told, at)}</div>
   </main>`;

@@ -49,6 +49,7 @@ export class WebCardController {
   @UseFilters(PagesFilter)
   async show(
     @Param('uuid') uuid: string,
+    @Query('joined') joined: unknown,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -66,6 +67,7 @@ export class WebCardController {
     const page = cardPage({
       content,
       tag: pass.tag,
+      isJoined: joined !== undefined,
       now: new Date(),
       device: deviceOf(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },

@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
 import { ask } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
+import { PASS_HOLDERS } from '#passes/pass-holders.js';
 
 /** Merges of merged cards; nobody merges one person this often. */
 const MOST_MERGES = 10;
@@ -11,7 +12,7 @@ const NOBODYS = '00000000-0000-0000-0000-000000000000';
 
 const FIND = `
   select r.state, exists (select from personal_keys k where k.customer_id = r.customer_id) as known
-  from customer_cards r`;
+  from ${PASS_HOLDERS} r`;
 
 type FoundRow = { state: CustomerCard; known: boolean };
 

@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { dayIn } from '#kernel/day.js';
+import type { ConsentTexts } from '#accounts/account.events.js';
+import { isEmail } from '#customers/contact.js';
+import { collectsEmail, collectsPhone } from '#posters/poster.js';
+import type { PosterAttributes } from '#posters/poster.events.js';
+import { countryOf, phoneIn } from './phone-country.js';
+
+/** What the form asks for, and how. */
+export type Asked = {
+  poster: Pick<
+    PosterAttributes,
+    'contactCollectionMode' | 'requireEmail' | 'requirePhone' | 'requireBirthday' | 'minimumAge'
+  >;
+  store: { timeZone: string; locale: string; consentTexts: ConsentTexts };
+};
+
+const FIELDS = ['first_name', 'last_name', 'email', 'phone', 'birthday'] as const;
+const BOXES = ['marketing_consent', 'sms_consent'] as const;
+export type FieldName = (typeof FIELDS)[number];
+export type BoxName = (typeof BOXES)[number];
+
+/** As they were typed, to be shown again. */
+export type Values = Record<FieldName | BoxName, string>;
+
+/** What is wrong with a field; the words follow from the language. */
+export type Fault =
+  | 'nameMissing'
+  | 'nameUnfit'
+  | 'emailMissing'
+  | 'emailUnfit'
+  | 'phoneMissing'
+  | 'phoneUnfit'
+  | 'phoneWithoutCountry'
+  | 'birthdayMissing'
+  | 'birthdayUnfit'
+  | 'tooYoung';
+
+/** What is wrong with the form as a whole. */
+export type FormFault = 'marked' | 'contactMissing' | 'textsChanged' | 'filledTrap' | 'stale';
+
+export type Faults = { form: FormFault | null; fields: { [name in FieldName]?: Fault } };
+
+/** What somebody who signs up has said. */
+export type Signup = {
+  /** Drawn for the form: the same form sent twice counts once. */
+  nonce: string;
+  firstName: string;
+  lastName: string | null;
+  email: string | null;
+  /** E.164. */
+  phone: string | null;
+  /** How else the number may be on file: the digits as typed, without a country. */
+  phoneDigits: string | null;
+  birthday: string | null;
+  /** Word for word what was agreed to. */
+  agreed: { marketing: string | null; sms: string | null };
+};
+
+/** The name of the field that only programs fill in. */
+export const TRAP = 'website';
+
+const MOST_CHARACTERS = 100;
+/** Nobody is older. */
+const OLDEST_YEARS = 130;
+const NONCE = /^[A-Za-z0-9_-]{22}$/;
+
+export const NOTHING_TYPED: Values = {
+  first_name: '',
+  last_name: '',
+  email: '',
+  phone: '',
+  birthday: '',
+  marketing_consent: '',
+  sms_consent: '',
+};
+
+export function readSignup(
+  form: Readonly<Record<string, string | undefined>>,
+  { poster, store }: Asked,
+  now: Date,
+): { values: Values; signup: Signup } | { values: Values; faults: Faults } {
+  const values = typedIn(form);
+  const { contactCollectionMode: mode } = poster;
+  const fields: Faults['fields'] = {};
+  const mark = <V>(name: FieldName, read: V | { fault: Fault }): V | null => {
+    if (typeof read !== 'object' || read === null || !('fault' in read)) return read;
+    fields[name] = read.fault;
+    return null;
+  };
+  const firstName = mark('first_name', nameIn(values.first_name, true));
+  const lastName = mark('last_name', nameIn(values.last_name, false));
+  const email = collectsEmail(mode)
+    ? mark('email', emailIn(values.email, poster.requireEmail))
+    : null;
+  const phone = collectsPhone(mode)
+    ? mark('phone', phoneGiven(values.phone, poster.requirePhone, store))
+    : null;
+  const birthday = poster.requireBirthday
+    ? mark('birthday', birthdayIn(values.birthday, poster.minimumAge, dayOf(store, now)))
+    : null;
+  const { consentTexts } = store;
+  const agreed = {
+    marketing: values.marketing_consent === '' ? null : consentTexts.marketing,
+    sms: values.sms_consent === '' || phone === null ? null : consentTexts.sms,
+  };
+  const nonce = form['nonce'] ?? '';
+  const fault = formFault({ form, values, fields, nonce, email, phone, consentTexts });
+  if (fault !== null || firstName === null) {
+    // Boxes are ticked below the text that is agreed to, never beforehand.
+    const shown = fault === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
+    return { values: { ...values, ...shown }, faults: { form: fault, fields } };
+  }
+  const phoneDigits = phone === null ? null : values.phone.replaceAll(/\D/g, '');
+  const person = { firstName, lastName, email, phone, phoneDigits, birthday };
+  return { values, signup: { nonce, ...person, agreed } };
+}
+
+/** Tells whether the texts below the boxes are still those that were shown. */
+export function textsMark({ marketing, sms }: ConsentTexts): string {
+  return createHash('sha256')
+    .update(JSON.stringify([marketing, sms]))
+    .digest('base64url')
+    .slice(0, 12);
+}
+
+/** The last birthday that is old enough, as YYYY-MM-DD. Whoever is born on 29 February waits until 1 March. */
+export function latestBirthday(today: string, minimumAge: number): string {
+  return `${String(Number(today.slice(0, 4)) - minimumAge).padStart(4, '0')}${today.slice(4)}`;
+}
+
+export function dayOf({ timeZone }: { timeZone: string }, now: Date): string {
+  return dayIn(timeZone, now.getTime());
+}
+
+function typedIn(form: Readonly<Record<string, string | undefined>>): Values {
+  const typed = (name: string) => (form[name] ?? '').replaceAll(/\s+/gu, ' ').trim();
+  return Object.fromEntries(
+    [...FIELDS, ...BOXES].map((name) => [name, typed(name).slice(0, 500)]),
+  ) as Values;
+}
+
+function formFault({
+  form,
+  values,
+  fields,
+  nonce,
+  email,
+  phone,
+  consentTexts,
+}: Pick<Faults, 'fields'> & {
+  form: Readonly<Record<string, string | undefined>>;
+  values: Values;
+  nonce: string;
+  email: string | null;
+  phone: string | null;
+  consentTexts: ConsentTexts;
+}): FormFault | null {
+  if ((form[TRAP] ?? '') !== '') return 'filledTrap';
+  const ticked = values.marketing_consent !== '' || values.sms_consent !== '';
+  if (ticked && form['texts'] !== textsMark(consentTexts)) return 'textsChanged';
+  if (Object.keys(fields).length > 0) return 'marked';
+  if (email === null && phone === null) return 'contactMissing';
+  return NONCE.test(nonce) ? null : 'stale';
+}
+
+type Read<V> = V | null | { fault: Fault };
+
+/** A name reaches the owner of the address in a message, so it must not be one itself. */
+function nameIn(typed: string, isRequired: boolean): Read<string> {
+  if (typed === '') return isRequired ? { fault: 'nameMissing' } : null;
+  const unfit = [...typed].length > MOST_CHARACTERS || /:\/|www\.|[@<>]|\p{Cc}/iu.test(typed);
+  return unfit ? { fault: 'nameUnfit' } : typed;
+}
+
+function emailIn(typed: string, isRequired: boolean): Read<string> {
+  if (typed === '') return isRequired ? { fault: 'emailMissing' } : null;
+  return isEmail(typed) ? typed : { fault: 'emailUnfit' };
+}
+
+function phoneGiven(typed: string, isRequired: boolean, store: Asked['store']): Read<string> {
+  if (typed === '') return isRequired ? { fault: 'phoneMissing' } : null;
+  const country = countryOf(store);
+  const phone = phoneIn(country, typed);
+  if (phone !== undefined) return phone;
+  const lacksCountry = country === undefined && !typed.startsWith('+');
+  return { fault: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
+}
+
+function birthdayIn(typed: string, minimumAge: number | null, today: string): Read<string> {
+  if (typed === '') return { fault: 'birthdayMissing' };
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isReal(typed);
+  if (!isDay || typed > today || typed < latestBirthday(today, OLDEST_YEARS)) {
+    return { fault: 'birthdayUnfit' };
+  }
+  if (minimumAge !== null && typed > latestBirthday(today, minimumAge)) {
+    return { fault: 'tooYoung' };
+  }
+  return typed;
+}
+
+function isReal(day: string): boolean {
+  const at = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
+}

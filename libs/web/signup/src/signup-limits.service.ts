@@ -1,0 +1,40 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
+import { Config } from '#kernel/config.js';
+import { HttpMetrics } from '#http/http-metrics.js';
+import { addressKey } from '#http/rate-limit.js';
+
+const WINDOW_MS = 10 * 60_000;
+
+/**
+ * How often forms may be sent. Everybody in a shop may have one address, so a whole queue must get through; and a poster
+ * is limited only by forms that are complete, because otherwise one stranger could close it.
+ */
+@Injectable()
+export class SignupLimits {
+  constructor(
+    @Inject(getStorageToken()) private readonly storage: ThrottlerStorage,
+    private readonly metrics: HttpMetrics,
+    private readonly config: Config,
+  ) {}
+
+  /** @returns the seconds until the next form is taken, or null: it is taken now */
+  ofAddress(ip: string): Promise<number | null> {
+    return this.count(`signup ${addressKey(ip)}`, this.config.signups.perAddress, 'signup_address');
+  }
+
+  ofPoster(id: number): Promise<number | null> {
+    return this.count(`signup poster ${id}`, this.config.signups.perPoster, 'signup_poster');
+  }
+
+  private async count(
+    key: string,
+    limit: number,
+    scope: 'signup_address' | 'signup_poster',
+  ): Promise<number | null> {
+    const counted = await this.storage.increment(key, WINDOW_MS, limit, 0, 'default');
+    if (!counted.isBlocked) return null;
+    this.metrics.limitedBy(scope);
+    return counted.timeToExpire;
+  }
+}

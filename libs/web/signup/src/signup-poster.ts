@@ -1,0 +1,17 @@
+import type { Card } from '#cards/card.js';
+import type { Poster } from '#posters/poster.js';
+import type { Asked } from './signup-form.js';
+
+/** A poster with what its form needs of card and store. */
+export type SignupPoster = {
+  poster: Poster;
+  card: Pick<Card, 'id' | 'name' | 'archivedAt' | 'expiresAt'>;
+  store: Asked['store'] & { id: number; name: string };
+};
+
+/** Whether somebody may sign up now. `gone` is for ever. */
+export function openness({ poster, card }: SignupPoster, now: Date): 'open' | 'closed' | 'gone' {
+  if (poster.deletedAt !== null) return 'gone';
+  const expired = card.expiresAt !== null && new Date(card.expiresAt) <= now;
+  return poster.active && card.archivedAt === null && !expired ? 'open' : 'closed';
+}

@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import type { Account } from '#accounts/account.js';
+import { NO_CONSENT_TEXTS } from '#accounts/consent-texts.js';
+import type { Card } from '#cards/card.js';
+import type { Poster } from '#posters/poster.js';
+import type { SignupPoster } from './signup-poster.js';
+
+type FoundRow = { poster: Poster; card: Card; account: Account; store_name: string };
+
+@Injectable()
+export class SignupPosters {
+  constructor(private readonly pool: Pool) {}
+
+  /** Also a poster that was deleted, whose page says so in the language of its store. */
+  async find(slug: string): Promise<SignupPoster | undefined> {
+    const [row] = await ask<FoundRow>(this.pool, {
+      name: 'signup_poster',
+      text: `select p.state as poster, c.state as card, a.state as account, a.display_name as store_name
+             from posters p
+             join cards c on c.id = p.card_id
+             join accounts a on a.id = p.account_id
+             where p.slug = $1
+             limit 1`,
+      values: [slug],
+    });
+    if (!row) return undefined;
+    const { poster, card, account, store_name: name } = row;
+    const { id, timeZone, locale, consentTexts } = account;
+    return {
+      poster,
+      card,
+      // Rows of an older fold lack the texts.
+      store: { id, name, timeZone, locale, consentTexts: consentTexts ?? NO_CONSENT_TEXTS },
+    };
+  }
+}

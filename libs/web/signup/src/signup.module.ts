@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { StampingModule } from '#stamping/stamping.module.js';
+import { SignupLimits } from './signup-limits.service.js';
+import { SignupController } from './signup.controller.js';
+import { SignupPosters } from './signup-posters.service.js';
+import { Signups } from './signups.service.js';
+import { StandIns } from './stand-ins.service.js';
+
+/** How people get a card by themselves: the page that the codes on posters lead to. */
+@Module({
+  imports: [StampingModule],
+  controllers: [SignupController],
+  providers: [SignupLimits, SignupPosters, Signups, StandIns],
+})
+export class SignupModule {}

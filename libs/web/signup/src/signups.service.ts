@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
+import { messageOf, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { newId } from '#kernel/randomness.js';
+import { ask } from '#database/connection.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { StoredResponses } from '#event-store/stored-responses.js';
+import { EnrolCustomer } from '#stamping/customer-card.commands.js';
+import { RequestCardLinks } from '#customers/card-links.commands.js';
+import { CreateCustomer } from '#customers/customer.commands.js';
+import { customer, uniqueValues } from '#customers/customer.js';
+import type { CustomerInput } from '#customers/customer.dto.js';
+import type { Signup } from './signup-form.js';
+import type { SignupPoster } from './signup-poster.js';
+import { StandIns } from './stand-ins.service.js';
+
+/** How long a form that is sent a second time waits for the first. */
+const PATIENCE_MS = 10_000;
+const LOOK_AGAIN_MS = 100;
+/**
+ * No answer comes sooner: who is a customer is not to be read from a clock. Far longer than either way takes unless the
+ * database is busy.
+ */
+const ANSWERED_AFTER_MS = 200;
+
+type Answered = { customer_card: { uuid: string } };
+
+/** Makes a customer with a card of everybody who is new, and tells nobody who is not (docs/adr/0051). */
+@Injectable()
+export class Signups {
+  private readonly log = new Logger('signup');
+
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly pool: Pool,
+    private readonly keys: PersonalKeys,
+    private readonly responses: StoredResponses,
+    private readonly standIns: StandIns,
+  ) {}
+
+  /**
+   * @returns the uuid of the card to go to, the same one for the same form
+   * @throws RejectedError for `card_id` when the card is not given out any more
+   */
+  async signUp(at: SignupPoster, signup: Signup, requestId: string): Promise<string> {
+    const [uuid] = await Promise.all([this.once(at, signup, requestId), wait(ANSWERED_AFTER_MS)]);
+    return uuid;
+  }
+
+  private async once(at: SignupPoster, signup: Signup, requestId: string): Promise<string> {
+    // With what was said in it: somebody may go back and sign up somebody else.
+    const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
+    const keyed: KeyedRequest = { key, holder: newId(), status: 303, stored: false };
+    for (const deadline = Date.now() + PATIENCE_MS; ; await wait(LOOK_AGAIN_MS)) {
+      const begun = await this.responses.begin(keyed, key);
+      if (begun.state === 'ours') break;
+      if (begun.state === 'done') return (begun.body as Answered).customer_card.uuid;
+      // Whoever signed up was erased since: the link leads nowhere.
+      if (begun.state !== 'running') return randomUUID();
+      if (Date.now() > deadline) throw new UnavailableError('The first signup has not ended yet');
+    }
+    try {
+      const uuid = await this.asNewOrKnown(at, signup, requestId, keyed);
+      if (!keyed.stored) {
+        await this.responses.store(keyed, { status: 303, body: { customer_card: { uuid } } });
+      }
+      return uuid;
+    } catch (error) {
+      if (!keyed.stored) await this.responses.release(keyed);
+      throw error;
+    }
+  }
+
+  private async asNewOrKnown(
+    at: SignupPoster,
+    signup: Signup,
+    requestId: string,
+    keyed: KeyedRequest,
+  ): Promise<string> {
+    const accountId = at.store.id;
+    const context: CommandContext = {
+      accountId,
+      actor: { type: 'customer', id: 0, name: 'signup' },
+      channel: 'poster',
+      requestId,
+    };
+    const known = await this.holdersOf(accountId, signup);
+    if (known.length > 0) return this.asKnown(at, signup, known, context);
+    try {
+      const { customer_card: card } = await this.commands.execute(
+        new CreateCustomer({ ...context, keyed }, inputOf(signup), at.card.id, true, signup.agreed),
+      );
+      if (!card) throw new Error('whoever signs up gets a card');
+      return card.uuid;
+    } catch (error) {
+      if (!(error instanceof RejectedError) || 'card_id' in error.errors) throw error;
+      // Somebody was faster with the same address.
+      const others = await this.holdersOf(accountId, signup);
+      if (others.length === 0) throw error;
+      return this.asKnown(at, signup, others, context);
+    }
+  }
+
+  /** Whoever sends the form may be a stranger: nothing of theirs gets to the customer, and nothing of the customer's to them. */
+  private async asKnown(
+    { card, store }: SignupPoster,
+    { firstName, lastName }: Signup,
+    customerIds: number[],
+    context: CommandContext,
+  ): Promise<string> {
+    const [customerId = 0] = customerIds;
+    const at = new Date().toISOString();
+    const path = { accountId: store.id, cardId: card.id, customerId };
+    const meta = { ...context, occurredAt: at, recordedAt: at };
+    const uuid = await this.standIns.issue(path, { firstName, lastName }, meta);
+    for (const id of customerIds) await this.sendLinks(context, id, card.id);
+    return uuid;
+  }
+
+  /** To the addresses on file. */
+  private async sendLinks(
+    context: CommandContext,
+    customerId: number,
+    cardId: number,
+  ): Promise<void> {
+    try {
+      const id =
+        (await this.cardOf(customerId, cardId)) ??
+        (await this.commands.execute(new EnrolCustomer(context, customerId, cardId))).id;
+      await this.commands.execute(new RequestCardLinks(context, { customerId, id }));
+    } catch (error) {
+      // Erased, merged or enrolled meanwhile. Sending the form again finds out; saying so here would tell.
+      if (!(error instanceof RejectedError)) throw error;
+      this.log.warn(`no links of a card are sent: ${messageOf(error)}`, {
+        request_id: context.requestId,
+      });
+    }
+  }
+
+  /** Who holds the address or the number, each of them once. */
+  private async holdersOf(
+    accountId: number,
+    { email, phone, phoneDigits }: Signup,
+  ): Promise<number[]> {
+    const values = [
+      ...uniqueValues({ ...inputOf({ email, phone }), externalReferences: [] }),
+      ...(phoneDigits === null ? [] : [{ kind: 'phone', value: phoneDigits }]),
+    ];
+    const claims = values.map(({ kind, value }) => this.keys.claim(accountId, kind, value, ''));
+    const rows = await ask<{ stream_id: string }>(this.pool, {
+      name: 'signup_holders',
+      text: `select distinct c.stream_id from es.claims c
+             join unnest($2::text[], $3::bytea[]) as x (kind, value)
+               on c.account_id = $1 and c.kind = x.kind and c.value = x.value
+             order by 1`,
+      values: [accountId, claims.map(({ kind }) => kind), claims.map(({ value }) => value)],
+    });
+    const prefix = `${customer.name}-`;
+    return rows.map(({ stream_id: stream }) => Number(stream.slice(prefix.length)));
+  }
+
+  /** Not one that was merged into another. */
+  private async cardOf(customerId: number, cardId: number): Promise<number | undefined> {
+    const [row] = await ask<{ id: number }>(this.pool, {
+      name: 'signup_card_of',
+      text: `select id from customer_cards
+             where customer_id = $1 and card_id = $2 and state -> 'mergedInto' is null`,
+      values: [customerId, cardId],
+    });
+    return row?.id;
+  }
+}
+
+function inputOf(signup: Partial<Signup>): CustomerInput {
+  const { firstName = '', lastName = null, email = null, phone = null, birthday = null } = signup;
+  return {
+    firstName,
+    lastName,
+    email,
+    phone,
+    birthday,
+    metadata: {},
+    externalReferences: [],
+    marketingConsent: Boolean(signup.agreed?.marketing),
+    smsConsent: Boolean(signup.agreed?.sms),
+  };
+}

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { EventMeta } from '#kernel/aggregate.js';
+import { ask } from '#database/connection.js';
+import { nextId } from '#database/ids.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { drawCode } from '#stamping/customer-card.commands.js';
+import {
+  customerCard,
+  issue,
+  refuseEnrolment,
+  type CustomerCard,
+  type Template,
+} from '#stamping/customer-card.js';
+import { TemplatesService } from '#stamping/templates.service.js';
+import { standInContext } from '#passes/pass-holders.js';
+
+type Given = { firstName: string; lastName: string | null };
+
+/**
+ * Cards for those who sign up with the address of a customer: to look at like any new card, wallets included, but no
+ * till knows their code. So nobody learns by signing up who is a customer.
+ */
+@Injectable()
+export class StandIns {
+  constructor(
+    private readonly pool: Pool,
+    private readonly keys: PersonalKeys,
+    private readonly templates: TemplatesService,
+  ) {}
+
+  /**
+   * @param meta as of the events of a card that is issued now
+   * @returns its uuid
+   * @throws RejectedError when the card is not given out any more, or the customer was erased
+   */
+  async issue(
+    path: { accountId: number; cardId: number; customerId: number },
+    given: Given,
+    meta: EventMeta,
+  ): Promise<string> {
+    const { accountId, cardId, customerId } = path;
+    const template = await this.templates.find(accountId, cardId);
+    const id = await nextId(this.pool, 'stand_in_cards');
+    const uuid = randomUUID();
+    const state = issued({ id, accountId, customerId, uuid, code: drawCode() }, template, meta);
+    const sealed = await this.keys.sealText(
+      customerId,
+      JSON.stringify(given),
+      standInContext(uuid),
+    );
+    // Erased just now: the link leads nowhere, like that of an erased customer.
+    if (!sealed) return uuid;
+    await ask(this.pool, {
+      name: 'stand_in_cards_add',
+      text: `insert into stand_in_cards (id, account_id, card_id, customer_id, uuid, sealed, state)
+             values ($1, $2, $3, $4, $5, $6, $7)`,
+      values: [id, accountId, cardId, customerId, uuid, sealed, JSON.stringify(state)],
+    });
+    return uuid;
+  }
+}
+
+/** As the events of its issue would have made it. */
+function issued(
+  ids: Parameters<typeof issue>[0],
+  template: Template,
+  meta: EventMeta,
+): CustomerCard {
+  refuseEnrolment(template, new Date(meta.recordedAt));
+  const [first, ...others] = issue(ids, template).map((event) => ({ ...event, id: '', meta }));
+  if (!first) throw new Error('a card is issued with an event');
+  return others.reduce<CustomerCard>(
+    (state, event) => customerCard.evolve(state, event),
+    customerCard.evolve(undefined, first),
+  );
+}

@@ -1,0 +1,43 @@
+import type { Words } from './words-en.js';
+
+export const es: Words = {
+  intro: (card) => `Lleve «${card}» en su teléfono. Sin aplicación.`,
+  firstName: 'Nombre',
+  lastName: 'Apellidos',
+  email: 'Correo electrónico',
+  phone: 'Teléfono',
+  birthday: 'Fecha de nacimiento',
+  optional: 'opcional',
+  eitherContact: 'Basta con un correo electrónico o un número de teléfono.',
+  minimumAge: (years) => `La tarjeta es para personas de ${years} años o más.`,
+  privacy: 'Política de privacidad',
+  submit: 'Obtener la tarjeta',
+  leaveEmpty: 'Deje este campo vacío',
+  faults: {
+    nameMissing: 'Escriba su nombre.',
+    nameUnfit: 'Escriba un nombre sin enlaces ni direcciones.',
+    emailMissing: 'Escriba su correo electrónico.',
+    emailUnfit: 'Escriba una dirección completa, como anna@example.com.',
+    phoneMissing: 'Escriba su número de teléfono.',
+    phoneUnfit: 'Este número no puede ser correcto. Revise las cifras.',
+    phoneWithoutCountry: 'Empiece por el prefijo del país, como +34.',
+    birthdayMissing: 'Escriba su fecha de nacimiento.',
+    birthdayUnfit: 'Escriba su fecha de nacimiento así: 1990-05-31.',
+  },
+  tooYoung: (years) => `La tarjeta es para personas de ${years} años o más.`,
+  formFaults: {
+    marked: 'Ya casi está. Revise los campos marcados.',
+    contactMissing: 'Escriba un correo electrónico o un número de teléfono.',
+    textsChanged: 'Los textos junto a las casillas acaban de cambiar. Léalos de nuevo.',
+    filledTrap: 'Envíe el formulario de nuevo y deje vacío el campo del final.',
+    stale: 'La página era demasiado antigua. Envíe el formulario otra vez.',
+  },
+  tooMany: (minutes, count) =>
+    `Ahora mismo se está inscribiendo mucha gente. Inténtelo de nuevo en ${minutes} ${count === 1 ? 'minuto' : 'minutos'}.`,
+  elsewhere: 'Este formulario venía de otro sitio',
+  elsewhereWhy: 'Por su seguridad no se ha aceptado. Escanee de nuevo el código del cartel.',
+  gone: 'Este cartel ya no es válido',
+  goneWhy: 'También puede que el enlace esté incompleto. Pida uno nuevo en la tienda.',
+  closed: (store) => `${store} no entrega esta tarjeta en este momento`,
+  closedWhy: 'Pregunte en la tienda. Las tarjetas ya entregadas siguen igual.',
+};

@@ -1,0 +1,555 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { UpdateAccount } from '#accounts/account.commands.js';
+import type { AccountSettings, ConsentTexts } from '#accounts/account.events.js';
+import type { CustomerJson, CustomerListJson } from '#customers/customer.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
+import { useService, type ContractClient } from '../support/contract.js';
+import { EventStream } from '../support/event-stream.js';
+import { eventually } from '../support/eventually.js';
+import { cli } from '../support/service.js';
+import { faultOf, newPoster, shownIn, SignupForm, type Sent } from '../support/signup.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+type Envelope = { data: { id: number; source: string } };
+
+const ORIGIN = 'https://cards.example';
+const service = useService({
+  PUBLIC_URL: ORIGIN,
+  TRUST_PROXY_HOPS: '1',
+  SIGNUPS_PER_ADDRESS: '4',
+  SIGNUPS_PER_POSTER: '6',
+});
+let store: ContractClient;
+let addresses = 0;
+let people = 0;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+const open = (poster: PosterJson, query?: string) =>
+  SignupForm.open(service.running.baseUrl, ORIGIN, poster, query);
+
+/** Each from an address of their own, unless one is given. */
+async function send(
+  poster: PosterJson,
+  fields: Record<string, string>,
+  headers: Record<string, string> = {},
+): Promise<Sent> {
+  const form = await open(poster);
+  return form.send(fields, { 'x-forwarded-for': newAddress(), ...headers });
+}
+
+const newAddress = () => `2001:db8:${(++addresses).toString(16)}::1`;
+const newEmail = () => `guest${++people}@mail.example`;
+
+const get = async (path: string, headers: Record<string, string> = {}) => {
+  const response = await fetch(service.running.baseUrl + path, { headers, redirect: 'manual' });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+};
+
+const customers = async (search = '') =>
+  (await store.get<CustomerListJson>(`${store.store}/customers?items=100&search=${search}`)).body
+    .customers;
+
+async function customerWith(email: string): Promise<CustomerJson> {
+  const found = (await customers(encodeURIComponent(email))).filter((one) => one.email === email);
+  expect(found).toHaveLength(1);
+  return found[0] as CustomerJson;
+}
+
+const eventsOf = async (stream: string) =>
+  (await service.running.history()).filter((event) => event.stream === stream);
+
+async function set(at: ContractClient, changes: Partial<AccountSettings>): Promise<void> {
+  const context = { ...cli, accountId: at.accountId };
+  await service.running.app.get(CommandBus).execute(new UpdateAccount(context, changes));
+}
+
+const TEXTS: ConsentTexts = {
+  marketing: 'The café may write to me about <offers>.',
+  sms: 'The café may send me text messages.',
+  privacy: 'We keep what you enter for your card.\nNobody else gets it.',
+  privacyUrl: 'https://cafe.example/privacy',
+};
+
+/** The page of a card without what no two cards have in common. */
+function alike({ text }: { text: string }): string {
+  return text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
+    .replaceAll(/<path[^>]*>/g, '')
+    .replaceAll(/viewBox="[^"]*"/g, '')
+    .replaceAll(/\b[2-9A-HJ-NP-Z]{8}\b/g, 'CODE');
+}
+
+const uuidIn = ({ location }: Sent) => /\/passes\/([0-9a-f-]{36})/.exec(location)?.[1] ?? '';
+
+describe('the signup page', () => {
+  it('JOIN-01 is a form without a token, a cookie or a script', async () => {
+    const poster = await newPoster(store);
+    for (const query of ['', '?src=qr']) {
+      const { page } = await open(poster, query);
+      expect(page.status).toBe(200);
+      expect(page.headers.get('set-cookie')).toBeNull();
+      expect(page.headers.get('cache-control')).toBe('no-store');
+      expect(page.headers.get('x-robots-tag')).toContain('noindex');
+      expect(page.headers.get('content-security-policy')).toMatch(/form-action 'self'/);
+      expect(page.headers.get('content-security-policy')).not.toMatch(/script-src|unsafe/);
+      expect(page.text).toMatch(/<form[^>]* method="post"/);
+      expect(page.text).not.toContain('<script');
+    }
+  });
+
+  it('JOIN-02 asks for what the poster collects', async () => {
+    const fieldsOf = async (given: object) => {
+      const { page } = await open(await newPoster(store, given));
+      return ['first_name', 'last_name', 'email', 'phone', 'birthday'].filter(
+        (name) => shownIn(page.text, name) !== undefined,
+      );
+    };
+    const requiredOf = async (given: object) => {
+      const { page } = await open(await newPoster(store, given));
+      return [...page.text.matchAll(/name="(\w+)" required/g)].map(([, name]) => name);
+    };
+    const names = ['first_name', 'last_name'];
+    expect(await fieldsOf({})).toEqual([...names, 'email', 'phone']);
+    expect(await fieldsOf({ contact_collection_mode: 'email_only' })).toEqual([...names, 'email']);
+    expect(
+      await fieldsOf({ contact_collection_mode: 'phone_only', require_birthday: true }),
+    ).toEqual([...names, 'phone', 'birthday']);
+    expect(await requiredOf({})).toEqual(['first_name', 'email']);
+    expect(await requiredOf({ require_email: false, require_phone: true })).toEqual([
+      'first_name',
+      'phone',
+    ]);
+    expect(await requiredOf({ require_email: false })).toEqual(['first_name']);
+  });
+
+  it('JOIN-03 speaks the language of its store and has the colours of its poster', async () => {
+    const other = await service.newStore();
+    await set(other, { locale: 'de-AT', storeName: 'Café <Mitte>' });
+    const poster = await newPoster(other, { primary_color: '#FFE0B2', text_color: '#FFFFFF' });
+    const { page } = await open(poster);
+    expect(page.text).toContain('<html lang="de-AT">');
+    expect(page.text).toContain('Vorname');
+    expect(page.text).toContain('Café &lt;Mitte&gt;');
+    // White cannot be read on it.
+    expect(page.text).toContain(':root{--brand:#FFE0B2;--on-brand:#000000}');
+    for (const [locale, word] of [
+      ['fr', 'Prénom'],
+      ['es-MX', 'Nombre'],
+      ['ja', 'First name'],
+    ] as const) {
+      await set(other, { locale });
+      expect((await open(poster)).page.text).toContain(word);
+    }
+  });
+
+  it('JOIN-04 takes less than 30 KB, with everything that it loads', async () => {
+    await set(store, { consentTexts: TEXTS });
+    const poster = await newPoster(store, { require_birthday: true, minimum_age: 16 });
+    const { page } = await open(poster);
+    const loaded = [...page.text.matchAll(/ (?:src|href)="(\/[^"]*)"/g)].map(([, path]) => path);
+    expect(loaded.length).toBeGreaterThan(0);
+    let bytes = Buffer.byteLength(page.text);
+    for (const path of loaded) {
+      const { status, text } = await get(String(path));
+      expect(status).toBe(200);
+      bytes += Buffer.byteLength(text);
+    }
+    await set(store, {
+      consentTexts: { marketing: null, sms: null, privacy: null, privacyUrl: null },
+    });
+    expect(bytes).toBeLessThan(30_000);
+  });
+
+  it('JOIN-05 is a 404 that says so for a poster that was deleted or never was', async () => {
+    const poster = await newPoster(store);
+    await store.delete(`${store.store}/posters/${poster.id}`);
+    const { page } = await open(poster);
+    const none = await get('/join/0123456789abcdefgh', { 'accept-language': 'fr, en;q=0.5' });
+    expect([page.status, none.status]).toEqual([404, 404]);
+    expect(page.text).toContain('This poster is no longer in use');
+    expect(none.text).toContain('Cette affiche n’est plus valable');
+    expect((await send(poster, { first_name: 'Ada', email: newEmail() })).status).toBe(404);
+  });
+
+  it('JOIN-06 is a 410 that says so while nobody can sign up', async () => {
+    const inactive = await newPoster(store, { active: false });
+    const expired = await newPoster(store, {}, { expires_at: '2020-01-01T00:00:00Z' });
+    const archived = await newPoster(store);
+    await store.post(`${store.store}/cards/${archived.card_id}/archive`);
+    for (const poster of [inactive, expired, archived]) {
+      const { page } = await open(poster);
+      expect(page.status).toBe(410);
+      expect(page.text).toContain('Corner Café is not giving out this card at the moment');
+      const email = newEmail();
+      expect((await send(poster, { first_name: 'Ada', email })).status).toBe(410);
+      expect(await customers(email)).toEqual([]);
+    }
+  });
+});
+
+describe('signing up', () => {
+  it('JOIN-07 makes a customer with a card, and leads straight to it', async () => {
+    const poster = await newPoster(store, {}, { initial_stamps: 2, stamps_required: 8 });
+    const email = newEmail();
+    const sent = await send(poster, {
+      first_name: ' Grace ',
+      last_name: 'Hopper',
+      email,
+      phone: '+49 30 1234567',
+    });
+    expect([sent.status, sent.text]).toEqual([303, '']);
+    const customer = await customerWith(email);
+    expect(customer).toMatchObject({
+      first_name: 'Grace',
+      last_name: 'Hopper',
+      phone: '+49301234567',
+      marketing_consent: false,
+      sms_consent: false,
+      stamp_count: 2,
+    });
+    const [card] = customer.customer_cards;
+    expect(uuidIn(sent)).toBe(card?.uuid);
+    const page = await get(sent.location);
+    expect([page.status, page.text.includes('Grace Hopper')]).toEqual([200, true]);
+    expect(page.text).toContain('2 / 8');
+  });
+
+  it('JOIN-08 is recorded as done by the customer, through the poster', async () => {
+    const poster = await newPoster(store);
+    const email = newEmail();
+    await send(poster, { first_name: 'Ada', email });
+    const { id } = await customerWith(email);
+    const [created] = await eventsOf(`customer-${id}`);
+    expect(created?.data).toMatchObject({ source: 'poster', sendCardLinks: true });
+    const dispatcher = await startDispatcher(service.running);
+    try {
+      const sent = await eventually(
+        async () =>
+          (await store.get<Envelope[]>(`${store.store}/events?type=customer.created`)).body.find(
+            ({ data }) => data.id === id,
+          ),
+        (found) => found !== undefined,
+      );
+      expect(sent?.data.source).toBe('poster');
+      const { body: history } = await eventually(
+        () => store.get<object[]>(`${store.store}/history?customer_id=${id}`),
+        ({ body }) => body.length > 0,
+      );
+      const signedUp = { channel: 'poster', actor: { type: 'customer', id, name: 'Ada' } };
+      expect(history).toMatchObject(history.map(() => signedUp));
+    } finally {
+      await dispatcher.kill('SIGTERM');
+    }
+  });
+
+  it('JOIN-09 keeps what was typed when something is wrong, and says beside each field what', async () => {
+    const poster = await newPoster(store, { require_phone: true });
+    const before = await customers();
+    const { status, text, headers } = await send(poster, {
+      first_name: '',
+      last_name: 'O"Hara <b>',
+      email: 'grace@',
+      phone: '12',
+    });
+    expect([status, headers.get('cache-control')]).toEqual([422, 'no-store']);
+    expect(shownIn(text, 'last_name')).toBe('O&quot;Hara &lt;b&gt;');
+    expect(shownIn(text, 'email')).toBe('grace@');
+    expect(shownIn(text, 'phone')).toBe('12');
+    expect(faultOf(text, 'first_name')).toBe('Please enter your first name.');
+    expect(faultOf(text, 'last_name')).toBe('Please enter a name without links or addresses.');
+    expect(faultOf(text, 'email')).toBe('Please enter a whole address, such as anna@example.com.');
+    expect(faultOf(text, 'phone')).toBe('Please begin with the country code, such as +44.');
+    expect(await customers()).toEqual(before);
+  });
+
+  it('JOIN-10 takes either contact where neither is required, and needs one', async () => {
+    const poster = await newPoster(store, { require_email: false });
+    const nobody = await send(poster, { first_name: 'Ada' });
+    expect(nobody.status).toBe(422);
+    expect(nobody.text).toContain('Please enter an e-mail address or a phone number.');
+    expect((await send(poster, { first_name: 'Ada', phone: '+4930999001' })).status).toBe(303);
+    expect((await send(poster, { first_name: 'Ada', email: newEmail() })).status).toBe(303);
+  });
+
+  it('JOIN-11 reads a number without its country as one of the country of the store', async () => {
+    const berlin = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const poster = await newPoster(berlin, { contact_collection_mode: 'phone_only' });
+    await send(poster, { first_name: 'Ada', phone: '0151 / 123 456 78' });
+    const { body } = await berlin.get<CustomerListJson>(`${berlin.store}/customers`);
+    expect(body.customers.map(({ phone }) => phone)).toEqual(['+4915112345678']);
+  });
+
+  it('JOIN-12 checks birthday and minimum age by the day of the store', async () => {
+    const far = await service.newStore({ timeZone: 'Pacific/Kiritimati' });
+    const poster = await newPoster(far, { require_birthday: true, minimum_age: 16 });
+    const today = new Intl.DateTimeFormat('en-CA', { timeZone: 'Pacific/Kiritimati' }).format();
+    const [year = '', ...rest] = today.split('-');
+    const sixteen = [Number(year) - 16, ...rest].join('-');
+    const dayAfter = new Date(Date.parse(sixteen) + 24 * 60 * 60_000).toISOString().slice(0, 10);
+    const faultWith = async (birthday: string) =>
+      faultOf(
+        (await send(poster, { first_name: 'Ada', email: newEmail(), birthday })).text,
+        'birthday',
+      );
+    expect(await faultWith('')).toBe('Please enter your birthday.');
+    expect(await faultWith('2001-02-29')).toMatch(/like this: 1990-05-31/);
+    expect(await faultWith('2999-01-01')).toMatch(/like this/);
+    expect(await faultWith(dayAfter)).toBe('The card is for people of 16 and over.');
+    const email = newEmail();
+    expect((await send(poster, { first_name: 'Ada', email, birthday: sixteen })).status).toBe(303);
+    const { body } = await far.get<CustomerListJson>(`${far.store}/customers`);
+    expect(body.customers.map(({ birthday }) => birthday)).toEqual([sixteen]);
+  });
+});
+
+describe('consents', () => {
+  it('JOIN-13 are boxes with the texts of the store, not ticked, and none where it has no text', async () => {
+    const other = await service.newStore();
+    const poster = await newPoster(other);
+    expect((await open(poster)).page.text).not.toContain('type="checkbox"');
+    await set(other, { consentTexts: TEXTS });
+    const { page } = await open(poster);
+    const boxes = [...page.text.matchAll(/<input type="checkbox"[^>]*>/g)].map(([box]) => box);
+    expect(boxes.map((box) => / name="(\w+)"/.exec(box)?.[1])).toEqual([
+      'marketing_consent',
+      'sms_consent',
+    ]);
+    expect(boxes.some((box) => box.includes('checked'))).toBe(false);
+    expect(page.text).toContain('The café may write to me about &lt;offers&gt;.');
+    expect(page.text).toContain('<p>Nobody else gets it.</p>');
+    expect(page.text).toContain('href="https://cafe.example/privacy"');
+    const mail = await newPoster(other, { contact_collection_mode: 'email_only' });
+    expect((await open(mail)).page.text).not.toContain('sms_consent');
+  });
+
+  it('JOIN-14 are recorded with the words that were agreed to', async () => {
+    const other = await service.newStore();
+    await set(other, { consentTexts: TEXTS });
+    const poster = await newPoster(other);
+    await send(poster, { first_name: 'Ada', email: newEmail(), marketing_consent: 'yes' });
+    const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);
+    const [customer] = body.customers;
+    expect(customer).toMatchObject({ marketing_consent: true, sms_consent: false });
+    const { body: all } = await other.get<{ history: { data: object }[] }>(
+      `${other.store}/customers/${customer?.id}/export`,
+    );
+    expect(all.history[0]?.data).toMatchObject({
+      agreed: { marketing: TEXTS.marketing, sms: null },
+    });
+  });
+
+  it('JOIN-15 are asked for again when the texts have changed in between', async () => {
+    const other = await service.newStore();
+    await set(other, { consentTexts: TEXTS });
+    const poster = await newPoster(other);
+    const form = await open(poster);
+    await set(other, { consentTexts: { ...TEXTS, marketing: 'Something else.' } });
+    const fields = { first_name: 'Ada', email: newEmail(), marketing_consent: 'yes' };
+    const { status, text } = await form.send(fields, { 'x-forwarded-for': newAddress() });
+    expect(status).toBe(422);
+    expect(text).toContain('The texts beside the boxes have just changed.');
+    expect(text).toContain('Something else.');
+    expect(text).not.toContain('checked');
+  });
+});
+
+describe('somebody who is known', () => {
+  it('JOIN-16 gets the same answer and the same page as somebody new', async () => {
+    const poster = await newPoster(store, {}, { initial_stamps: 1 });
+    const { baseUrl } = service.running;
+    const email = newEmail();
+    const fields = { first_name: 'Grace', last_name: 'Hopper', email };
+    const first = await send(poster, fields);
+    const customer = await customerWith(email);
+    const again = await send(poster, { ...fields, email: email.toUpperCase() });
+    const named = ({ headers }: Sent) =>
+      [...headers].filter(([name]) => !['date', 'x-request-id', 'location'].includes(name)).sort();
+    expect([again.status, again.text, named(again)]).toEqual([
+      first.status,
+      first.text,
+      named(first),
+    ]);
+    expect(again.location.replace(uuidIn(again), '')).toBe(
+      first.location.replace(uuidIn(first), ''),
+    );
+    expect(uuidIn(again)).not.toBe(uuidIn(first));
+    const below = ['', '/manifest.webmanifest', '/icon.svg', '/apple', '/google'];
+    for (const path of below) {
+      const [one, other] = await Promise.all(
+        [first, again].map((sent) => get(`/passes/${uuidIn(sent)}${path}`)),
+      );
+      expect([path, other?.status, alike(other ?? { text: '' })]).toEqual([
+        path,
+        one?.status,
+        alike(one ?? { text: '?' }),
+      ]);
+    }
+    const streams = await Promise.all(
+      [first, again].map((sent) => EventStream.open(`${baseUrl}/passes/${uuidIn(sent)}/events`)),
+    );
+    for (const stream of streams) stream.close();
+    expect(streams.map((stream) => stream.status)).toEqual([200, 200]);
+    // Nothing about the customer has changed.
+    expect(await customerWith(email)).toEqual(customer);
+  });
+
+  it('JOIN-17 is sent the links of their card, through a wish in the history', async () => {
+    const poster = await newPoster(store);
+    const email = newEmail();
+    const first = await send(poster, { first_name: 'Ada', email });
+    const { id } = await customerWith(email);
+    await send(poster, { first_name: 'Mallory', email });
+    const wishes = (await eventsOf(`customer-${id}`)).slice(1);
+    expect(wishes).toMatchObject([
+      {
+        type: 'CardLinksRequested',
+        meta: { channel: 'poster', actor: { type: 'customer', id: 0, name: 'signup' } },
+      },
+    ]);
+    const { body } = await store.get<CustomerJson>(`${store.store}/customers/${id}`);
+    expect(wishes[0]?.data).toMatchObject({ customerCardId: body.customer_cards[0]?.id });
+    expect(body.customer_cards.map(({ uuid }) => uuid)).toEqual([uuidIn(first)]);
+    expect(body.first_name).toBe('Ada');
+  });
+
+  it('JOIN-18 is known by the phone number too, in any notation', async () => {
+    const other = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const poster = await newPoster(other);
+    await other.post(`${other.store}/customers`, {
+      customer: { first_name: 'Ada', phone: '0151 98765432' },
+    });
+    await other.post(`${other.store}/customers`, {
+      customer: { first_name: 'Bob', phone: '+4915155555555' },
+    });
+    for (const phone of ['0151/98765432', '0049 151 55555555']) {
+      expect((await send(poster, { first_name: 'X', email: newEmail(), phone })).status).toBe(303);
+    }
+    const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);
+    expect(body.customers.map(({ first_name: name }) => name)).toEqual(['Bob', 'Ada']);
+  });
+
+  it('JOIN-19 is enrolled on the card if they do not have it yet', async () => {
+    const email = newEmail();
+    await store.post(`${store.store}/customers`, { customer: { first_name: 'Ada', email } });
+    const poster = await newPoster(store);
+    const sent = await send(poster, { first_name: 'Ada', email });
+    const { customer_cards: cards } = await customerWith(email);
+    expect(cards.map(({ card_id: id }) => id)).toEqual([poster.card_id]);
+    expect(cards[0]?.uuid).not.toBe(uuidIn(sent));
+  });
+
+  it('JOIN-20 cannot use the card that they see: no till knows it', async () => {
+    const poster = await newPoster(store);
+    const email = newEmail();
+    await send(poster, { first_name: 'Ada', email });
+    const sent = await send(poster, { first_name: 'Mallory', email });
+    const { text } = await get(`/passes/${uuidIn(sent)}`);
+    const [, code = ''] = /<span class="code">(\w{8})</.exec(text) ?? [];
+    expect(code).toMatch(/^\w{8}$/);
+    expect(text).toContain('Mallory');
+    expect(await customers(code)).toEqual([]);
+    expect(await customers(uuidIn(sent))).toEqual([]);
+  });
+
+  it('JOIN-21 joins anew once erased, and what stood in for their card is gone', async () => {
+    const poster = await newPoster(store);
+    const email = newEmail();
+    const first = await send(poster, { first_name: 'Ada', email });
+    const again = await send(poster, { first_name: 'Ada', email });
+    const { id } = await customerWith(email);
+    await store.post(`${store.store}/customers/${id}/erase`);
+    for (const sent of [first, again]) {
+      expect((await get(`/passes/${uuidIn(sent)}`)).status).toBe(404);
+    }
+    const anew = await send(poster, { first_name: 'Ada', email });
+    const customer = await customerWith(email);
+    expect(customer.id).not.toBe(id);
+    expect(customer.customer_cards[0]?.uuid).toBe(uuidIn(anew));
+  });
+});
+
+describe('forms', () => {
+  it('JOIN-22 of two with the same address at once make one customer', async () => {
+    const poster = await newPoster(store);
+    const email = newEmail();
+    const forms = await Promise.all([open(poster), open(poster), open(poster)]);
+    const all = await Promise.all(
+      forms.map((form, i) =>
+        form.send({ first_name: `Ada ${i}`, email }, { 'x-forwarded-for': newAddress() }),
+      ),
+    );
+    expect(all.map(({ status }) => status)).toEqual([303, 303, 303]);
+    const { customer_cards: cards } = await customerWith(email);
+    expect(all.filter((sent) => uuidIn(sent) === cards[0]?.uuid)).toHaveLength(1);
+  });
+
+  it('JOIN-23 that are sent twice count once, and lead to the same card', async () => {
+    const poster = await newPoster(store);
+    const form = await open(poster);
+    const email = newEmail();
+    const fields = { first_name: 'Ada', email };
+    const from = { 'x-forwarded-for': newAddress() };
+    const twice = await Promise.all([form.send(fields, from), form.send(fields, from)]);
+    const later = await form.send(fields, from);
+    const { id, customer_cards: cards } = await customerWith(email);
+    expect([...twice, later].map(uuidIn)).toEqual(Array(3).fill(cards[0]?.uuid));
+    expect(await eventsOf(`customer-${id}`)).toHaveLength(1);
+    // Somebody who goes back and signs up somebody else.
+    const other = await form.send({ ...fields, email: newEmail() }, from);
+    expect([other.status, uuidIn(other) === cards[0]?.uuid]).toEqual([303, false]);
+  });
+
+  it('JOIN-24 of another site are a 403', async () => {
+    const poster = await newPoster(store);
+    const fields = { first_name: 'Ada', email: newEmail() };
+    for (const headers of [
+      { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+      { origin: 'null', 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ]) {
+      const { status, text } = await send(poster, fields, headers);
+      expect([status, text.includes('This form came from another site')]).toEqual([403, true]);
+    }
+    expect(await customers(fields.email)).toEqual([]);
+  });
+
+  it('JOIN-25 with the field filled in that nobody sees are not taken', async () => {
+    const poster = await newPoster(store);
+    const email = newEmail();
+    const { status } = await send(poster, {
+      first_name: 'Ada',
+      email,
+      website: 'https://x.example',
+    });
+    expect([status, await customers(email)]).toEqual([422, []]);
+  });
+
+  it('JOIN-26 are limited for an address, in a way that keeps what was typed', async () => {
+    const poster = await newPoster(store);
+    const from = { 'x-forwarded-for': newAddress() };
+    for (let i = 0; i < 4; i++) {
+      expect((await send(poster, { first_name: 'Ada', email: 'none' }, from)).status).toBe(422);
+    }
+    const email = newEmail();
+    const { status, headers, text } = await send(poster, { first_name: 'Ada', email }, from);
+    expect(status).toBe(429);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(500);
+    expect(shownIn(text, 'email')).toBe(email);
+    expect((await send(poster, { first_name: 'Ada', email })).status).toBe(303);
+  });
+
+  it('JOIN-27 are limited for a poster, where only complete ones count', async () => {
+    const poster = await newPoster(store, { contact_collection_mode: 'phone_only' });
+    for (let i = 0; i < 7; i++) await send(poster, { first_name: 'Ada' });
+    const all = await Promise.all(
+      Array.from({ length: 7 }, (_, i) =>
+        send(poster, { first_name: 'Ada', phone: `+4930777${String(i).padStart(3, '0')}` }),
+      ),
+    );
+    expect(all.map(({ status }) => status).sort()).toEqual([...Array(6).fill(303), 429]);
+  });
+});
