@@ -20,7 +20,7 @@ import { signupView, type Shown, type SignupView } from './signup-view.js';
 import { Signups } from './signups.service.js';
 import { languages, wordsOf, type Words } from './words.js';
 
-type SaidView = { title: string; text: string };
+type SaidView = { storeName: string; title: string; text: string };
 
 const FORM = viewOf<SignupView>(import.meta.url, './views/signup.eta');
 const SAID = viewOf<SaidView>(import.meta.url, './views/said.eta');
@@ -98,16 +98,13 @@ export class SignupController {
     }
     if (!found) vary(reply, 'Accept-Language');
     const asked = new Negotiator(request).language(languages) ?? 'en';
-    await this.say(reply, 404, found?.store.locale ?? asked, ({ gone, goneWhy }) => [
-      gone,
-      goneWhy,
-    ]);
+    await this.say(reply, 404, found ?? asked, ({ gone, goneWhy }) => [gone, goneWhy]);
     return undefined;
   }
 
   /** Answers a form that another site has sent through somebody's browser. */
   private async isOwn(
-    { store }: SignupPoster,
+    found: SignupPoster,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<boolean> {
@@ -116,7 +113,7 @@ export class SignupController {
       return true;
     } catch (error) {
       if (!(error instanceof PageError)) throw error;
-      await this.say(reply, error.status, store.locale, ({ elsewhere, elsewhereWhy }) => [
+      await this.say(reply, error.status, found, ({ elsewhere, elsewhereWhy }) => [
         elsewhere,
         elsewhereWhy,
       ]);
@@ -148,24 +145,23 @@ export class SignupController {
       title: `${poster.title} · ${store.name}`,
       lang: told.locale,
       status: reply.statusCode,
-      colors: { ground: poster.primaryColor, text: poster.textColor },
+      colors: colorsOf(found),
       data,
     });
   }
 
-  private sendClosed(reply: FastifyReply, { store }: SignupPoster): Promise<void> {
-    return this.say(reply, 410, store.locale, ({ closed, closedWhy }) => [
-      closed(store.name),
-      closedWhy,
-    ]);
+  private sendClosed(reply: FastifyReply, found: SignupPoster): Promise<void> {
+    return this.say(reply, 410, found, ({ closed, closedWhy }) => [closed, closedWhy]);
   }
 
+  /** @param of whose poster it is, or a language where none is known */
   private async say(
     reply: FastifyReply,
     status: number,
-    locale: string,
+    of: SignupPoster | string,
     said: (words: Words) => [title: string, text: string],
   ): Promise<void> {
+    const [found, locale] = typeof of === 'string' ? [undefined, of] : [of, of.store.locale];
     const told = wordsOf(locale);
     const [title, text] = said(told.words);
     await this.pages.sendPublic(reply, {
@@ -173,7 +169,12 @@ export class SignupController {
       title,
       lang: told.locale,
       status,
-      data: { title, text },
+      ...(found && { colors: colorsOf(found) }),
+      data: { storeName: found?.store.name ?? '', title, text },
     });
   }
+}
+
+function colorsOf({ poster }: SignupPoster): { ground: string; text: string } {
+  return { ground: poster.primaryColor, text: poster.textColor };
 }

@@ -39,6 +39,6 @@ export const de: Words = {
     'Zur Sicherheit wurde es nicht angenommen. Bitte den Code auf dem Poster noch einmal scannen.',
   gone: 'Dieses Poster gilt nicht mehr',
   goneWhy: 'Vielleicht ist auch der Link unvollständig. Bitte im Geschäft nach einem neuen fragen.',
-  closed: (store) => `${store} gibt diese Karte gerade nicht aus`,
+  closed: 'Diese Karte wird gerade nicht ausgegeben',
   closedWhy: 'Bitte im Geschäft nachfragen. Ausgegebene Karten bleiben, wie sie sind.',
 };

@@ -24,7 +24,7 @@ export type Words = {
   elsewhereWhy: string;
   gone: string;
   goneWhy: string;
-  closed: (store: string) => string;
+  closed: string;
   closedWhy: string;
 };
 
@@ -66,6 +66,6 @@ export const en: Words = {
   elsewhereWhy: 'For your safety it was not taken. Please scan the code on the poster again.',
   gone: 'This poster is no longer in use',
   goneWhy: 'The link may also be incomplete. Please ask at the shop for a new one.',
-  closed: (store) => `${store} is not giving out this card at the moment`,
+  closed: 'This card is not given out at the moment',
   closedWhy: 'Please ask at the shop. Cards that were given out stay as they are.',
 };

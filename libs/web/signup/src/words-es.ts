@@ -38,6 +38,6 @@ export const es: Words = {
   elsewhereWhy: 'Por su seguridad no se ha aceptado. Escanee de nuevo el código del cartel.',
   gone: 'Este cartel ya no es válido',
   goneWhy: 'También puede que el enlace esté incompleto. Pida uno nuevo en la tienda.',
-  closed: (store) => `${store} no entrega esta tarjeta en este momento`,
+  closed: 'Esta tarjeta no se entrega en este momento',
   closedWhy: 'Pregunte en la tienda. Las tarjetas ya entregadas siguen igual.',
 };

@@ -39,6 +39,6 @@ export const fr: Words = {
     'Pour votre sécurité, il n’a pas été accepté. Veuillez scanner à nouveau le code de l’affiche.',
   gone: 'Cette affiche n’est plus valable',
   goneWhy: 'Le lien est peut-être incomplet. Demandez-en un nouveau en magasin.',
-  closed: (store) => `${store} ne délivre pas cette carte en ce moment`,
+  closed: 'Cette carte n’est pas délivrée en ce moment',
   closedWhy: 'Renseignez-vous en magasin. Les cartes déjà délivrées restent valables.',
 };

@@ -84,7 +84,12 @@ function cardMain(view: CardView, told: Told, at: string): Html {
     data-push-key="${pushKey ?? ''}"
   >
     <p class="panel notice offline wide" id="offline" hidden>${words.offline(asOf)}</p>
-    ${isJoined && html`<p class="panel wide" id="joined">${words.joined}</p>`}
+    ${
+      isJoined &&
+      html`<p class="panel wide" id="joined">
+        <strong>${words.joined}</strong> ${words.joinedWhy}
+      </p>`
+    }
     ${notice(content, told, now)} ${card(view, told)}
     <div class="details">${rewards(content, told)} ${keep(view, told, at)}</div>
   </main>`;

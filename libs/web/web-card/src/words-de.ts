@@ -6,8 +6,9 @@ export const de: Words = {
   stamps: 'Stempel',
   stampsOf: (have, need) => `${have} von ${need} Stempeln`,
   stampsBeyond: stamps,
-  joined:
-    'Willkommen! Ein Link zur Karte ist unterwegs. Wer hier schon eine Karte hatte, findet dort die bisherigen Stempel: dann bitte jene Karte behalten und nicht diese.',
+  joined: 'Willkommen!',
+  joinedWhy:
+    'Ein Link zur Karte ist unterwegs. Wer hier schon eine Karte hatte, findet dort die bisherigen Stempel: dann bitte jene Karte behalten und nicht diese.',
   member: 'Mitglied',
   toReward: 'Nächste Prämie in',
   stampCount: stamps,

@@ -6,6 +6,7 @@ export type Words = {
   stampsBeyond: (have: string, count: number) => string;
   /** To somebody who has just signed up. */
   joined: string;
+  joinedWhy: string;
   member: string;
   toReward: string;
   stampCount: (stamps: string, count: number) => string;
@@ -44,8 +45,9 @@ export const en: Words = {
   stamps: 'Stamps',
   stampsOf: (have, need) => `${have} of ${need} stamps`,
   stampsBeyond: stamps,
-  joined:
-    'Welcome! A link to your card is on its way to you. If you had a card here before, the link opens that one with your stamps: please keep it, and not this one.',
+  joined: 'Welcome!',
+  joinedWhy:
+    'A link to your card is on its way to you. If you had a card here before, the link opens that one with your stamps: please keep it, and not this one.',
   member: 'Member',
   toReward: 'Next reward in',
   stampCount: stamps,

@@ -7,8 +7,9 @@ export const es: Words = {
   stamps: 'Sellos',
   stampsOf: (have, need) => `${have} de ${need} sellos`,
   stampsBeyond: stamps,
-  joined:
-    'Le damos la bienvenida. Le enviamos un enlace a su tarjeta. Si ya tenía una aquí, el enlace abre esa, con sus sellos: quédese con ella y no con esta.',
+  joined: 'Le damos la bienvenida.',
+  joinedWhy:
+    'Le enviamos un enlace a su tarjeta. Si ya tenía una aquí, el enlace abre esa, con sus sellos: quédese con ella y no con esta.',
   member: 'Titular',
   toReward: 'Próxima recompensa en',
   stampCount: stamps,

@@ -7,8 +7,9 @@ export const fr: Words = {
   stamps: 'Tampons',
   stampsOf: (have, need) => `${have} tampons sur ${need}`,
   stampsBeyond: stamps,
-  joined:
-    'Bienvenue ! Un lien vers votre carte vous est envoyé. Si vous aviez déjà une carte ici, il ouvre celle-là, avec vos tampons : gardez-la plutôt que celle-ci.',
+  joined: 'Bienvenue !',
+  joinedWhy:
+    'Un lien vers votre carte vous est envoyé. Si vous aviez déjà une carte ici, il ouvre celle-là, avec vos tampons : gardez-la plutôt que celle-ci.',
   member: 'Membre',
   toReward: 'Prochaine récompense dans',
   stampCount: stamps,

@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { UpdateAccount } from '#accounts/account.commands.js';
+import type { CustomerListJson } from '#customers/customer.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
+import { cli, startService, type Client, type Service } from '../support/service.js';
+import { newPoster } from '../support/signup.js';
+
+/** Signing up in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
+
+const ARGUMENTS = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run'];
+/** A folder, to look at the pages oneself. */
+const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
+/** Browsers trust names below localhost as they trust https. */
+const PUBLIC_URL = 'http://cards.localhost';
+
+let service: Service;
+let store: Client;
+let browser: Browser;
+let poster: PosterJson;
+let axe: string;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  service = await startService({ PUBLIC_URL });
+  store = await service.newStore({ timeZone: 'Europe/Berlin' });
+  await service.app.get(CommandBus).execute(
+    new UpdateAccount(
+      { ...cli, accountId: store.accountId },
+      {
+        storeName: 'Café am Hafen',
+        consentTexts: {
+          marketing:
+            'Café am Hafen may write to me about offers. I can take this back at any time.',
+          sms: 'It may also send me text messages.',
+          privacy: 'We keep what you enter here for your card, and for nothing else.',
+          privacyUrl: 'https://cafe.example/privacy',
+        },
+      },
+    ),
+  );
+  const look = { primary_color: '#5B3A29', text_color: '#FFF3E0', secondary_color: '#FFE0B2' };
+  poster = await newPoster(
+    store,
+    { ...look, require_birthday: true, minimum_age: 16 },
+    { name: 'Coffee club', card_color: '#5B3A29', text_color: '#FFF3E0', initial_stamps: 1 },
+  );
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  const { host } = new URL(service.baseUrl);
+  browser = await chromium.launch({
+    executablePath: CHROMIUM_PATH,
+    args: [...ARGUMENTS, `--host-resolver-rules=MAP cards.localhost:80 ${host}`],
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function open(
+  { qr_code_url: url }: PosterJson,
+  { javaScriptEnabled = true, colorScheme = 'light' as 'light' | 'dark' } = {},
+): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: SIZES.phone,
+    javaScriptEnabled,
+    colorScheme,
+  });
+  const page = await context.newPage();
+  page.on('console', (message) => {
+    const expected = message.text().includes('422');
+    if (['error', 'warning'].includes(message.type()) && !expected) complaints.push(message.text());
+  });
+  await page.goto(url);
+  return page;
+}
+
+async function fill(page: Page, email: string, phone = '0151 12345678'): Promise<void> {
+  await page.getByLabel('First name').fill('Grace');
+  await page.getByLabel('Last name').fill('Hopper');
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Phone').fill(phone);
+  await page.getByLabel('Birthday').fill('1990-05-31');
+}
+
+const submit = (page: Page) => page.getByRole('button', { name: 'Get the card' }).click();
+
+const customersCalled = async (email: string) =>
+  (
+    await store.get<CustomerListJson>(
+      `${store.store}/customers?search=${encodeURIComponent(email)}`,
+    )
+  ).body.customers;
+
+/** What axe finds that keeps people out, at the sizes of phones and desktops. */
+async function expectUsable(page: Page, name: string): Promise<void> {
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    await page.setViewportSize(viewport);
+    await page.evaluate(axe);
+    const faults = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
+      'axe.run().then(({ violations }) => violations)',
+    );
+    const serious = faults.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+    expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width);
+    if (SCREENSHOTS !== undefined) {
+      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${size}.png`), fullPage: true });
+    }
+  }
+  await page.setViewportSize(SIZES.phone);
+}
+
+describe('signing up in a browser', () => {
+  it.each(['light', 'dark'] as const)(
+    'leads from the code to the card, %s',
+    async (colorScheme) => {
+      const page = await open(poster, { colorScheme });
+      await expectUsable(page, `join-${colorScheme}`);
+      const email = `grace.${colorScheme}@navy.example`;
+      await fill(page, email, colorScheme === 'light' ? '0151 12345678' : '0151 12345679');
+      await page.getByLabel('Café am Hafen may write to me').check();
+      await submit(page);
+      await page.waitForURL(/\/passes\/[0-9a-f-]{36}/);
+      expect(await page.locator('.count strong').textContent()).toBe('1 / 10');
+      expect(await page.locator('main').textContent()).toContain('Grace Hopper');
+      expect(await page.locator('#joined').isVisible()).toBe(true);
+      await expectUsable(page, `joined-${colorScheme}`);
+      const [customer] = await customersCalled(email);
+      expect(page.url()).toContain(customer?.customer_cards[0]?.uuid);
+      expect(customer).toMatchObject({
+        birthday: '1990-05-31',
+        marketing_consent: true,
+        sms_consent: false,
+      });
+      await page.context().close();
+    },
+  );
+
+  it('says what is wrong where it is wrong, and keeps what was typed', async () => {
+    const page = await open(poster);
+    await fill(page, 'ada@analytical.example', '12');
+    await submit(page);
+    const phone = page.getByLabel('Phone');
+    await page.getByText('This number cannot be right.').waitFor();
+    expect(await phone.getAttribute('aria-invalid')).toBe('true');
+    expect(await page.getByLabel('E-mail').inputValue()).toBe('ada@analytical.example');
+    expect(await page.getByLabel('Birthday').inputValue()).toBe('1990-05-31');
+    await expectUsable(page, 'faults');
+    await phone.fill('+44 20 7946 0000');
+    await submit(page);
+    await page.waitForURL(/\/passes\//);
+    expect((await customersCalled('ada@analytical.example'))[0]?.phone).toBe('+442079460000');
+    await page.context().close();
+  });
+
+  it('works without JavaScript, and shows somebody known what it shows somebody new', async () => {
+    const seen: string[] = [];
+    for (const name of ['new', 'known']) {
+      const page = await open(poster, { javaScriptEnabled: false });
+      await fill(page, 'marie@curie.example', '');
+      await submit(page);
+      await page.waitForURL(/\/passes\//);
+      expect(await page.locator('svg.qr').isVisible()).toBe(true);
+      seen.push((await page.locator('main').ariaSnapshot()).replaceAll(/\b[2-9A-Z]{8}\b/g, 'CODE'));
+      if (SCREENSHOTS !== undefined) {
+        await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
+      }
+      await page.context().close();
+    }
+    expect(seen[1]).toBe(seen[0]);
+    expect(await customersCalled('marie@curie.example')).toHaveLength(1);
+  });
+
+  it('counts once when the button is pressed twice', async () => {
+    const page = await open(poster);
+    await fill(page, 'twice@click.example', '');
+    await page.getByRole('button', { name: 'Get the card' }).dblclick();
+    await page.waitForURL(/\/passes\//);
+    const [customer] = await customersCalled('twice@click.example');
+    expect(page.url()).toContain(customer?.customer_cards[0]?.uuid);
+    await page.context().close();
+  });
+
+  it('is closed in a way that people understand', async () => {
+    const closed = await newPoster(store, { active: false });
+    const page = await open(closed);
+    await expectUsable(page, 'closed');
+    await page.context().close();
+  });
+
+  it('has run all of this without a complaint of the browser', () => {
+    expect(complaints.filter((text) => !text.includes('410'))).toEqual([]);
+  });
+});
