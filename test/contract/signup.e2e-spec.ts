@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { AccountSettings, ConsentTexts } from '#accounts/account.events.js';
-import type { CustomerJson, CustomerListJson } from '#customers/customer.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { useService, type ContractClient } from '../support/contract.js';
 import { EventStream } from '../support/event-stream.js';
@@ -64,7 +65,7 @@ const eventsOf = async (stream: string) =>
 
 async function set(at: ContractClient, changes: Partial<AccountSettings>): Promise<void> {
   const context = { ...cli, accountId: at.accountId };
-  await service.running.app.get(CommandBus).execute(new UpdateAccount(context, changes));
+  await service.running.app.get(CommandBus).execute(new UpdateAccount(context, 0, changes));
 }
 
 const TEXTS: ConsentTexts = {

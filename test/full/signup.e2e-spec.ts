@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { UpdateAccount } from '#accounts/account.commands.js';
-import type { CustomerListJson } from '#customers/customer.dto.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { cli, startService, type Client, type Service } from '../support/service.js';
 import { newPoster } from '../support/signup.js';
@@ -30,19 +30,15 @@ beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
   store = await service.newStore({ timeZone: 'Europe/Berlin' });
   await service.app.get(CommandBus).execute(
-    new UpdateAccount(
-      { ...cli, accountId: store.accountId },
-      {
-        storeName: 'Café am Hafen',
-        consentTexts: {
-          marketing:
-            'Café am Hafen may write to me about offers. I can take this back at any time.',
-          sms: 'It may also send me text messages.',
-          privacy: 'We keep what you enter here for your card, and for nothing else.',
-          privacyUrl: 'https://cafe.example/privacy',
-        },
+    new UpdateAccount({ ...cli, accountId: store.accountId }, 0, {
+      storeName: 'Café am Hafen',
+      consentTexts: {
+        marketing: 'Café am Hafen may write to me about offers. I can take this back at any time.',
+        sms: 'It may also send me text messages.',
+        privacy: 'We keep what you enter here for your card, and for nothing else.',
+        privacyUrl: 'https://cafe.example/privacy',
       },
-    ),
+    }),
   );
   const look = { primary_color: '#5B3A29', text_color: '#FFF3E0', secondary_color: '#FFE0B2' };
   poster = await newPoster(
