@@ -49,6 +49,11 @@ describe('redeeming', () => {
         stamps_spent: 3,
         stamps_remaining: 0,
         redeemed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        external_ref: null,
+        staff_ref: null,
+        location_id: null,
+        note: null,
+        occurred_at: body.redemption.redeemed_at,
       },
     });
   });
@@ -273,8 +278,9 @@ describe('a dry run', () => {
     expect((await service.running.history()).length).toBe(before);
     const real = await redeem(path, { reward_id });
     expect(real.headers.get('x-dry-run')).toBeNull();
-    const { id, redeemed_at } = real.body.redemption;
-    expect({ ...dry.body.redemption, id, redeemed_at }).toEqual(real.body.redemption);
+    const { id, redeemed_at, occurred_at } = real.body.redemption;
+    const later = { id, redeemed_at, occurred_at };
+    expect({ ...dry.body.redemption, ...later }).toEqual(real.body.redemption);
   });
 
   it('REDEEM-23 is refused as the redemption itself would be', async () => {

@@ -15,6 +15,7 @@ export const operations = {
     method: 'GET',
     path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/explain',
   },
+  listRedemptions: { method: 'GET', path: '/api/v1/accounts/{account_id}/redemptions' },
   listAudit: { method: 'GET', path: '/api/v1/accounts/{account_id}/audit' },
   listCards: { method: 'GET', path: '/api/v1/accounts/{account_id}/cards' },
   createCard: { method: 'POST', path: '/api/v1/accounts/{account_id}/cards' },

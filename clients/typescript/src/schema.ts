@@ -110,6 +110,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/redemptions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the redemptions of a store, newest first
+     * @description To be compared with receipts: from and to go by redeemed_at, which is also the order. A redemption that was undone stays in the list, with reversed_at.
+     */
+    get: operations['listRedemptions'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/audit': {
     parameters: {
       query?: never;
@@ -1859,6 +1879,41 @@ export interface components {
       /** @description The id of the entry that undid this one */
       reversed_by: string | null;
     };
+    ListedRedemption: {
+      id: number;
+      reward_id: number;
+      reward_name: string;
+      stamps_spent: number;
+      /** @description The balance left on the card */
+      stamps_remaining: number;
+      /**
+       * Format: date-time
+       * @description When it happened
+       */
+      redeemed_at: string;
+      /** @description The receipt number */
+      external_ref: string | null;
+      staff_ref: string | null;
+      location_id: number | null;
+      /** @description Null once the customer is erased */
+      note: string | null;
+      /**
+       * Format: date-time
+       * @description The same as redeemed_at, by the name that stampings have
+       */
+      occurred_at: string;
+      /** @description Who redeemed it */
+      customer_id: number;
+      /** @description The card that the stamps were on */
+      customer_card_id: number;
+      /** @description The template of that card */
+      card_id: number;
+      /**
+       * Format: date-time
+       * @description When it was undone; null while it stands
+       */
+      reversed_at: string | null;
+    };
     Location: {
       id: number;
       account_id: number;
@@ -2111,8 +2166,22 @@ export interface components {
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened
+       */
       redeemed_at: string;
+      /** @description The receipt number */
+      external_ref: string | null;
+      staff_ref: string | null;
+      location_id: number | null;
+      /** @description Null once the customer is erased */
+      note: string | null;
+      /**
+       * Format: date-time
+       * @description The same as redeemed_at, by the name that stampings have
+       */
+      occurred_at: string;
     };
     ReverseInput: {
       /** @description Why, for the history */
@@ -2151,20 +2220,33 @@ export interface components {
       active?: boolean | null;
     };
     RewardRedeemedData: {
-      customer_id: number;
-      customer_card_id: number;
-      card_id: number;
-      card_name: string;
-      customer: components['schemas']['EventCustomer'];
-      /** @description The redemption */
       id: number;
       reward_id: number;
       reward_name: string;
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened
+       */
       redeemed_at: string;
+      /** @description The receipt number */
+      external_ref: string | null;
+      staff_ref: string | null;
+      location_id: number | null;
+      /** @description Null once the customer is erased */
+      note: string | null;
+      /**
+       * Format: date-time
+       * @description The same as redeemed_at, by the name that stampings have
+       */
+      occurred_at: string;
+      customer_id: number;
+      customer_card_id: number;
+      card_id: number;
+      card_name: string;
+      customer: components['schemas']['EventCustomer'];
     };
     RewardRedeemedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
@@ -2227,6 +2309,8 @@ export interface components {
       location_id: number | null;
       staff_ref: string | null;
       external_ref: string | null;
+      /** @description What was written beside it, or the reason of a correction */
+      note: string | null;
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many stamps were added */
       stamps: number;
@@ -2284,6 +2368,8 @@ export interface components {
       location_id: number | null;
       staff_ref: string | null;
       external_ref: string | null;
+      /** @description What was written beside it, or the reason of a correction */
+      note: string | null;
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many were removed */
       stamps: number;
@@ -3095,6 +3181,59 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Explanation'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
+      404: components['responses']['NotFound'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listRedemptions: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description Only redemptions from this card */
+        card_id?: number | null;
+        /** @description Only those of this customer */
+        customer_id?: number | null;
+        /** @description Only those of this reward */
+        reward_id?: number | null;
+        /** @description Only those at this location */
+        location_id?: number | null;
+        /** @description Only the one with exactly this receipt number */
+        external_ref?: string | null;
+        /** @description Redeemed at or after this time */
+        from?: string | null;
+        /** @description Redeemed before this time */
+        to?: string | null;
+      };
+      header?: {
+        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ListedRedemption'][];
         };
       };
       401: components['responses']['Unauthorized'];

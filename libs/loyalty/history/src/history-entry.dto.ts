@@ -117,6 +117,7 @@ export type Told = {
   actorName: string | null;
   /** The id of a stored event. */
   reversedBy: string | null;
+  reversedAt: string | null;
 };
 
 export function historyEntryJson({ entry, event, actorName, reversedBy }: Told): HistoryEntryJson {

@@ -6,11 +6,13 @@ import { ExplanationService } from './explanation.service.js';
 import { HistoryController } from './history.controller.js';
 import { HistoryService } from './history.service.js';
 import { HistoryTable } from './history-table.service.js';
+import { RedemptionsController } from './redemptions.controller.js';
+import { RedemptionsService } from './redemptions.service.js';
 
 /** Shows what happened. */
 @Module({
   imports: [AuditModule, CustomerCardReadsModule],
-  controllers: [HistoryController, AuditController],
-  providers: [ExplanationService, HistoryService, HistoryTable],
+  controllers: [HistoryController, RedemptionsController, AuditController],
+  providers: [ExplanationService, HistoryService, RedemptionsService, HistoryTable],
 })
 export class HistoryModule {}

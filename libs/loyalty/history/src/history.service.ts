@@ -53,11 +53,14 @@ const ENDS = {
 
 const REVERSED = {
   name: 'history_reversed',
-  text: 'select reverses, event_id from history where reverses = any ($1)',
+  text: 'select reverses, event_id, recorded_at from history where reverses = any ($1)',
 };
 
 /** Entries with their events, still sealed. */
-type Found = { entry: Entry; event?: StoredEvent };
+export type Found = { entry: Entry; event?: StoredEvent };
+
+/** What the table does not have yet, newest first. @property end the last number in the table */
+export type Tail = { tail: Required<Found>[]; end: number };
 
 /** One list, at one moment: what is in the table, and what follows it in the log. */
 type Listing = {
@@ -127,7 +130,7 @@ export class HistoryService {
   }
 
   /** Adds what only the events know. */
-  private async told(found: Found[], tail: Required<Found>[] = []): Promise<Told[]> {
+  async told(found: Found[], tail: Found[] = []): Promise<Told[]> {
     const wanted = found.flatMap(({ entry, event }) => (event ? [] : [entry]));
     const read = wanted.length > 0 ? await this.store.readEvents(wanted) : [];
     const byId = new Map(read.map((event) => [event.id, event]));
@@ -145,8 +148,8 @@ export class HistoryService {
       const stored = events[i];
       if (!stored) return [];
       const event = this.shown(stored);
-      const reversedBy = reversed.get(entry.eventId) ?? null;
-      return [{ entry, event, actorName: names[i] ?? null, reversedBy }];
+      const { id: reversedBy = null, at: reversedAt = null } = reversed.get(entry.eventId) ?? {};
+      return [{ entry, event, actorName: names[i] ?? null, reversedBy, reversedAt }];
     });
   }
 
@@ -159,7 +162,7 @@ export class HistoryService {
   }
 
   /** What the table does not have yet, of the whole store; nothing while that is much. */
-  private async tailOfLog(accountId: number): Promise<{ tail: Listing['tail']; end: number }> {
+  async tailOfLog(accountId: number): Promise<Tail> {
     const { position, end } = await this.table.reached();
     const head = await this.store.head();
     const events = await this.store.readUntil(head, position, TAIL + 1);
@@ -169,10 +172,7 @@ export class HistoryService {
   }
 
   /** What the table does not have yet of one stream, however much that is. */
-  private async tailOfStream(
-    accountId: number,
-    stream: string,
-  ): Promise<{ tail: Listing['tail']; end: number }> {
+  private async tailOfStream(accountId: number, stream: string): Promise<Tail> {
     const [ends] = await ask<{ seq: number | null; revision: number | null }>(this.pool, {
       ...ENDS,
       values: [stream],
@@ -223,19 +223,29 @@ export class HistoryService {
   }
 
   /** Which of these are undone, and by what. */
-  private async reversed(found: Found[], tail: Found[]): Promise<Map<string, string>> {
+  private async reversed(
+    found: Found[],
+    tail: Found[],
+  ): Promise<Map<string, { id: string; at: string }>> {
     // Only what changes a balance can be undone.
     const ids = found.flatMap(({ entry }) => (entry.stamps === null ? [] : [entry.eventId]));
     const rows =
       ids.length === 0
         ? []
-        : await ask<{ reverses: string; event_id: string }>(this.pool, {
+        : await ask<{ reverses: string; event_id: string; recorded_at: Date }>(this.pool, {
             ...REVERSED,
             values: [ids],
           });
-    const reversed = new Map(rows.map(({ reverses, event_id }) => [reverses, event_id]));
+    const reversed = new Map(
+      rows.map(({ reverses, event_id: id, recorded_at: at }) => [
+        reverses,
+        { id, at: at.toISOString() },
+      ]),
+    );
     for (const { entry } of tail) {
-      if (entry.reverses !== null) reversed.set(entry.reverses, entry.eventId);
+      if (entry.reverses !== null) {
+        reversed.set(entry.reverses, { id: entry.eventId, at: entry.recordedAt });
+      }
     }
     return reversed;
   }

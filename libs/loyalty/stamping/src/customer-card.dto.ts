@@ -126,14 +126,26 @@ export class CustomerCardDetailJson extends CustomerCardJson {
 }
 
 @Dto('RedemptionRecord')
-class RedemptionRecordJson {
+export class RedemptionRecordJson {
   @IntegerProperty() declare readonly id: number;
   @IntegerProperty() declare readonly reward_id: number;
   @TextProperty({ example: 'Free coffee' }) declare readonly reward_name: string;
   @IntegerProperty({ example: 5 }) declare readonly stamps_spent: number;
   @IntegerProperty({ example: 0, description: 'The balance left on the card' })
   declare readonly stamps_remaining: number;
-  @TimestampProperty() declare readonly redeemed_at: string;
+  @TimestampProperty({ description: 'When it happened' }) declare readonly redeemed_at: string;
+  @TextProperty({ nullable: true, example: 'R-1042', description: 'The receipt number' })
+  declare readonly external_ref: string | null;
+  @TextProperty({ nullable: true, example: 'till-2' }) declare readonly staff_ref: string | null;
+  @IntegerProperty({ nullable: true, example: null }) declare readonly location_id: number | null;
+  @TextProperty({
+    nullable: true,
+    example: null,
+    description: 'Null once the customer is erased',
+  })
+  declare readonly note: string | null;
+  @TimestampProperty({ description: 'The same as redeemed_at, by the name that stampings have' })
+  declare readonly occurred_at: string;
 }
 
 @Dto('Redemption')
@@ -191,21 +203,29 @@ function rewardJson({ id, name, description, stampsRequired }: Milestone) {
 }
 
 /** @param card as the redemption left it */
-export function redemptionJson(
-  card: CustomerCard,
-  redeemed: RewardRedeemed & { meta: { occurredAt: string } },
-): RedemptionJson {
-  const { redemptionId, rewardId, rewardName, stampsSpent } = redeemed.data;
+export function redemptionJson(card: CustomerCard, redeemed: Redeemed): RedemptionJson {
+  return { success: true, redemption: redemptionRecordJson(redeemed, card.stampsCount) };
+}
+
+type Redeemed = Pick<RewardRedeemed, 'data'> & { meta: { occurredAt: string } };
+
+/** @param balance that the redemption left */
+export function redemptionRecordJson(
+  { data, meta }: Redeemed,
+  balance: number,
+): RedemptionRecordJson {
   return {
-    success: true,
-    redemption: {
-      id: redemptionId,
-      reward_id: rewardId,
-      reward_name: rewardName,
-      stamps_spent: stampsSpent,
-      stamps_remaining: card.stampsCount,
-      redeemed_at: redeemed.meta.occurredAt,
-    },
+    id: data.redemptionId,
+    reward_id: data.rewardId,
+    reward_name: data.rewardName,
+    stamps_spent: data.stampsSpent,
+    stamps_remaining: balance,
+    redeemed_at: meta.occurredAt,
+    external_ref: data.externalRef,
+    staff_ref: data.staffRef,
+    location_id: data.locationId,
+    note: data.personal?.note ?? null,
+    occurred_at: meta.occurredAt,
   };
 }
 

@@ -10,6 +10,9 @@ import type {
 /** The kind of claim that makes a second reversal of an event impossible. */
 export const REVERSAL = 'reversal';
 
+/** That of the receipt number of a redemption. */
+export const REDEEM_RECEIPT = 'redeem_receipt';
+
 /** An SQL expression over `r`, a customer card's row: whether its pass is on a phone. */
 export const PASS_INSTALLED = `exists (
   select from pass_installations i
@@ -63,7 +66,7 @@ export function claimsOf({ type, data }: CustomerCardEvent, before?: CustomerCar
     case 'StampsRemoved':
       return { taken: reversal(data) };
     case 'RewardRedeemed':
-      return { taken: receipt('redeem_receipt', data) };
+      return { taken: receipt(REDEEM_RECEIPT, data) };
     case 'CustomerCardMoved':
       // A card that was merged into another keeps what it holds: nobody can be enrolled on its behalf.
       if (!before || before.mergedInto) return {};

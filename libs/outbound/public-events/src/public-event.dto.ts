@@ -14,6 +14,7 @@ import {
   AvailableRewardJson,
   CustomerCardDetailJson,
   CustomerCardJson,
+  RedemptionRecordJson,
 } from '#stamping/customer-card.dto.js';
 import { CustomerJson } from '#customers/customer.dto.js';
 import type { PublicEventType } from './public-event.js';
@@ -58,6 +59,11 @@ class StampingData extends OfCustomerCard {
   @IntegerProperty({ nullable: true }) declare readonly location_id: number | null;
   @TextProperty({ nullable: true }) declare readonly staff_ref: string | null;
   @TextProperty({ nullable: true }) declare readonly external_ref: string | null;
+  @TextProperty({
+    nullable: true,
+    description: 'What was written beside it, or the reason of a correction',
+  })
+  declare readonly note: string | null;
   @ObjectProperty(() => CustomerCardJson) declare readonly customer_card: CustomerCardJson;
 }
 
@@ -80,14 +86,12 @@ class RewardUnlockedData extends OfCustomerCard {
 }
 
 @Dto('RewardRedeemedData')
-class RewardRedeemedData extends OfCustomerCard {
-  @IntegerProperty({ description: 'The redemption' }) declare readonly id: number;
-  @IntegerProperty() declare readonly reward_id: number;
-  @TextProperty({ example: 'Free coffee' }) declare readonly reward_name: string;
-  @IntegerProperty() declare readonly stamps_spent: number;
-  @IntegerProperty({ description: 'The balance left on the card' })
-  declare readonly stamps_remaining: number;
-  @TimestampProperty() declare readonly redeemed_at: string;
+class RewardRedeemedData extends RedemptionRecordJson {
+  @IntegerProperty() declare readonly customer_id: number;
+  @IntegerProperty() declare readonly customer_card_id: number;
+  @IntegerProperty() declare readonly card_id: number;
+  @TextProperty({ example: 'Coffee card' }) declare readonly card_name: string;
+  @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
 }
 
 @Dto('WebhookTestData')

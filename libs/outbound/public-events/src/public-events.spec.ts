@@ -53,7 +53,7 @@ const ACTION_DETAILS = {
   staffRef: 'till 2',
   externalRef: 'R-1',
   silent: false,
-  personal: { note: 'secret' },
+  personal: { note: 'oat milk' },
 };
 
 const PERSON = {
@@ -163,7 +163,7 @@ describe('public events', () => {
     expect(publicTypeOf(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
   });
 
-  it('stamp.earned shows what was added and the new balance, but no note', () => {
+  it('stamp.earned shows what was added, the new balance and the note', () => {
     const event = rendered({
       type: 'StampsEarned',
       data: {
@@ -188,6 +188,7 @@ describe('public events', () => {
       location_id: 5,
       staff_ref: 'till 2',
       external_ref: 'R-1',
+      note: 'oat milk',
       customer: ADA,
       customer_card: { stamps_remaining: 0 },
     });
@@ -222,6 +223,7 @@ describe('public events', () => {
       location_id: null,
       staff_ref: null,
       external_ref: null,
+      note: 'oat milk',
       customer: ADA,
       customer_card: { stamps_remaining: 0 },
     });
@@ -264,6 +266,11 @@ describe('public events', () => {
       stamps_spent: 10,
       stamps_remaining: 11,
       redeemed_at: META.occurredAt,
+      external_ref: 'R-1',
+      staff_ref: 'till 2',
+      location_id: 5,
+      note: 'oat milk',
+      occurred_at: META.occurredAt,
       customer_id: 31,
       customer_card_id: 12,
       card_id: 3,

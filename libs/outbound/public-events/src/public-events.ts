@@ -140,7 +140,7 @@ export function publicCustomerCardEvent(
       return envelope(event, customerCard.names, { ...subject.detail, customer: subject.customer });
     case 'StampsEarned':
     case 'StampsRemoved': {
-      const { stamps, source, locationId, staffRef, externalRef } = event.data;
+      const { stamps, source, locationId, staffRef, externalRef, personal } = event.data;
       return envelope(event, customerCard.names, {
         ...whose(subject),
         stamps,
@@ -151,6 +151,7 @@ export function publicCustomerCardEvent(
         location_id: locationId,
         staff_ref: staffRef,
         external_ref: externalRef,
+        note: personal?.note ?? null,
         customer: subject.customer,
         customer_card: subject.list,
       });
@@ -165,7 +166,8 @@ export function publicCustomerCardEvent(
       });
     }
     case 'RewardRedeemed': {
-      const { redemptionId, rewardId, rewardName, stampsSpent } = event.data;
+      const { redemptionId, rewardId, rewardName, stampsSpent, personal } = event.data;
+      const { locationId, staffRef, externalRef } = event.data;
       return envelope(event, customerCard.names, {
         id: redemptionId,
         reward_id: rewardId,
@@ -174,6 +176,11 @@ export function publicCustomerCardEvent(
         // In a redemption this is the balance left, as in the answer to redeem.
         stamps_remaining: subject.state.stampsCount,
         redeemed_at: event.meta.occurredAt,
+        external_ref: externalRef,
+        staff_ref: staffRef,
+        location_id: locationId,
+        note: personal?.note ?? null,
+        occurred_at: event.meta.occurredAt,
         ...whose(subject),
         customer: subject.customer,
       });

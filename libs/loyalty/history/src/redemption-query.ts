@@ -1,0 +1,96 @@
+import type { CursorKey, Range } from '#http/page.js';
+import { isAfter } from '#event-store/position.js';
+import type { Entry } from './entry.js';
+import { placeOf, positionOf } from './history-query.js';
+
+/** What a list of redemptions is narrowed down to; null: not by this. */
+export type RedemptionFilter = {
+  cardId: number | null;
+  customerId: number | null;
+  rewardId: number | null;
+  locationId: number | null;
+  /** Times are of when they happened. */
+  from: Date | null;
+  /** Exclusive. */
+  to: Date | null;
+};
+
+export const REDEEMED = 'reward.redeemed';
+
+/** Each filter with its column, which leads an index with (occurred_at, position); the first that is given is used. */
+const FILTERS: [Exclude<keyof RedemptionFilter, 'from' | 'to'>, string][] = [
+  ['customerId', 'customer_id'],
+  ['rewardId', 'reward_id'],
+  ['locationId', 'location_id'],
+  ['cardId', 'card_id'],
+];
+
+/** The newest redemptions after a key, in the table of the history up to an entry. */
+export function redemptionQuery(
+  columns: string,
+  { accountId, end }: { accountId: number; end: number },
+  filter: RedemptionFilter,
+  { after, limit }: Range,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const value = (given: unknown) => `$${values.push(given)}`;
+  const given = new Map<string, string>([['account_id', value(accountId)]]);
+  for (const [name, column] of FILTERS) {
+    if (filter[name] !== null) given.set(column, value(filter[name]));
+  }
+  const leader = FILTERS.find(([name]) => filter[name] !== null)?.[1] ?? 'account_id';
+  const bound = (time: Date | string, position: string) =>
+    `(${value(time)}::timestamptz, ${value(position)})`;
+  const key = '(occurred_at, position)';
+  const conditions = [
+    // Literally, for the partial indexes.
+    `name = '${REDEEMED}'`,
+    `${leader} = ${given.get(leader)}`,
+    `seq <= ${value(end)}`,
+  ];
+  if (filter.from) conditions.push(`${key} >= ${bound(filter.from, '')}`);
+  if (filter.to) conditions.push(`${key} < ${bound(filter.to, '')}`);
+  if (after) conditions.push(`${key} < ${bound(timeIn(after), placeIn(after))}`);
+  for (const [column, place] of given) {
+    // An equality would let the planner read everything of the store as well, to combine the two.
+    if (column !== leader) conditions.push(`${column} is not distinct from ${place}`);
+  }
+  const text = `select ${columns} from history where ${conditions.join(' and ')}
+    order by occurred_at desc, position desc limit ${value(limit)}`;
+  return { text, values };
+}
+
+/** The same question to entries that are not in the table. */
+export function isRedemption(filter: RedemptionFilter, entry: Entry): boolean {
+  const at = new Date(entry.occurredAt);
+  return (
+    entry.name === REDEEMED &&
+    FILTERS.every(([name]) => filter[name] === null || filter[name] === entry[name]) &&
+    (filter.from === null || at >= filter.from) &&
+    (filter.to === null || at < filter.to)
+  );
+}
+
+/** Where the page after a redemption begins. */
+export function redemptionKey({
+  occurredAt,
+  position,
+}: Pick<Entry, 'occurredAt' | 'position'>): CursorKey {
+  return [Date.parse(occurredAt), Number(position.commit), Number(position.prepare)];
+}
+
+/** Whether it comes after a key in the list: it is older. */
+export function isOlder(entry: Pick<Entry, 'occurredAt' | 'position'>, after: CursorKey): boolean {
+  const [time = 0] = after;
+  const own = Date.parse(entry.occurredAt);
+  if (own !== time) return own < time;
+  return isAfter(positionOf(after.slice(1)), entry.position);
+}
+
+function timeIn([time = 0]: CursorKey): Date {
+  return new Date(time);
+}
+
+function placeIn(key: CursorKey): string {
+  return placeOf(key.slice(1));
+}

@@ -1,0 +1,67 @@
+import { IntegerField, TextField, TimeField } from '#http/fields.js';
+import { Dto } from '#http/fields.pipe.js';
+import { PageQuery } from '#http/page.js';
+import { IntegerProperty, TimestampProperty } from '#http/response-fields.js';
+import { redemptionRecordJson, RedemptionRecordJson } from '#stamping/customer-card.dto.js';
+import type { RewardRedeemed } from '#stamping/customer-card.events.js';
+import type { Told } from './history-entry.dto.js';
+import type { RedemptionFilter } from './redemption-query.js';
+
+@Dto('RedemptionListQuery')
+export class RedemptionListQuery extends PageQuery {
+  @IntegerField({ min: 1, optional: true, description: 'Only redemptions from this card' })
+  declare readonly card_id: number | null;
+  @IntegerField({ min: 1, optional: true, description: 'Only those of this customer' })
+  declare readonly customer_id: number | null;
+  @IntegerField({ min: 1, optional: true, description: 'Only those of this reward' })
+  declare readonly reward_id: number | null;
+  @IntegerField({ min: 1, optional: true, description: 'Only those at this location' })
+  declare readonly location_id: number | null;
+  @TextField({ optional: true, description: 'Only the one with exactly this receipt number' })
+  declare readonly external_ref: string | null;
+  @TimeField({ optional: true, description: 'Redeemed at or after this time' })
+  declare readonly from: Date | null;
+  @TimeField({ optional: true, description: 'Redeemed before this time' })
+  declare readonly to: Date | null;
+}
+
+@Dto('ListedRedemption')
+export class ListedRedemptionJson extends RedemptionRecordJson {
+  @IntegerProperty({ description: 'Who redeemed it' }) declare readonly customer_id: number;
+  @IntegerProperty({ description: 'The card that the stamps were on' })
+  declare readonly customer_card_id: number;
+  @IntegerProperty({ description: 'The template of that card' }) declare readonly card_id: number;
+  @TimestampProperty({
+    nullable: true,
+    example: null,
+    description: 'When it was undone; null while it stands',
+  })
+  declare readonly reversed_at: string | null;
+}
+
+export function redemptionFilterOf(query: RedemptionListQuery): RedemptionFilter {
+  const { card_id, customer_id, reward_id, location_id, from, to } = query;
+  return {
+    cardId: card_id,
+    customerId: customer_id,
+    rewardId: reward_id,
+    locationId: location_id,
+    from,
+    to,
+  };
+}
+
+export function listedRedemptionJson({ entry, event, reversedAt }: Told): ListedRedemptionJson {
+  const { customerCardId, cardId, balance, occurredAt } = entry;
+  const data = event.data as RewardRedeemed['data'];
+  if (customerCardId === null || cardId === null || balance === null) {
+    throw new Error(`the history lacks what the redemption ${entry.eventId} was about`);
+  }
+  return {
+    ...redemptionRecordJson({ data, meta: { occurredAt } }, balance),
+    customer_id: data.customerId,
+    customer_card_id: customerCardId,
+    card_id: cardId,
+    reversed_at: reversedAt,
+  };
+}

@@ -1,0 +1,102 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import type { Range } from '#http/page.js';
+import type { RewardRedeemed } from '#stamping/customer-card.events.js';
+import { REDEEM_RECEIPT } from '#stamping/customer-card.entity.js';
+import type { Told } from './history-entry.dto.js';
+import { entryIn, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
+import { HistoryService, type Found, type Tail } from './history.service.js';
+import {
+  isOlder,
+  isRedemption,
+  redemptionKey,
+  redemptionQuery,
+  REDEEMED,
+  type RedemptionFilter,
+} from './redemption-query.js';
+
+type Used = { stream: string; revision: number };
+
+/** A claim is of a commit; the event that it is about is the last redemption up to there. */
+const LAST_UP_TO = {
+  name: 'redemptions_last_up_to',
+  text: `select ${ENTRY_COLUMNS} from history
+         where (stream, revision) >= ($1, 0) and (stream, revision) <= ($1, $2) and seq <= $3
+           and name = '${REDEEMED}'
+         order by stream desc, revision desc limit 1`,
+};
+
+/** Redemptions as tills and those who keep the books compare them with their own, newest first. */
+@Injectable()
+export class RedemptionsService {
+  constructor(
+    private readonly pool: Pool,
+    private readonly history: HistoryService,
+    private readonly keys: PersonalKeys,
+  ) {}
+
+  /** @returns what finds the elements of one page after another */
+  async list(
+    accountId: number,
+    filter: RedemptionFilter,
+    externalRef: string | null,
+  ): Promise<(range: Range) => Promise<Told[]>> {
+    const { tail, end } = await this.history.tailOfLog(accountId);
+    if (externalRef !== null) {
+      const one = await this.ofReceipt(accountId, externalRef, { tail, end });
+      const found = one.filter(({ entry }) => isRedemption(filter, entry));
+      return async ({ after }) =>
+        found.filter(({ entry }) => after === null || isOlder(entry, after));
+    }
+    const late = tail.filter(({ entry }) => isRedemption(filter, entry));
+    return async (range) => {
+      const query = redemptionQuery(ENTRY_COLUMNS, { accountId, end }, filter, range);
+      const rows = await ask<EntryRow>(this.pool, query);
+      const { after, limit } = range;
+      const found: Found[] = [
+        ...late.filter(({ entry }) => after === null || isOlder(entry, after)),
+        ...rows.map((row) => ({ entry: entryIn(row) })),
+      ];
+      found.sort((one, other) => (isOlder(one.entry, redemptionKey(other.entry)) ? 1 : -1));
+      return this.history.told(found.slice(0, limit), tail);
+    };
+  }
+
+  /** At most one: a receipt number counts once in a store. */
+  private async ofReceipt(
+    accountId: number,
+    externalRef: string,
+    { tail, end }: Tail,
+  ): Promise<Told[]> {
+    const used = await this.claimed(accountId, externalRef);
+    if (!used) return [];
+    const isUpTo = ({ entry }: Found) =>
+      entry.name === REDEEMED && entry.stream === used.stream && entry.revision <= used.revision;
+    // The newest first, and all of it newer than what is in the table.
+    const late = tail.find(isUpTo);
+    const found = late ? [late] : await this.inTable(used, end);
+    const told = await this.history.told(found, tail);
+    // A claim may be taken shortly before its redemption is recorded.
+    return told.filter(
+      ({ event }) => (event.data as RewardRedeemed['data']).externalRef === externalRef,
+    );
+  }
+
+  private async inTable({ stream, revision }: Used, end: number): Promise<Found[]> {
+    const rows = await ask<EntryRow>(this.pool, { ...LAST_UP_TO, values: [stream, revision, end] });
+    return rows.map((row) => ({ entry: entryIn(row) }));
+  }
+
+  private async claimed(accountId: number, externalRef: string): Promise<Used | undefined> {
+    const { kind, value } = this.keys.claim(accountId, REDEEM_RECEIPT, externalRef, '');
+    const [used] = await ask<Used>(this.pool, {
+      name: 'redemptions_receipt',
+      text: `select stream_id as stream, revision from es.claims
+             where account_id = $1 and kind = $2 and value = $3`,
+      values: [accountId, kind, value],
+    });
+    return used;
+  }
+}

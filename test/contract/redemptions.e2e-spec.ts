@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ListedRedemptionJson } from '#history/redemption.dto.js';
+import type { RedemptionJson } from '#stamping/customer-card.dto.js';
+import type { LocationJson } from '#locations/location.dto.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/contract.js';
+import { SentEvents, sentSoFar } from '../support/sent-events.js';
+import { enrol } from '../support/story.js';
+
+const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+let store: ContractClient;
+let sent: SentEvents;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  sent = await SentEvents.start(service.running);
+});
+afterAll(() => sent.stop());
+
+const list = (query: Record<string, string | number> = {}, at = store) =>
+  at.get<ListedRedemptionJson[]>(
+    `${at.store}/redemptions?${new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    )}`,
+  );
+type Page = Awaited<ReturnType<typeof list>>;
+const idsOf = async (query: Record<string, string | number>, at = store) => {
+  const { status, body } = await list(query, at);
+  expect([status, body]).toEqual([200, expect.anything()]);
+  return body.map(({ id }) => id);
+};
+
+/** Somebody with twenty stamps, of which each reward takes one. */
+async function holder(at = store) {
+  const made = await enrol(at, {
+    rewards: [1, 1],
+    card: { stamps_required: 21, initial_stamps: 20 },
+  });
+  const [reward, other] = made.rewards.map(({ id }) => id);
+  const redeem = async (body: object = {}) => {
+    const path = `${made.path}/redeem`;
+    const answer = await at.post<RedemptionJson>(path, { reward_id: reward, ...body });
+    expect([answer.status, answer.body]).toEqual([200, expect.anything()]);
+    return answer.body.redemption;
+  };
+  return { ...made, reward, other, redeem };
+}
+
+async function location(): Promise<number> {
+  const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
+    location: { name: 'Main street', address: 'Main Street 1, Springfield' },
+  });
+  return body.id;
+}
+
+describe('redemptions', () => {
+  it('RECON-01 show what was sent with them', async () => {
+    const { redeem } = await holder();
+    const occurred_at = new Date().toISOString();
+    const details = {
+      external_ref: 'recon-1',
+      staff_ref: 'till 2',
+      location_id: await location(),
+      note: 'oat milk',
+      occurred_at,
+    };
+    const redemption = await redeem(details);
+    expect(redemption).toMatchObject({ ...details, redeemed_at: occurred_at });
+    expect(await redeem({ external_ref: 'recon-1' })).toEqual(redemption);
+  });
+
+  it('RECON-02 show it to receivers too, as stampings show their notes', async () => {
+    const own = await service.newStore();
+    const { path, redeem } = await holder(own);
+    const receiver = await sent.subscribe(own);
+    const redemption = await redeem({
+      external_ref: 'recon-2',
+      note: 'oat milk',
+      staff_ref: 'Ben',
+    });
+    await own.post(`${path}/stamp`, { stamps: 1, note: 'brought a friend' });
+    await own.post(`${path}/adjust`, { stamps: -1, reason: 'one too many' });
+    const [redeemed, earned, removed] = await sentSoFar(own, path, receiver);
+    expect(redeemed?.data).toMatchObject(redemption);
+    expect([earned, removed].map((one) => [one?.type, one?.data])).toEqual([
+      ['stamp.earned', expect.objectContaining({ note: 'brought a friend' })],
+      ['stamp.removed', expect.objectContaining({ note: 'one too many' })],
+    ]);
+  });
+
+  it('RECON-03 are listed as soon as they were answered', async () => {
+    const own = await service.newStore();
+    expect((await list({}, own)).body).toEqual([]);
+    const { customer, customerCard, card, redeem } = await holder(own);
+    const redemption = await redeem({ note: 'oat milk', external_ref: 'recon-3' });
+    expect((await list({}, own)).body).toEqual([
+      {
+        ...redemption,
+        customer_id: customer.id,
+        customer_card_id: customerCard.id,
+        card_id: card.id,
+        reversed_at: null,
+      },
+    ]);
+  });
+
+  it('RECON-04 are sorted by when they happened', async () => {
+    const own = await service.newStore();
+    const { redeem } = await holder(own);
+    const now = Date.now();
+    const after = (seconds: number) => new Date(now + seconds * 1000).toISOString();
+    const made = [];
+    for (const seconds of [5, 20, 10]) made.push(await redeem({ occurred_at: after(seconds) }));
+    const [first, second, third] = made.map(({ id }) => id);
+    expect(await idsOf({}, own)).toEqual([second, third, first]);
+  });
+
+  it('RECON-05 are narrowed down by card, customer, reward and location', async () => {
+    const location_id = await location();
+    const one = await holder();
+    const two = await holder();
+    const plain = (await one.redeem()).id;
+    const there = (await one.redeem({ location_id })).id;
+    const other = (await one.redeem({ reward_id: one.other })).id;
+    const others = (await two.redeem({ location_id })).id;
+    const customer_id = one.customer.id;
+    expect(await idsOf({ customer_id })).toEqual([other, there, plain]);
+    expect(await idsOf({ card_id: one.card.id })).toEqual([other, there, plain]);
+    expect(await idsOf({ reward_id: one.reward ?? 0 })).toEqual([there, plain]);
+    expect(await idsOf({ location_id })).toEqual([others, there]);
+    expect(await idsOf({ location_id, customer_id })).toEqual([there]);
+    const all = { location_id, customer_id, card_id: one.card.id, reward_id: one.reward ?? 0 };
+    expect(await idsOf(all)).toEqual([there]);
+    expect(await idsOf({ ...all, reward_id: one.other ?? 0 })).toEqual([]);
+  });
+
+  it('RECON-06 are found by receipt number', async () => {
+    const one = await holder();
+    const { id } = await one.redeem({ external_ref: 'recon-6' });
+    await one.redeem({ external_ref: 'recon-60' });
+    await store.post(`${one.path}/stamp`, { stamps: 1, external_ref: 'recon-61' });
+    expect(await idsOf({ external_ref: 'recon-6' })).toEqual([id]);
+    expect(await idsOf({ external_ref: 'recon-6', customer_id: one.customer.id })).toEqual([id]);
+    for (const none of [
+      { external_ref: 'recon' },
+      { external_ref: 'recon-61' },
+      { external_ref: 'recon-6', reward_id: one.other ?? 0 },
+      { external_ref: 'recon-6', to: '2026-01-01' },
+    ]) {
+      expect(await idsOf(none)).toEqual([]);
+    }
+  });
+
+  it('RECON-07 are narrowed down by when they happened', async () => {
+    const { customer, redeem } = await holder();
+    const now = Date.now();
+    const after = (seconds: number) => new Date(now + seconds * 1000).toISOString();
+    const one = (await redeem({ occurred_at: after(10) })).id;
+    const two = (await redeem({ occurred_at: after(20) })).id;
+    const within = (query: object) => idsOf({ customer_id: customer.id, ...query });
+    expect(await within({ from: after(10) })).toEqual([two, one]);
+    expect(await within({ from: after(10.001) })).toEqual([two]);
+    expect(await within({ to: after(20) })).toEqual([one]);
+    expect(await within({ from: after(10), to: after(20.001) })).toEqual([two, one]);
+  });
+
+  it('RECON-08 are not listed by a filter that is unfit', async () => {
+    const filters = ['card_id', 'customer_id', 'reward_id', 'location_id', 'from', 'to'];
+    const unfit = Object.fromEntries(filters.map((name) => [name, 'x']));
+    expectRefused(await list(unfit), filters);
+    expectRefused(await list({ external_ref: 'x'.repeat(256), limit: 0 }), [
+      'external_ref',
+      'limit',
+    ]);
+    const blank = Object.fromEntries([...filters, 'external_ref'].map((name) => [name, '']));
+    expect((await list(blank)).body.length).toBeGreaterThan(0);
+  });
+
+  it('RECON-09 come in pages', async () => {
+    const { customer, redeem } = await holder();
+    const made: number[] = [];
+    for (let i = 0; i < 5; i++) made.push((await redeem()).id);
+    const found: number[] = [];
+    let next: string | undefined = `${store.store}/redemptions?limit=2&customer_id=${customer.id}`;
+    while (next !== undefined) {
+      const page: Page = await store.get(next);
+      found.push(...page.body.map(({ id }) => id));
+      expect(page.body.length).toBeLessThanOrEqual(2);
+      const link: string | undefined = /<([^>]*)>; rel="next"/.exec(
+        page.headers.get('link') ?? '',
+      )?.[1];
+      const url = link === undefined ? undefined : new URL(link, store.baseUrl);
+      next = url && url.pathname + url.search;
+      // What comes meanwhile is before the next page.
+      if (found.length === 2) await redeem();
+    }
+    expect(found).toEqual(made.toReversed());
+    expectRefused(await list({ cursor: 'x' }), 'cursor');
+  });
+
+  it('RECON-10 say when they were undone', async () => {
+    const { path, customer, redeem } = await holder();
+    const { id } = await redeem();
+    const { id: kept } = await redeem();
+    const { body: events } = await store.get<{ id: string; type: string }[]>(`${path}/events`);
+    const event = events.filter(({ type }) => type === 'reward.redeemed').at(-1);
+    const before = new Date().toISOString();
+    const reversed = await store.post(`${path}/events/${event?.id}/reverse`, {
+      reason: 'mistaken',
+    });
+    expect(reversed.status).toBe(200);
+    const { body } = await list({ customer_id: customer.id });
+    expect(body.map((one) => [one.id, one.reversed_at !== null])).toEqual([
+      [kept, false],
+      [id, true],
+    ]);
+    expect(body[1]?.reversed_at?.localeCompare(before)).toBeGreaterThanOrEqual(0);
+  });
+
+  it('RECON-11 have no note once the customer is erased', async () => {
+    const { customer, redeem } = await holder();
+    const redemption = await redeem({
+      note: 'oat milk',
+      staff_ref: 'till 2',
+      external_ref: 'rec-11',
+    });
+    expect((await store.post(`${store.store}/customers/${customer.id}/erase`)).status).toBe(204);
+    for (const query of [{ customer_id: customer.id }, { external_ref: 'rec-11' }]) {
+      const { body } = await list(query);
+      expect(body).toEqual([expect.objectContaining({ ...redemption, note: null })]);
+    }
+  });
+
+  it('RECON-12 of other stores are not listed', async () => {
+    const own = await service.newStore();
+    const { customer, card, reward, redeem } = await holder(own);
+    await redeem({ external_ref: 'recon-12' });
+    for (const query of [
+      { customer_id: customer.id },
+      { card_id: card.id },
+      { reward_id: reward ?? 0 },
+      { external_ref: 'recon-12' },
+    ]) {
+      expect(await idsOf(query)).toEqual([]);
+    }
+    const stranger = await store.get(`${own.store}/redemptions`);
+    expectFailure(stranger, 404, 'not_found');
+  });
+
+  it('RECON-13 stay where they were made when customers are merged', async () => {
+    const one = await holder();
+    const two = await enrol(store);
+    const redemption = await one.redeem({ note: 'oat milk' });
+    const at = `${store.store}/customers/${two.customer.id}`;
+    const body = { from_customer_id: one.customer.id };
+    for (const action of ['merge', 'unmerge']) {
+      expect((await store.post(`${at}/${action}`, body)).status).toBe(200);
+      expect((await list({ customer_id: one.customer.id })).body).toEqual([
+        {
+          ...redemption,
+          customer_id: one.customer.id,
+          customer_card_id: one.customerCard.id,
+          card_id: one.card.id,
+          reversed_at: null,
+        },
+      ]);
+    }
+  });
+});
