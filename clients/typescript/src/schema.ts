@@ -120,6 +120,7 @@ export interface paths {
     /**
      * List the redemptions of a store, newest first
      * @description To be compared with receipts: from and to go by redeemed_at, which is also the order. A redemption that was undone stays in the list, with reversed_at.
+     *     For users with the role owner.
      */
     get: operations['listRedemptions'];
     put?: never;
@@ -3237,6 +3238,7 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];

@@ -52,6 +52,7 @@ const LEAST_ROLE = {
   createReward: 'manager',
   updateReward: 'manager',
   deleteReward: 'manager',
+  listRedemptions: 'manager',
 
   listLocations: 'staff',
   getLocation: 'staff',
