@@ -120,7 +120,7 @@ export interface paths {
     /**
      * List the redemptions of a store, newest first
      * @description To be compared with receipts: from and to go by redeemed_at, which is also the order. A redemption that was undone stays in the list, with reversed_at.
-     *     For users with the role owner.
+     *     For users with the role owner or manager.
      */
     get: operations['listRedemptions'];
     put?: never;
