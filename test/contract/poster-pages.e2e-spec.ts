@@ -107,10 +107,48 @@ describe('the documents of posters', () => {
     expect((await fetched(`${poster.display_url}.png`)).response.status).toBe(200);
     await store.delete(path);
     for (const url of [poster.display_url, poster.display_url.replace(/.{3}$/, 'abc')]) {
-      for (const end of ['.pdf', '.png', '.pdf.png', '%00.png', '']) {
+      for (const end of ['.pdf', '.png', '.gif', '.pdf.png', '%00.png', '']) {
         const { response } = await fetched(url + end);
         expect([end, response.status]).toEqual([end, 404]);
       }
     }
+  });
+
+  it('POSTER-41 are linked on the page of the poster, in the language of the store', async () => {
+    const { store, poster, path } = await newPoster({ title: '<b>Kaffee</b> & Kuchen' });
+    await store.patch(store.store, { account: { locale: 'de', store_name: 'Café "Eck"' } });
+    const show = async () => (await fetched(poster.display_url)).bytes.toString();
+    const { response } = await fetched(poster.display_url);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const page = await show();
+    expect(page).toContain('<html lang="de">');
+    expect(page).toContain('<h1>&lt;b&gt;Kaffee&lt;/b&gt; &amp; Kuchen</h1>');
+    expect(page).not.toContain('<b>');
+    const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, link]) =>
+      (link ?? '').replaceAll('&amp;', '&'),
+    );
+    const at = new URL(poster.display_url).pathname;
+    expect(links).toContain(new URL(poster.signup_url).pathname);
+    const documents = links.filter((link) => link.startsWith(at));
+    expect(documents).toHaveLength(14);
+    for (const link of [documents[0], documents.at(-1)]) {
+      expect((await fetched(`https://cards.example${link}`)).response.status).toBe(200);
+    }
+    await store.patch(path, { poster: { active: false } });
+    expect(await show()).not.toContain('/join/');
+    await store.delete(path);
+    const gone = await fetched(poster.display_url, { accept: 'text/html' });
+    expect([gone.response.status, gone.response.headers.get('content-type')]).toEqual([
+      404,
+      'text/html; charset=utf-8',
+    ]);
+  });
+
+  it('POSTER-42 are answered 60 times a minute for an address, each kind for itself', async () => {
+    const url = 'https://cards.example/posters/unknown';
+    const statuses: number[] = [];
+    for (let i = 0; i < 61; i++) statuses.push((await fetched(`${url}.png`)).response.status);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await fetched(`${url}.pdf`)).response.status).not.toBe(429);
   });
 });

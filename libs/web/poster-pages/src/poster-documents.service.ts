@@ -34,7 +34,7 @@ type FoundRow = {
   rewards: Reward[];
 };
 
-export type FoundPoster = { poster: Poster; content: PosterContent; signupUrl: string };
+export type FoundPoster = { poster: Poster; content: PosterContent };
 
 /** @property bleed with a ground that goes on beyond the edge, and marks where to cut */
 export type Sheet = { format: Format; paperSize: PaperSize; bleed: boolean };
@@ -70,7 +70,7 @@ export class PosterDocuments {
     const { signup_url: signup, qr_code_url: code } = this.posters.shown(poster);
     const urls = { signup, code };
     const content = posterContent({ poster, card, rewards, store: { name, locale }, urls });
-    return { poster, content, signupUrl: signup };
+    return { poster, content };
   }
 
   /** Hex, of everything that decides about its bytes. */

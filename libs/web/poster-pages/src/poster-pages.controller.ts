@@ -1,11 +1,18 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { isKnown } from '#http/headers.js';
 import { Throttle } from '#http/throttle.js';
+import { rootOf } from '#pages/page.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
 import { isPaperSize } from './paper.js';
 import { PosterDocuments, type FoundPoster, type Sheet } from './poster-documents.service.js';
+import { posterView, type PosterView } from './poster-view.js';
+
+const view = viewOf<PosterView>(import.meta.url, './views/poster.eta');
 
 /** Per minute and address, for each kind of document: what is not kept any more has to be drawn. */
 const LIMITED = { default: { limit: 60, ttl: 60_000 } };
@@ -18,7 +25,27 @@ type Asked = Record<string, unknown>;
 @ApiExcludeController()
 @Controller('posters')
 export class PosterPagesController {
-  constructor(private readonly documents: PosterDocuments) {}
+  constructor(
+    private readonly documents: PosterDocuments,
+    private readonly pages: Pages,
+    private readonly config: Config,
+  ) {}
+
+  @Get(':slug')
+  @Throttle(LIMITED)
+  async show(@Param('slug') slug: string, @Res() reply: FastifyReply): Promise<void> {
+    const found = await this.known(slug);
+    const { poster, content } = found;
+    const sheet = { format: 'svg', paperSize: poster.paperSize, bleed: false } as const;
+    const svg = (await this.documents.document(found, sheet)).toString();
+    const data = posterView({ ...found, svg, root: rootOf(this.config) });
+    await this.pages.sendPublic(reply, {
+      view,
+      title: `${content.title} · ${content.storeName}`,
+      lang: content.lang,
+      data,
+    });
+  }
 
   @Get(':slug.pdf')
   @Throttle(LIMITED)

@@ -5,4 +5,9 @@ export const de: Words = {
   offer: (text) => `für ${text} Stempel`,
   collect: (text) => `${text} Stempel sammeln`,
   scan: 'Scannen und Stempelkarte holen',
+  signUp: 'Stempelkarte holen',
+  download: 'Poster zum Drucken',
+  otherSizes: 'Andere Größen',
+  paperSize: 'Papier',
+  withBleed: 'PDF mit Anschnitt und Schnittmarken',
 };

@@ -7,4 +7,9 @@ export const es: Words = {
   offer: (text, count) => `por ${stamps(text, count)}`,
   collect: (text, count) => `Reúne ${stamps(text, count)}`,
   scan: 'Escanea y consigue tu tarjeta',
+  signUp: 'Conseguir mi tarjeta',
+  download: 'Cartel para imprimir',
+  otherSizes: 'Otros tamaños',
+  paperSize: 'Papel',
+  withBleed: 'PDF con sangrado y marcas de corte',
 };

@@ -7,4 +7,9 @@ export const fr: Words = {
   offer: (text, count) => `pour ${stamps(text, count)}`,
   collect: (text, count) => `Collectez ${stamps(text, count)}`,
   scan: 'Scannez pour obtenir votre carte',
+  signUp: 'Obtenir ma carte',
+  download: 'Affiche à imprimer',
+  otherSizes: 'Autres formats',
+  paperSize: 'Papier',
+  withBleed: 'PDF avec fond perdu et traits de coupe',
 };

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import type { CardJson } from '#cards/card.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
+import { decoded } from '../support/decoded.js';
+import { startService, type Client, type Service } from '../support/service.js';
+
+/** Posters read with what others read them with: Debian's poppler-utils, and Chromium or the one at CHROMIUM_PATH. */
+
+/** A folder, to look at the pages oneself. */
+const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
+const run = promisify(execFile);
+
+let service: Service;
+let store: Client;
+let browser: Browser;
+let folder: string;
+let poster: PosterJson;
+/** What any page has complained of. */
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  folder = await mkdtemp(join(tmpdir(), 'inkpad-posters-'));
+  browser = await chromium.launch({
+    executablePath: CHROMIUM_PATH,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run'],
+  });
+  await store.send('PATCH', store.store, {
+    account: { locale: 'de', store_name: 'Ærlige Bønner Kaffeerösterei' },
+  });
+  const card = {
+    name: 'Kaffeeklub für Frühaufsteher',
+    card_color: '#5B3A29',
+    text_color: '#FFF3E0',
+    stamp_background_color: '#FFE0B2',
+    stamp_icon: 'coffee',
+  };
+  const { id: card_id } = (await store.post<CardJson>(`${store.store}/cards`, { card })).body;
+  for (const [name, stamps_required] of [
+    ['Ein Franzbrötchen', 5],
+    ['Gratis-Kaffee', 10],
+  ] as const) {
+    await store.post(`${store.store}/rewards`, { reward: { card_id, name, stamps_required } });
+  }
+  const made = await store.post<PosterJson>(`${store.store}/posters`, { poster: { card_id } });
+  poster = made.body;
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const pathOf = (url: string) => new URL(url).pathname;
+
+async function fetched(path: string): Promise<Buffer> {
+  const response = await fetch(service.baseUrl + path);
+  expect([path, response.status]).toEqual([path, 200]);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+async function saved(path: string): Promise<string> {
+  const file = join(folder, 'poster.pdf');
+  await writeFile(file, await fetched(path));
+  return file;
+}
+
+async function rasterised(file: string): Promise<Buffer> {
+  const page = join(folder, 'page');
+  await run('pdftoppm', ['-png', '-r', '150', '-singlefile', file, page]);
+  return readFile(`${page}.png`);
+}
+
+describe('the PDF of a poster', () => {
+  it.each(['a4', 'a5', 'a6', 'letter'])('has a code that can be read, %s', async (size) => {
+    for (const bleed of ['false', 'true']) {
+      const path = `${pathOf(poster.display_url)}.pdf?paper_size=${size}&bleed=${bleed}`;
+      expect(await decoded(await rasterised(await saved(path)))).toBe(poster.qr_code_url);
+    }
+  });
+
+  it('is real text in a font of its own, on one page, with title and boxes', async () => {
+    const file = await saved(`${pathOf(poster.display_url)}.pdf?bleed=true`);
+    const { stdout: text } = await run('pdftotext', ['-layout', file, '-']);
+    for (const said of [
+      'Ærlige Bønner Kaffeerösterei',
+      'Ein Franzbrötchen für 5 Stempel',
+      'Gratis-Kaffee für 10 Stempel',
+      'Scannen und Stempelkarte holen',
+      poster.signup_url.replace('https://', ''),
+    ]) {
+      expect(text).toContain(said);
+    }
+    expect(text.replace(/\s+/g, ' ')).toContain('Kaffeeklub für Frühaufsteher');
+    const { stdout: fonts } = await run('pdffonts', [file]);
+    const rows = fonts.trim().split('\n').slice(2);
+    expect(rows).toHaveLength(2);
+    for (const row of rows) expect(row).toMatch(/^[A-Z]{6}\+Inter-\w+ .* yes yes yes /);
+    const { stdout: about } = await run('pdfinfo', ['-box', file]);
+    expect(about).toMatch(/^Title: +Kaffeeklub für Frühaufsteher$/m);
+    expect(about).toMatch(/^Pages: +1$/m);
+    expect(about).toMatch(/^TrimBox: +25\.50 +25\.50 +620\.78 +867\.39$/m);
+  });
+});
+
+describe('the page of a poster', () => {
+  async function open(): Promise<Page> {
+    const page = await browser.newPage({ viewport: SIZES.phone });
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    await page.goto(service.baseUrl + pathOf(poster.display_url));
+    return page;
+  }
+
+  it('shows a poster that can be scanned from the screen, and fits', async () => {
+    const page = await open();
+    for (const [name, size] of Object.entries(SIZES)) {
+      await page.setViewportSize(size);
+      await page.locator('details').evaluate((details) => details.setAttribute('open', ''));
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(size.width);
+      const picture = await page.locator('.sheet').screenshot();
+      expect(await decoded(picture)).toBe(poster.qr_code_url);
+      if (SCREENSHOTS !== undefined) {
+        await page.screenshot({ path: join(SCREENSHOTS, `poster-${name}.png`), fullPage: true });
+      }
+    }
+    await page.close();
+  });
+
+  it('leads to documents with the same code', async () => {
+    const page = await open();
+    const links = await page
+      .locator('a[href*=".pdf"], a[href*=".png"]')
+      .evaluateAll((found) => found.map((link) => link.getAttribute('href') ?? ''));
+    expect(links).toHaveLength(14);
+    const [pdf = '', png = ''] = links;
+    expect(await decoded(await fetched(png))).toBe(poster.qr_code_url);
+    expect(await decoded(await rasterised(await saved(pdf)))).toBe(poster.qr_code_url);
+    // Of how the browser itself shows a picture.
+    page.removeAllListeners('console');
+    await page.getByRole('link', { name: 'PNG, A4' }).first().click();
+    expect(await decoded(await page.locator('img').screenshot())).toBe(poster.qr_code_url);
+    await page.close();
+  });
+
+  it('is printed as the poster alone', async () => {
+    const page = await open();
+    const file = join(folder, 'printed.pdf');
+    await writeFile(file, await page.pdf({ format: 'A4' }));
+    const { stdout } = await run('pdfinfo', [file]);
+    expect(stdout).toMatch(/^Pages: +1$/m);
+    expect(await decoded(await rasterised(file))).toBe(poster.qr_code_url);
+    await page.close();
+  });
+
+  it('has run without a complaint of the browser', () => {
+    expect(complaints).toEqual([]);
+  });
+});
