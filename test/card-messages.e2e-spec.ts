@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import { startMessages } from '#messages/card-messages.service.js';
 import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
@@ -256,12 +258,26 @@ describe('card links', () => {
   it('wished for before there were messages are not sent', async () => {
     const email = address();
     const person = await add({ email });
-    await service.database.query(
-      `update card_message_starts set since = now() + interval '1 hour'`,
-    );
+    const start = (since: string) =>
+      service.database.query(`update card_message_starts set since = ${since}`);
+    await start(`now() + interval '1 hour'`);
     await follow().settled();
-    await service.database.query(`update card_message_starts set since = now()`);
+    await start('now()');
     expect([await messagesOf(person), mailsTo(email)]).toEqual([[], []]);
+  });
+
+  it('of a store that was taken over from another instance are not sent again', async () => {
+    const [moved, stayed] = [address(), address()];
+    const other = await service.newStore();
+    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+      card: { name: 'Coffee' },
+    });
+    const person = await add({ email: moved }, other, body.id);
+    await startMessages(service.app.get(Pool, { strict: false }), other.accountId);
+    await add({ email: stayed });
+    await follow().settled();
+    expect([await messagesOf(person), mailsTo(moved)]).toEqual([[], []]);
+    expect(mailsTo(stayed)).toHaveLength(1);
   });
 
   it(

@@ -25,7 +25,14 @@ export async function enrolled(
     card: fields = {},
     customer = {},
     rewards = [],
-  }: { card?: object; customer?: object; rewards?: [string, number][] } = {},
+    links = false,
+  }: {
+    card?: object;
+    customer?: object;
+    rewards?: [string, number][];
+    /** Whether to send the links of the card. */
+    links?: boolean;
+  } = {},
 ): Promise<Enrolled> {
   const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
     card: { name: 'Coffee', ...fields },
@@ -37,6 +44,7 @@ export async function enrolled(
   const { status, body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
     customer: { first_name: 'Ada', email: `card${++people}@mail.example`, ...customer },
     card_id: card.id,
+    send_card_links: links,
   });
   expect(status).toBe(201);
   const { customer_card: customerCard } = body;

@@ -23,6 +23,7 @@ import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
+import { OutboxPageModule } from '#outbox/outbox.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
 import { SignupModule } from '#signup/signup.module.js';
@@ -55,6 +56,7 @@ export class ApiModule {
         PublicImagesModule,
         PagesModule,
         SignInModule,
+        OutboxPageModule,
         WebCardModule,
         PosterPagesModule,
         SignupModule,

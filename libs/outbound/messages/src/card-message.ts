@@ -14,6 +14,25 @@ export type MessageChannel = 'email' | 'sms';
  */
 export type CardMessageState = 'queued' | 'held' | 'sent' | 'failed' | 'dropped';
 
+/** A message as the people of its store see it. */
+export type OutboxEntry = {
+  id: string;
+  state: CardMessageState;
+  channel: MessageChannel;
+  requestedAt: Date;
+  finishedAt: Date | null;
+  /** Of the next attempt. */
+  dueAt: Date | null;
+  attempts: number;
+  reason: string | null;
+  providerId: string | null;
+  /** As the customer is called now. */
+  customer: string;
+};
+
+/** What a message would be if it were sent now. */
+export type ShownMessage = { to: string | null; subject: string | null; text: string };
+
 /** Somebody's wish to get the links of a card. */
 export type Wish = {
   /** Of the event, and so of the message: the same one is never planned twice. */

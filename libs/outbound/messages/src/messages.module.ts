@@ -2,10 +2,11 @@ import { Module } from '@nestjs/common';
 import { CardMessageContents } from './card-message-contents.service.js';
 import { CardMessages } from './card-messages.service.js';
 import { MailOutbox } from './mail-outbox.service.js';
+import { Outbox } from './outbox.service.js';
 
 /** What waits to be sent, for whoever adds to it or shows it. */
 @Module({
-  providers: [MailOutbox, CardMessages, CardMessageContents],
-  exports: [MailOutbox, CardMessages, CardMessageContents],
+  providers: [MailOutbox, CardMessages, CardMessageContents, Outbox],
+  exports: [MailOutbox, CardMessages, CardMessageContents, Outbox],
 })
 export class MessagesModule {}

@@ -12,7 +12,9 @@ export type NavigationEntry = {
 export type NavigationLink = { path: string; title: string; current: boolean };
 
 /** The pages of a store, in the order of its menu. A lib adds a line for each of its pages. */
-export const NAVIGATION: readonly NavigationEntry[] = [];
+export const NAVIGATION: readonly NavigationEntry[] = [
+  { path: 'messages', title: 'Messages', operation: 'outbox.read' },
+];
 
 /**
  * @param may whether the user may do an operation in this store

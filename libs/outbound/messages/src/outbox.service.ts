@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { CardMessageContents } from './card-message-contents.service.js';
+import {
+  routeTo,
+  type CardMessageState,
+  type MessageChannel,
+  type OutboxEntry,
+  type ShownMessage,
+} from './card-message.js';
+import { cardMail, cardSms } from './card-message-texts.js';
+
+const PAGE = 50;
+
+type Row = {
+  id: string;
+  state: CardMessageState;
+  channel: MessageChannel;
+  requested_at: Date;
+  finished_at: Date | null;
+  due_at: Date | null;
+  attempts: number;
+  reason: string | null;
+  provider_id: string | null;
+  customer: string | null;
+};
+
+const COLUMNS = `m.id, m.state, m.channel, m.requested_at, m.finished_at, m.due_at, m.attempts, m.reason, m.provider_id,
+  (select concat_ws(' ', c.state ->> 'firstName', c.state ->> 'lastName')
+   from customers c where c.id = m.customer_id) as customer`;
+
+const LATEST = {
+  name: 'outbox_latest',
+  text: `select ${COLUMNS} from card_messages m
+         where account_id = $1 order by requested_at desc, id desc limit ${PAGE + 1}`,
+};
+
+const OLDER = {
+  name: 'outbox_older',
+  text: `select ${COLUMNS} from card_messages m
+         where account_id = $1 and (requested_at, id) <
+           (select requested_at, id from card_messages where id = $2 and account_id = $1)
+         order by requested_at desc, id desc limit ${PAGE + 1}`,
+};
+
+const ONE = {
+  name: 'outbox_one',
+  text: `select ${COLUMNS}, m.customer_card_id from card_messages m where id = $1 and account_id = $2`,
+};
+
+/** It counts as planned now, so that it is tried for a day. What is on its way already is left alone. */
+const SEND = {
+  name: 'outbox_send',
+  text: `update card_messages
+         set state = 'queued', due_at = now(), planned_at = now(), attempts = 0, finished_at = null, reason = null,
+           mail_refused = false, channel = $3
+         where id = $1 and account_id = $2 and state in ('held', 'failed', 'dropped')`,
+};
+
+/** Card links as the people of a store see them. */
+@Injectable()
+export class Outbox {
+  constructor(
+    private readonly pool: Pool,
+    private readonly contents: CardMessageContents,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Newest first.
+   * @param before the id of the last entry of the page before
+   */
+  async list(
+    accountId: number,
+    before: string | null,
+  ): Promise<{ entries: OutboxEntry[]; older: string | null }> {
+    const rows = await ask<Row>(
+      this.pool,
+      before === null
+        ? { ...LATEST, values: [accountId] }
+        : { ...OLDER, values: [accountId, before] },
+    );
+    const entries = rows.slice(0, PAGE).map(entryOf);
+    return { entries, older: rows.length > PAGE ? (entries.at(-1)?.id ?? null) : null };
+  }
+
+  /** @throws NotFoundError */
+  async find(
+    accountId: number,
+    id: string,
+  ): Promise<{ entry: OutboxEntry; shown: ShownMessage | null; canBeSent: boolean }> {
+    const { row, found, route } = await this.look(accountId, id);
+    const isOpen = ['held', 'failed', 'dropped'].includes(row.state);
+    const entry = entryOf(row);
+    if (!found || !route) return { entry, shown: null, canBeSent: false };
+    // Of one that is over, the channel that it went through.
+    const channel = isOpen && route.kind !== 'drop' ? route.channel : row.channel;
+    const { subject, text } =
+      channel === 'email'
+        ? cardMail(found.content)
+        : { subject: null, text: cardSms(found.content) };
+    const to = channel === 'email' ? found.contact.email : found.contact.phone;
+    return { entry, shown: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };
+  }
+
+  /** By the wish of a person. @returns whether it will be sent. @throws NotFoundError */
+  async send(accountId: number, id: string): Promise<boolean> {
+    const { route } = await this.look(accountId, id);
+    if (route?.kind !== 'send') return false;
+    const { rowCount } = await this.pool.query({ ...SEND, values: [id, accountId, route.channel] });
+    return rowCount === 1;
+  }
+
+  private async look(accountId: number, id: string) {
+    const [row] = await ask<Row & { customer_card_id: number | null }>(this.pool, {
+      ...ONE,
+      values: [id, accountId],
+    });
+    if (!row) throw new NotFoundError('Message');
+    const { customer_card_id: cardId } = row;
+    const found = cardId === null ? undefined : await this.contents.find(cardId);
+    const setUp = { email: this.config.mail !== null, sms: this.config.sms !== null };
+    return { row, found, route: found && routeTo(found.contact, setUp, false) };
+  }
+}
+
+function entryOf(row: Row): OutboxEntry {
+  return {
+    id: row.id,
+    state: row.state,
+    channel: row.channel,
+    requestedAt: row.requested_at,
+    finishedAt: row.finished_at,
+    dueAt: row.due_at,
+    attempts: row.attempts,
+    reason: row.reason,
+    providerId: row.provider_id,
+    customer: row.customer ?? '',
+  };
+}

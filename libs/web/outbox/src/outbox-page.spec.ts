@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import type { OutboxEntry } from '#messages/card-message.js';
+import { explanationOf, lineOf, timesIn } from './outbox-page.js';
+
+const entry: OutboxEntry = {
+  id: '01a1ff5c-02e4-749b-9839-d72c9d71752e',
+  state: 'sent',
+  channel: 'email',
+  requestedAt: new Date('2026-03-01T23:30:00Z'),
+  finishedAt: new Date('2026-03-01T23:31:00Z'),
+  dueAt: null,
+  attempts: 1,
+  reason: null,
+  providerId: null,
+  customer: 'Grace Hopper',
+};
+const time = timesIn('Europe/Paris');
+const explained = (given: Partial<OutboxEntry>) => explanationOf({ ...entry, ...given }, time);
+
+describe('a message in the outbox', () => {
+  it('stands in a list with the times of the store', () => {
+    expect(lineOf(entry, '/app/stores/1/messages', time)).toEqual({
+      path: '/app/stores/1/messages/01a1ff5c-02e4-749b-9839-d72c9d71752e',
+      customer: 'Grace Hopper',
+      channel: 'E-mail',
+      at: '2 Mar 2026, 00:30',
+      state: 'Sent',
+      mood: 'good',
+    });
+  });
+
+  it('says what became of it, and what comes next', () => {
+    expect(explained({})).toContain('Given to the mail server on 2 Mar 2026, 00:31');
+    expect(explained({ channel: 'sms' })).toContain('the SMS provider');
+    const dueAt = new Date('2026-03-01T23:40:00Z');
+    expect(explained({ state: 'queued', dueAt })).toContain('within moments');
+    const waiting = explained({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });
+    expect(waiting).toMatch(/answered 503\), 2 times so far/);
+    expect(explained({ state: 'failed', reason: 'answered 400 (21610)' })).toContain('21610');
+    expect(explained({ state: 'held', reason: 'SMTP_URL is not set' })).toContain('SMTP_URL');
+    expect(explained({ state: 'dropped', reason: 'erased' })).toContain('customer was erased');
+    expect(explained({ state: 'dropped', reason: 'there is no address' })).toContain('no address');
+  });
+});

@@ -1,0 +1,79 @@
+import type { OutboxEntry, ShownMessage } from '#messages/card-message.js';
+
+/** A message in the list, in words. */
+export type OutboxLine = {
+  path: string;
+  customer: string;
+  channel: string;
+  at: string;
+  state: string;
+  /** The look of the state. */
+  mood: '' | 'good' | 'bad';
+};
+
+export type OutboxData = { lines: OutboxLine[]; older: string | null; holds: boolean };
+
+export type MessageData = OutboxLine & {
+  /** Why it has this state, and what can be done. */
+  explanation: string;
+  providerId: string | null;
+  shown: ShownMessage | null;
+  canBeSent: boolean;
+  /** Where the form goes. */
+  send: string;
+  back: string;
+  done: boolean;
+};
+
+const CHANNELS = { email: 'E-mail', sms: 'SMS' } as const;
+
+const STATES: Record<OutboxEntry['state'], { state: string; mood: OutboxLine['mood'] }> = {
+  queued: { state: 'On its way', mood: '' },
+  held: { state: 'Held', mood: '' },
+  sent: { state: 'Sent', mood: 'good' },
+  failed: { state: 'Failed', mood: 'bad' },
+  dropped: { state: 'Not sent', mood: 'bad' },
+};
+
+/** @param timeZone of the store */
+export function timesIn(timeZone: string): (at: Date) => string {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    dateStyle: 'medium',
+    timeStyle: 'short',
+  });
+  return (at) => format.format(at);
+}
+
+export function lineOf(entry: OutboxEntry, base: string, time: (at: Date) => string): OutboxLine {
+  return {
+    path: `${base}/${entry.id}`,
+    customer: entry.customer,
+    channel: CHANNELS[entry.channel],
+    at: time(entry.requestedAt),
+    ...STATES[entry.state],
+  };
+}
+
+/** In plain words: what operators need stands in the log. */
+export function explanationOf(
+  { state, channel, finishedAt, dueAt, attempts, reason }: OutboxEntry,
+  time: (at: Date) => string,
+): string {
+  const server = channel === 'email' ? 'the mail server' : 'the SMS provider';
+  switch (state) {
+    case 'sent':
+      return `Given to ${server} on ${finishedAt ? time(finishedAt) : ''}. Whether it arrived is not known here.`;
+    case 'queued':
+      if (reason === null || dueAt === null) return 'It is sent within moments.';
+      return `It could not be sent (${reason}), ${attempts} ${attempts === 1 ? 'time' : 'times'} so far. It is tried again on its own, until a day has passed.`;
+    case 'held':
+      return `Nothing was sent: ${reason ?? ''}.`;
+    case 'failed':
+      return `It could not be sent (${reason ?? ''}), and is not tried again on its own. Please check the customer’s address.`;
+    case 'dropped':
+      return reason === 'erased'
+        ? 'Nothing was sent, because the customer was erased.'
+        : `Nothing was sent: ${reason ?? ''}. Once the customer has an address, it can be sent.`;
+  }
+}

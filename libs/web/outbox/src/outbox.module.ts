@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { MessagesModule } from '#messages/messages.module.js';
+import { OutboxController } from './outbox.controller.js';
+
+/** The messages of a store, in the console. */
+@Module({ imports: [MessagesModule], controllers: [OutboxController] })
+export class OutboxPageModule {}

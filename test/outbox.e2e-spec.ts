@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { CreateUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import { Console } from './support/console.js';
+import { MailServer } from './support/mail-server.js';
+import { MessageFollower } from './support/message-follower.js';
+import { cli, startService, type Client, type Service } from './support/service.js';
+import { enrolled } from './support/web-card.js';
+
+let service: Service;
+let mails: MailServer;
+let store: Client & { email: string };
+let owner: Console;
+
+beforeAll(async () => {
+  mails = await MailServer.start();
+  service = await startService({
+    SMTP_URL: mails.url,
+    MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+  });
+  store = await service.newStore();
+  owner = await Console.of(service, store.email);
+});
+afterAll(async () => {
+  await Promise.all([mails.goAway(), service.stop()]);
+});
+
+const pageOf = ({ accountId }: Client) => `/app/stores/${accountId}/messages`;
+
+/** With a dispatcher that has been set up so. */
+async function settled(settings: NodeJS.ProcessEnv): Promise<void> {
+  const follower = new MessageFollower(service, { SMTP_URL: '', MAIL_FROM: '', ...settings });
+  try {
+    await follower.settled();
+  } finally {
+    await follower.stop();
+  }
+}
+
+const linksIn = (text: string, base: string) =>
+  [...text.matchAll(/<a href="([^"]+)">Show/g)]
+    .map(([, path = '']) => path)
+    .filter((path) => path.startsWith(`${base}/`));
+
+/** A customer who is to get the link of their card, while nothing can send it. */
+async function held(client: Client, customer: object): Promise<{ path: string; uuid: string }> {
+  const { customerCard } = await enrolled(client, { customer, links: true });
+  await settled({});
+  const { rows } = await service.database.query<{ id: string }>(
+    'select id from card_messages where customer_card_id = $1',
+    [customerCard.id],
+  );
+  return { path: `${pageOf(client)}/${rows[0]?.id}`, uuid: customerCard.uuid };
+}
+
+describe('the outbox of a store', () => {
+  it('is empty at first, and says so', async () => {
+    const { status, text } = await owner.get(pageOf(store));
+    expect([status, text]).toEqual([200, expect.stringContaining('No messages yet')]);
+  });
+
+  it('has what could not be sent, shows what it says when asked, and sends it then', async () => {
+    const email = 'grace@mail.example';
+    const { path, uuid } = await held(store, { first_name: 'Grace', last_name: '<b>H</b>', email });
+    const list = await owner.get(pageOf(store));
+    expect(linksIn(list.text, pageOf(store))).toEqual([path]);
+    expect(list.text).toContain('Grace &lt;b&gt;H&lt;/b&gt;');
+    expect(list.text).toContain('Held');
+    expect(list.text).not.toContain(email);
+    const shown = await owner.get(path);
+    expect(shown.status).toBe(200);
+    expect(shown.text).toContain(email);
+    expect(shown.text).toContain('Your stamp card from Corner Café');
+    expect(shown.text).toContain(`https://cards.example/passes/${uuid}`);
+    const sent = await owner.submit(path, `${path}/send`);
+    expect([sent.status, sent.location]).toEqual([303, `${path}?done=sent`]);
+    expect((await owner.get(`${path}?done=sent`)).text).toContain('It is on its way.');
+    await settled({ SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' });
+    expect(mails.received.map(({ to }) => to)).toEqual([email]);
+    const after = await owner.get(path);
+    expect(after.text).toContain('Given to the mail server');
+    // Pressed once more in another tab: it is not sent twice.
+    const again = await owner.submit(pageOf(store), `${path}/send`);
+    expect([again.status, again.location]).toEqual([303, path]);
+    expect(after.text).not.toContain('Send now');
+  });
+
+  it('sends nothing that cannot be sent: an erased person, or a number while there is no SMS', async () => {
+    const { path } = await held(store, { email: null, phone: '+4915112345678' });
+    const { text } = await owner.get(path);
+    expect(text).toContain('Nothing was sent: SMS_URL is not set');
+    expect(text).not.toContain('Send now');
+    const other = await held(store, { email: 'ada@mail.example' });
+    const { rows } = await service.database.query<{ customer_id: string }>(
+      'select customer_id from card_messages where id = $1',
+      [other.path.split('/').at(-1)],
+    );
+    const erase = `${store.store}/customers/${rows[0]?.customer_id}/erase`;
+    expect((await store.post(erase)).status).toBe(204);
+    const sent = await owner.submit(pageOf(store), `${other.path}/send`);
+    expect([sent.status, sent.location]).toEqual([303, other.path]);
+    const after = await owner.get(other.path);
+    expect(after.text).toContain('Message to Erased');
+    expect(after.text).not.toMatch(/ada@mail|Send now/);
+  });
+
+  it('shows nothing of another store', async () => {
+    const other = await service.newStore();
+    const { path } = await held(other, { email: 'other@mail.example' });
+    const id = path.split('/').at(-1);
+    for (const wrong of [path, pageOf(other), `${pageOf(store)}/${id}`, `${pageOf(store)}/1`]) {
+      expect((await owner.get(wrong)).status).toBe(404);
+    }
+    expect((await owner.get(`${pageOf(store)}?before=${id}`)).text).toContain('No messages yet');
+  });
+
+  it('is not for staff', async () => {
+    const bus = service.app.get(CommandBus);
+    const email = 'staff@shop.example';
+    await bus.execute(new CreateUser(cli, email, 'Sam', 'correct horse'));
+    await bus.execute(new AddMember(cli, store.accountId, email, 'staff'));
+    const staff = await Console.of(service, email);
+    expect((await staff.get(pageOf(store))).status).toBe(403);
+  });
+
+  it('goes back page by page, newest first', async () => {
+    const many = await service.newStore();
+    const { customerCard, customerId } = await enrolled(many);
+    await service.database.query(
+      `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, state, finished_at)
+       select gen_random_uuid(), $1, $2, $3, now() - (n / 2) * interval '1 minute', 'email', 'sent', now()
+       from generate_series(1, 120) n`,
+      [many.accountId, customerId, customerCard.id],
+    );
+    const boss = await Console.of(service, many.email);
+    const seen: string[] = [];
+    const sizes: number[] = [];
+    for (let next: string | undefined = pageOf(many); next !== undefined;) {
+      const { text } = await boss.get(next);
+      const found = linksIn(text, pageOf(many));
+      seen.push(...found);
+      sizes.push(found.length);
+      [, next] = /href="([^"]+\?before=[^"]+)">Older/.exec(text) ?? [];
+    }
+    expect(sizes).toEqual([50, 50, 20]);
+    const { rows } = await service.database.query<{ id: string }>(
+      'select id from card_messages where account_id = $1 order by requested_at desc, id desc',
+      [many.accountId],
+    );
+    expect(seen).toEqual(rows.map(({ id }) => `${pageOf(many)}/${id}`));
+  });
+});
