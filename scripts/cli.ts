@@ -2,10 +2,13 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
+import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
 import { CreateAccount } from '#accounts/account.commands.js';
-import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { CreateUser, RemoveUser, userIdOf } from '#identity/identity.commands.js';
+import { SecondFactors } from '#identity/second-factors.service.js';
+import { SetPassword } from '#identity/user.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
@@ -37,6 +40,33 @@ program
       );
       const made = options.password === undefined ? { password } : {};
       return { user_id: userId, email: options.email, ...made };
+    });
+  });
+
+program
+  .command('user:set-password')
+  .requiredOption('--email <email>')
+  .option('--password <password>', 'generated if omitted')
+  .action(({ email, password: given }: { email: string; password?: string }) => {
+    run(async (bus) => {
+      const password = given ?? randomBytes(12).toString('base64url');
+      const { userId } = await bus.execute(new SetPassword(by, email, password));
+      return { user_id: userId, email, ...(given === undefined && { password }) };
+    });
+  });
+
+program
+  .command('user:remove-codes')
+  .description('for who has lost phone and recovery codes: the password alone lets them in')
+  .requiredOption('--email <email>')
+  .action(({ email }: { email: string }) => {
+    runScript(async () => {
+      const userId = await withServices(async (app) => {
+        const found = await userIdOf(app.get(DataSource).manager, email);
+        await app.get(SecondFactors).remove(by, found);
+        return found;
+      });
+      console.log(JSON.stringify({ user_id: userId, email }));
     });
   });
 

@@ -295,6 +295,11 @@ function welcome(publicUrl, { localFile, local, created }) {
     `API token: ${token ? `${token} (kept in ${localFile}, not shown again)` : elsewhere}`,
     'Try:',
     `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
+    ...(local?.email
+      ? [
+          `Sign in: ${publicUrl}/app as ${local.email}, password ${created ? local.password : 'as at the first start'} (in ${localFile})`,
+        ]
+      : [`Sign in: ${publicUrl}/app`]),
     `Docs: ${publicUrl}/docs`,
     'Watch it in action: npm run demo (in another terminal). Ctrl-C stops Inkpad.',
     '',

@@ -1,20 +1,39 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { RemoveUser } from '#identity/identity.commands.js';
+import { Secret, TOTP } from 'otpauth';
 import { Browser } from './support/browser.js';
+import { CompanyProvider } from './support/company-provider.js';
+import { eventually } from './support/eventually.js';
+import { MailServer } from './support/mail-server.js';
+import type { Program } from './support/program.js';
 import { cli, startService, type Client, type Service } from './support/service.js';
+import { startDispatcher } from './support/webhooks.js';
 
 const PASSWORD = 'correct horse';
 
 let service: Service;
+let mails: MailServer;
+let company: CompanyProvider;
+let dispatcher: Program;
 let store: Client & { email: string };
 
 beforeAll(async () => {
-  service = await startService({ TRUST_PROXY_HOPS: '1' });
+  [mails, company] = await Promise.all([MailServer.start(), CompanyProvider.start()]);
+  service = await startService({
+    TRUST_PROXY_HOPS: '1',
+    SMTP_URL: mails.url,
+    MAIL_FROM: 'inkpad@shop.example',
+    ...company.environment,
+  });
+  dispatcher = await startDispatcher(service);
   store = await service.newStore();
 });
 afterAll(async () => {
+  await dispatcher?.kill('SIGTERM');
   await service?.stop();
+  await mails?.goAway();
+  await company?.stop();
 });
 
 async function get(path: string, headers: Record<string, string> = {}) {
@@ -294,5 +313,208 @@ describe('your account', () => {
     await browser.post('/app/account/sessions/end');
     expect((await elsewhere.get('/app')).status).toBe(303);
     expect((await browser.get('/app/account')).text).toContain('here alone');
+  });
+});
+
+describe('a forgotten password', () => {
+  /** @returns the path of the link in the mail */
+  async function linkFor(browser: Browser, email: string): Promise<string> {
+    const sent = await browser.post('/app/password/forgot', { email });
+    expect(sent.location).toBe('/app/password/forgot?done=sent');
+    const mail = await eventually(
+      () => mails.received.findLast(({ to }) => to === email),
+      (found) => found !== undefined,
+    );
+    return /https:\/\/cards\.example(\S+)/.exec(mail?.text ?? '')?.[1] ?? '';
+  }
+
+  it('is replaced by a link in a mail, once', async () => {
+    const own = await service.newStore();
+    const elsewhere = await signedIn(own.email);
+    const browser = new Browser(service);
+    const link = await linkFor(browser, own.email);
+    const token = new URLSearchParams(link.split('?')[1]).get('token') ?? '';
+    expect(token).toMatch(/^[\w-]{43}$/);
+    const { rows } = await service.database.query('select * from password_resets');
+    expect(JSON.stringify(rows)).not.toContain(token);
+    expect((await browser.get(link)).text).toContain(own.email);
+    const short = await browser.post('/app/password/reset', { token, password: 'short' });
+    expect([short.status, short.text.includes('at least 10')]).toEqual([422, true]);
+    const password = 'battery staple';
+    const answers = await Promise.all(
+      [1, 2].map(() => browser.post('/app/password/reset', { token, password })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 404]);
+    expect((await elsewhere.get('/app')).status).toBe(303);
+    expect((await browser.get(link)).text).toContain('does not work any more');
+    expect((await browser.signIn(own.email, password)).location).toBe('/app');
+  });
+
+  it('lets in whoever others have locked out', async () => {
+    const own = await service.newStore();
+    const stranger = new Browser(service);
+    await Promise.all(Array.from({ length: 11 }, () => stranger.signIn(own.email, 'guessed')));
+    const browser = new Browser(service);
+    expect((await browser.signIn(own.email, PASSWORD)).status).toBe(429);
+    const token = (await linkFor(browser, own.email)).split('token=')[1] ?? '';
+    await browser.post('/app/password/reset', { token, password: 'battery staple' });
+    expect((await browser.signIn(own.email, 'battery staple')).location).toBe('/app');
+  });
+
+  it('answers alike for an unknown address, and sends three mails an hour at most', async () => {
+    const own = await service.newStore();
+    const browser = new Browser(service);
+    const ask = (email: string) => browser.post('/app/password/forgot', { email });
+    const answers = await Promise.all([
+      ask('nobody@nowhere.example'),
+      ...Array.from({ length: 5 }, () => ask(own.email)),
+    ]);
+    const seen = answers.map(({ status, location, text }) => [status, location, text]);
+    expect(new Set(seen.map((one) => JSON.stringify(one))).size).toBe(1);
+    const { rows } = await service.database.query(
+      `select count(*)::int as count from password_resets r join users u on u.id = r.user_id
+       where u.email = any ($1)`,
+      [[own.email, 'nobody@nowhere.example']],
+    );
+    expect(rows).toEqual([{ count: 3 }]);
+  });
+
+  it('cannot be replaced by a link that is an hour old', async () => {
+    const own = await service.newStore();
+    const browser = new Browser(service);
+    const link = await linkFor(browser, own.email);
+    await service.database.query('update password_resets set expires_at = now()');
+    expect((await browser.get(link)).status).toBe(404);
+  });
+});
+
+describe('codes when signing in', () => {
+  /** @returns what makes the codes, and the recovery codes */
+  async function setUp(browser: Browser) {
+    await browser.get('/app/account/codes');
+    const wrong = await browser.post('/app/account/codes/begin', { password: 'not it' });
+    expect(wrong.status).toBe(422);
+    await browser.post('/app/account/codes/begin', { password: PASSWORD });
+    const page = await browser.get('/app/account/codes');
+    const [, key = ''] = /class="secret">([A-Z2-7 ]+)</.exec(page.text) ?? [];
+    expect(page.text).toContain('<svg');
+    const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) });
+    const shown = await browser.post('/app/account/codes/confirm', { code: totp.generate() });
+    const codes = [...shown.text.matchAll(/<li>([a-z2-7 ]{19})<\/li>/g)].map(
+      ([, code = '']) => code,
+    );
+    expect(codes).toHaveLength(10);
+    return { totp, key, codes };
+  }
+
+  it('are asked for, each once, from the app or from paper', async () => {
+    const own = await service.newStore();
+    const { totp, key, codes } = await setUp(await signedIn(own.email));
+    const { rows } = await service.database.query('select secret from second_factors');
+    const bytes = Buffer.from(Secret.fromBase32(key.replaceAll(' ', '')).buffer);
+    for (const { secret } of rows) expect((secret as Buffer).includes(bytes)).toBe(false);
+
+    const browser = new Browser(service);
+    const asked = await browser.signIn(own.email, PASSWORD);
+    expect(asked.location).toBe('/app/sign-in/code');
+    // The password alone lets nobody in.
+    expect((await browser.get('/app')).location).toBe('/app/sign-in');
+    const enter = (code: string) => browser.post('/app/sign-in/code', { code });
+    // The one that turned it on was taken with that.
+    expect((await enter(totp.generate())).status).toBe(422);
+    const next = totp.generate({ timestamp: Date.now() + 30_000 });
+    expect((await enter(next)).location).toBe('/app');
+    await browser.get('/app');
+    await browser.post('/app/sign-out');
+
+    await browser.signIn(own.email, PASSWORD);
+    expect((await enter(next)).status).toBe(422);
+    expect((await enter(codes[3] ?? '')).location).toBe('/app');
+    expect((await browser.get('/app/account')).text).toContain('Recovery codes left: 9');
+    await browser.post('/app/sign-out');
+    await browser.signIn(own.email, PASSWORD);
+    expect((await enter((codes[3] ?? '').toUpperCase())).status).toBe(422);
+    const tries = await Promise.all(Array.from({ length: 10 }, () => enter('000000')));
+    expect(tries.map(({ status }) => status)).toContain(429);
+  });
+
+  it('can be turned off with the password, and are recorded', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const { codes } = await setUp(browser);
+    await browser.get('/app/account/codes');
+    const renewed = await browser.post('/app/account/codes/recovery', { password: PASSWORD });
+    expect(renewed.text).not.toContain(codes[0]);
+    await browser.get('/app/account/codes');
+    expect((await browser.post('/app/account/codes/off', { password: 'no' })).status).toBe(422);
+    const off = await browser.post('/app/account/codes/off', { password: PASSWORD });
+    expect(off.location).toBe('/app/account?done=second_factor_off');
+    await signedIn(own.email);
+    const { rows } = await service.database.query<{ type: string }>(
+      `select type from audit_log where account_id = $1 and type like 'user.%' order by id`,
+      [own.accountId],
+    );
+    expect(rows.map(({ type }) => type)).toEqual([
+      'user.signed_in',
+      'user.second_factor_added',
+      'user.recovery_codes_renewed',
+      'user.second_factor_removed',
+      'user.signed_in',
+    ]);
+  });
+});
+
+describe('signing in with a company', () => {
+  /** As far as the company's answer takes the browser. */
+  async function comeBack(browser: Browser, path = '/app/sign-in/company') {
+    const begun = await browser.get(path);
+    expect(begun.status).toBe(303);
+    const agreed = await fetch(begun.location ?? '', { redirect: 'manual' });
+    const back = new URL(agreed.headers.get('location') ?? '');
+    expect(back.origin).toBe('https://cards.example');
+    return browser.get(back.pathname + back.search);
+  }
+
+  it('lets in whom the company vouches for', async () => {
+    company.person = { sub: '1', email: store.email.toUpperCase(), email_verified: true };
+    const browser = new Browser(service);
+    expect((await browser.get('/app/sign-in')).text).toContain('Sign in with your company');
+    const wanted = `/app/stores/${store.accountId}`;
+    const query = `?return_to=${encodeURIComponent(wanted)}`;
+    const back = await comeBack(browser, `/app/sign-in/company${query}`);
+    expect(back).toMatchObject({ status: 303, location: wanted });
+    expect((await browser.get(wanted)).status).toBe(200);
+    expect(await auditTypes()).toContain('user.signed_in');
+  });
+
+  it.each([
+    ['an address that nobody has here', { email: 'new@company.example' }, {}],
+    ['an address that is not confirmed', { email_verified: false }, {}],
+    ['an address of unknown state', { email_verified: undefined }, {}],
+    ['a token for another journey', {}, { nonce: 'another' }],
+    ['a token for another client', {}, { aud: 'another' }],
+    ['a token of another company', {}, { iss: 'https://evil.example' }],
+    ['a token that is over', {}, { exp: 1 }],
+  ])('lets in nobody with %s', async (_, person, lies) => {
+    company.person = { sub: '1', email: store.email, email_verified: true, ...person };
+    company.lies = lies;
+    const browser = new Browser(service);
+    const back = await comeBack(browser).finally(() => (company.lies = {}));
+    expect(back.status).toBe(403);
+    expect(browser.cookies.has('__Host-inkpad')).toBe(false);
+  });
+
+  it('takes an answer once, and only in the browser that has begun', async () => {
+    company.person = { sub: '1', email: store.email, email_verified: true };
+    const browser = new Browser(service);
+    const begun = await browser.get('/app/sign-in/company');
+    const agreed = await fetch(begun.location ?? '', { redirect: 'manual' });
+    const { pathname, search } = new URL(agreed.headers.get('location') ?? '');
+    const other = new Browser(service);
+    expect((await other.get(pathname + search)).status).toBe(403);
+    await other.get('/app/sign-in/company');
+    expect((await other.get(pathname + search)).status).toBe(403);
+    expect((await browser.get(pathname + search)).status).toBe(303);
+    expect((await browser.get(pathname + search)).status).toBe(403);
   });
 });

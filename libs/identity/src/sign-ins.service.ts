@@ -90,6 +90,11 @@ export class SignIns {
     return { kind: 'wrong' };
   }
 
+  async userByEmail(email: string): Promise<number | undefined> {
+    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, hashOf('')] });
+    return user?.id;
+  }
+
   /** Without a further question: a company has vouched for the person. */
   async asUser(visitor: Visitor, userId: number): Promise<SignedInAnew> {
     return this.letIn(visitor, userId, 'company');

@@ -1,9 +1,10 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { hash } from '@node-rs/argon2';
-import { DataSource, IsNull, type EntityManager } from 'typeorm';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { DataSource, type EntityManager } from 'typeorm';
+import { RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { userIdOf, type UserRef } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { passwordFault } from './password.js';
 import { Sessions } from './sessions.service.js';
@@ -13,7 +14,7 @@ import { auditOfUser } from './user-audit.service.js';
 export class SetPassword extends Command<{ userId: number }> {
   constructor(
     readonly by: PlainWriter,
-    readonly userId: number,
+    readonly user: UserRef,
     readonly password: string,
     /** The session that it was changed from; 0: none. */
     readonly sessionId = 0,
@@ -31,13 +32,14 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
   ) {}
 
   /** @throws RejectedError */
-  async execute({ by, userId, password, sessionId }: SetPassword): Promise<{ userId: number }> {
-    const fault = passwordFault(password, await presentUser(this.source.manager, userId));
+  async execute({ by, user: ref, password, sessionId }: SetPassword): Promise<{ userId: number }> {
+    const fault = passwordFault(password, await presentUser(this.source.manager, ref));
     if (fault !== undefined) throw new RejectedError({ password: [fault] });
     const password_hash = await hash(password);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const user = await presentUser(manager, userId);
+      const user = await presentUser(manager, ref);
+      const { id: userId } = user;
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (user.password_hash === password_hash) return { userId };
       await manager.update(UserRow, { id: userId }, { password_hash });
@@ -98,8 +100,6 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
 export const userHandlers = [SetPasswordHandler, UpdateUserHandler];
 
 /** @throws NotFoundError */
-async function presentUser(manager: EntityManager, id: number): Promise<UserRow> {
-  const user = await manager.findOneBy(UserRow, { id, removed_at: IsNull() });
-  if (!user) throw new NotFoundError('User');
-  return user;
+async function presentUser(manager: EntityManager, ref: UserRef): Promise<UserRow> {
+  return manager.findOneByOrFail(UserRow, { id: await userIdOf(manager, ref) });
 }

@@ -119,6 +119,24 @@ describe('settings', () => {
     }
   });
 
+  it('take the identity provider of a company over https, or on this machine', () => {
+    const read = (given: Record<string, string>) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...given }).oidc;
+    const given = { OIDC_ISSUER: 'https://login.company.example/', OIDC_CLIENT_ID: 'inkpad' };
+    expect(read(given)).toEqual({
+      issuer: 'https://login.company.example/',
+      clientId: 'inkpad',
+      clientSecret: null,
+    });
+    expect(read({ ...given, OIDC_ISSUER: 'http://127.0.0.1:9/' })).not.toBeNull();
+    expect(() => read({ ...given, OIDC_ISSUER: 'http://login.company.example' })).toThrow(
+      /OIDC_ISSUER: must start with https/,
+    );
+    expect(() => read({ OIDC_ISSUER: given.OIDC_ISSUER })).toThrow(/needs OIDC_CLIENT_ID/);
+    expect(() => read({ OIDC_CLIENT_ID: 'inkpad' })).toThrow(/OIDC_CLIENT_ID: needs OIDC_ISSUER/);
+    expect(() => read({ OIDC_CLIENT_SECRET: 'x' })).toThrow(/SECRET: needs OIDC_ISSUER/);
+  });
+
   it('find the database of a running service', () => {
     const dataDir = folder();
     expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(ConfigError);

@@ -58,5 +58,5 @@ export class HomeController {
 const YOU_ARE: Record<EnteredStore['role'], string> = {
   owner: 'You are an owner',
   manager: 'You are a manager',
-  staff: 'You are a member of the staff',
+  staff: 'You are staff',
 };

@@ -1,14 +1,28 @@
 import { Module } from '@nestjs/common';
+import { MessagesModule } from '#messages/messages.module.js';
 import { AccountController } from './account.controller.js';
+import { Company } from './company.client.js';
+import { CompanyController } from './company.controller.js';
 import { Doors } from './doors.service.js';
 import { HomeController } from './home.controller.js';
+import { PasswordResetsController } from './password-resets.controller.js';
+import { PasswordResets } from './password-resets.service.js';
 import { Reentry } from './reentry.service.js';
+import { SecondFactorController } from './second-factor.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { Stores } from './stores.service.js';
 
 /** How people get into the console, and what they see to themselves. */
 @Module({
-  controllers: [SignInController, HomeController, AccountController],
-  providers: [Doors, Reentry, Stores],
+  imports: [MessagesModule],
+  controllers: [
+    SignInController,
+    CompanyController,
+    PasswordResetsController,
+    HomeController,
+    AccountController,
+    SecondFactorController,
+  ],
+  providers: [Company, Doors, PasswordResets, Reentry, Stores],
 })
 export class SignInModule {}

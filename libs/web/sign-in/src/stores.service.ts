@@ -14,7 +14,7 @@ export class Stores {
   async of(userId: number): Promise<EnteredStore[]> {
     return ask<EnteredStore>(this.pool, {
       name: 'stores_of_user',
-      text: `select a.id, a.state->>'name' as name, 'owner' as role
+      text: `select a.id, a.state->>'name' as name, m.role
              from memberships m join accounts a on a.id = m.account_id
              where m.user_id = $1 order by lower(a.state->>'name'), a.id limit ${MOST}`,
       values: [userId],

@@ -1,0 +1,134 @@
+import { Injectable, Logger } from '@nestjs/common';
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  discovery,
+  fetchUserInfo,
+  randomNonce,
+  randomPKCECodeVerifier,
+  randomState,
+  type Configuration,
+} from 'openid-client';
+import { Config } from '#kernel/config.js';
+import { messageWithCause } from '#kernel/errors.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { PageError } from '#pages/page-error.js';
+
+const ANSWERS_WITHIN_SECONDS = 10;
+const PURPOSE = 'company sign-in';
+export const COMPANY_PATH = '/app/sign-in/company/done';
+
+/** Kept by the browser while its owner is at the company's page. */
+type Journey = { state: string; nonce: string; verifier: string; returnTo: string };
+
+export type Vouched = { email: string; returnTo: string };
+
+/** The identity provider of a company: OpenID Connect, code flow with PKCE, state and nonce. */
+@Injectable()
+export class Company {
+  private readonly log = new Logger('company sign-in');
+  private known: Promise<Configuration> | undefined;
+
+  constructor(
+    private readonly config: Config,
+    private readonly keys: MasterKeys,
+  ) {}
+
+  get isKnown(): boolean {
+    return this.config.oidc !== null;
+  }
+
+  /** @property sealed for a cookie @throws PageError */
+  async begin(returnTo: string): Promise<{ url: string; sealed: string }> {
+    const journey: Journey = {
+      state: randomState(),
+      nonce: randomNonce(),
+      verifier: randomPKCECodeVerifier(),
+      returnTo,
+    };
+    const url = buildAuthorizationUrl(await this.provider(), {
+      redirect_uri: this.config.publicUrl + COMPANY_PATH,
+      scope: 'openid email profile',
+      state: journey.state,
+      nonce: journey.nonce,
+      code_challenge: await calculatePKCECodeChallenge(journey.verifier),
+      code_challenge_method: 'S256',
+    });
+    const sealed = this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(journey)), PURPOSE);
+    return { url: url.href, sealed: sealed.toString('base64url') };
+  }
+
+  /** @param query of the provider's redirect @throws PageError */
+  async finish(query: string, sealed: string | undefined): Promise<Vouched> {
+    const journey = sealed === undefined ? undefined : this.open(sealed);
+    if (!journey) throw notLetIn('That took too long, or was begun in another browser.');
+    const provider = await this.provider();
+    try {
+      const url = new URL(`${this.config.publicUrl}${COMPANY_PATH}${query}`);
+      const tokens = await authorizationCodeGrant(provider, url, {
+        expectedState: journey.state,
+        expectedNonce: journey.nonce,
+        pkceCodeVerifier: journey.verifier,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (!claims) throw new Error('there is no ID token');
+      const about =
+        typeof claims['email'] === 'string'
+          ? claims
+          : await fetchUserInfo(provider, tokens.access_token, claims.sub);
+      const { email, email_verified } = about;
+      if (typeof email !== 'string' || email_verified !== true) {
+        throw notLetIn('Your company has not confirmed your e-mail address.');
+      }
+      return { email, returnTo: journey.returnTo };
+    } catch (error) {
+      if (error instanceof PageError) throw error;
+      this.log.warn(`a sign-in was refused: ${messageWithCause(error)}`);
+      throw notLetIn('Your company has not let you in.');
+    }
+  }
+
+  /** Asked for once it is needed, and again when it could not be reached. */
+  private async provider(): Promise<Configuration> {
+    this.known ??= this.discover();
+    try {
+      return await this.known;
+    } catch (error) {
+      this.known = undefined;
+      this.log.warn(`OIDC_ISSUER cannot be used: ${messageWithCause(error)}`);
+      throw new PageError(
+        503,
+        'Your company’s sign-in does not answer',
+        'Please try again in a moment, or sign in with your password.',
+      );
+    }
+  }
+
+  private async discover(): Promise<Configuration> {
+    const { oidc } = this.config;
+    if (!oidc) throw new Error('OIDC_ISSUER is not set');
+    const issuer = new URL(oidc.issuer);
+    return discovery(issuer, oidc.clientId, oidc.clientSecret ?? undefined, undefined, {
+      timeout: ANSWERS_WITHIN_SECONDS,
+      // Only for a provider on this machine: see OIDC_ISSUER.
+      ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
+    });
+  }
+
+  private open(sealed: string): Journey | undefined {
+    try {
+      const bytes = Buffer.from(sealed, 'base64url');
+      return JSON.parse(this.keys.open(PURPOSE, bytes, PURPOSE).toString()) as Journey;
+    } catch {
+      // Anybody can send anything as a cookie.
+      return undefined;
+    }
+  }
+}
+
+function notLetIn(text: string): PageError {
+  return new PageError(403, 'You are not signed in', `${text} Please go back and try again.`);
+}

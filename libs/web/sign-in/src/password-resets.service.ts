@@ -1,0 +1,126 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Pool, type PoolClient } from 'pg';
+import { Config } from '#kernel/config.js';
+import { RejectedError } from '#kernel/errors.js';
+import { ask } from '#database/connection.js';
+import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { passwordFault } from '#identity/password.js';
+import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
+import { auditOfUser } from '#identity/user-audit.service.js';
+import { SetPassword } from '#identity/user.commands.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { resetMail } from './reset-mail.js';
+
+const TOKEN_BYTES = 32;
+const MOST_PER_HOUR = 3;
+/** Longer than writing a mail takes, so that the time tells nobody whether there was one. */
+const ANSWERED_AFTER_MS = 400;
+
+type UserRow = { id: number; name: string; email: string };
+
+const FIND = {
+  name: 'password_resets_find',
+  text: `select u.id, u.name, u.email from password_resets r join users u on u.id = r.user_id
+         where r.sha256 = $1 and r.used_at is null and r.expires_at > now() and u.removed_at is null`,
+};
+
+/** Links by mail to set a new password. Each can be used once, for an hour; only its hash is stored. */
+@Injectable()
+export class PasswordResets {
+  constructor(
+    private readonly pool: Pool,
+    private readonly writes: PlainWrites,
+    private readonly outbox: MailOutbox,
+    private readonly signIns: SignIns,
+    private readonly bus: CommandBus,
+    private readonly config: Config,
+  ) {}
+
+  /** False: nobody can be sent a link. */
+  get isPossible(): boolean {
+    return this.config.mail !== null;
+  }
+
+  /** Answers alike whether there is such a user or not. */
+  async ask(requestId: string, email: string): Promise<void> {
+    await Promise.all([this.send(requestId, email), wait(ANSWERED_AFTER_MS)]);
+  }
+
+  /** Whose link it is; undefined: nobody's any more. */
+  async find(token: string): Promise<UserRow | undefined> {
+    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [sha256Of(token)] });
+    return user;
+  }
+
+  /**
+   * @returns for the cookie of this browser, from which signing in is possible whatever others have tried; undefined when
+   * the link has been used
+   * @throws RejectedError for a password that is not taken
+   */
+  async use(visitor: Visitor, token: string, password: string): Promise<string | undefined> {
+    const user = await this.find(token);
+    if (!user) return undefined;
+    const fault = passwordFault(password, user);
+    if (fault !== undefined) throw new RejectedError({ password: [fault] });
+    const by: PlainWriter = {
+      actor: { type: 'user', id: user.id },
+      channel: 'owner',
+      requestId: visitor.requestId,
+    };
+    const browser = await this.writes.write(by, async (transaction) => {
+      const { manager, repeated } = transaction;
+      // Of two at the same time one finds it used.
+      const [rows]: [unknown[]] = await manager.query(
+        'update password_resets set used_at = now() where sha256 = $1 and used_at is null returning user_id',
+        [sha256Of(token)],
+      );
+      if (rows.length === 0 && !repeated) return undefined;
+      return this.signIns.trust(transaction, visitor, user.id);
+    });
+    if (browser === undefined) return undefined;
+    await this.bus.execute(new SetPassword(by, user.id, password));
+    return browser;
+  }
+
+  private async send(requestId: string, email: string): Promise<void> {
+    if (!this.isPossible) return;
+    const by: PlainWriter = { actor: { type: 'system', id: 0 }, channel: 'system', requestId };
+    await this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
+      const [user]: UserRow[] = await manager.query(
+        `select id, name, email from users where lower(email) = lower($1) and removed_at is null
+         for update`,
+        [email],
+      );
+      if (!user) return;
+      const [sent]: { count: number }[] = await manager.query(
+        `select count(*)::int as count from password_resets
+         where user_id = $1 and created_at > now() - interval '1 hour'`,
+        [user.id],
+      );
+      if ((sent?.count ?? 0) >= MOST_PER_HOUR) return;
+      const token = randomBytes(TOKEN_BYTES).toString('base64url');
+      await manager.query(
+        `delete from password_resets where user_id = $1 and created_at < now() - interval '1 day'`,
+        [user.id],
+      );
+      await manager.query(
+        `insert into password_resets (sha256, user_id, created_at, expires_at)
+         values ($1, $2, now(), now() + interval '1 hour')`,
+        [sha256Of(token), user.id],
+      );
+      const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
+      const client = (await manager.queryRunner?.connect()) as PoolClient | undefined;
+      if (!client) throw new Error('a transaction has a connection');
+      await this.outbox.add(client, [resetMail(user, link)]);
+      await auditOfUser(transaction, user.id, 'user.password_link_sent');
+    });
+  }
+}
+
+function sha256Of(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

@@ -1,0 +1,16 @@
+import type { Mail } from '#messages/mail.js';
+
+export function resetMail({ name, email }: { name: string; email: string }, link: string): Mail {
+  return {
+    to: email,
+    subject: 'A new password for Inkpad',
+    text: `Hello ${name},
+
+somebody, most likely you, has asked for a new password. Open this link within an hour to set it:
+
+${link}
+
+If it was not you, leave this mail alone: your password stays as it is.
+`,
+  };
+}

@@ -1,0 +1,178 @@
+import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { toString as qrCodeOf } from 'qrcode';
+import { RejectedError } from '#kernel/errors.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import { enrolmentUri, secretText } from '#identity/second-factor.js';
+import { SecondFactors } from '#identity/second-factors.service.js';
+import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { textIn } from './form-text.js';
+import { Reentry } from './reentry.service.js';
+
+type CodesView = {
+  state: 'off' | 'waiting' | 'on';
+  /** An SVG, while it is being set up. */
+  qr: string;
+  secret: string;
+  codesLeft: number;
+  /** The form that was refused, and why. */
+  wrong: { form: string; errors: string[] };
+};
+
+const codes = viewOf<CodesView>(import.meta.url, './views/codes.eta');
+const recovery = viewOf<{ codes: string[]; isNew: boolean }>(
+  import.meta.url,
+  './views/recovery.eta',
+);
+
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+
+/** The second factor of somebody who is signed in. */
+@ApiExcludeController()
+@Controller('app/account/codes')
+export class SecondFactorController {
+  constructor(
+    private readonly factors: SecondFactors,
+    private readonly reentry: Reentry,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  async show(
+    @CurrentUser() user: SignedIn,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.send(request, reply, user, { form: '', errors: [] });
+  }
+
+  @Post('begin')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async begin(
+    @Body() form: Form,
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (!(await this.knows(form, user, 'begin', request, reply))) return;
+    await this.factors.begin(by, user.userId);
+    await this.pages.redirect(reply, '/app/account/codes');
+  }
+
+  @Post('confirm')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async confirm(
+    @Body() form: Form,
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const made = await this.factors.confirm(by, user.userId, textIn(form, 'code'));
+    if (!made) {
+      const errors = [
+        'is wrong: wait for the next one, and see that the time of your phone is right',
+      ];
+      return this.send(request, reply.status(422), user, { form: 'confirm', errors });
+    }
+    await this.showOnce(request, reply, made, true);
+  }
+
+  @Post('recovery')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async renew(
+    @Body() form: Form,
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (!(await this.knows(form, user, 'recovery', request, reply))) return;
+    const made = await this.factors.renewCodes(by, user.userId);
+    if (!made) return this.pages.redirect(reply, '/app/account/codes');
+    await this.showOnce(request, reply, made, false);
+  }
+
+  @Post('off')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async turnOff(
+    @Body() form: Form,
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (!(await this.knows(form, user, 'off', request, reply))) return;
+    await this.factors.remove(by, user.userId);
+    await this.pages.redirect(reply, '/app/account?done=second_factor_off');
+  }
+
+  /** @returns false when the page has been sent again, with why */
+  private async knows(
+    form: Form,
+    user: SignedIn,
+    name: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<boolean> {
+    try {
+      await this.reentry.require(user, form['password'], 'password');
+      return true;
+    } catch (error) {
+      if (!(error instanceof RejectedError)) throw error;
+      const errors = error.errors['password'] ?? [];
+      await this.send(request, reply.status(422), user, { form: name, errors });
+      return false;
+    }
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { userId, email }: SignedIn,
+    wrong: CodesView['wrong'],
+  ): Promise<void> {
+    const factor = await this.factors.stateOf(userId);
+    const secret = factor.state === 'waiting' ? factor.secret : null;
+    const qr = secret && (await qrCodeOf(enrolmentUri(secret, email), { type: 'svg', margin: 0 }));
+    await this.pages.send(request, reply, {
+      view: codes,
+      title: 'Codes when signing in',
+      status: reply.statusCode,
+      width: 'form',
+      data: {
+        state: factor.state,
+        qr: qr ?? '',
+        secret: secret ? secretText(secret) : '',
+        codesLeft: factor.state === 'on' ? factor.codesLeft : 0,
+        wrong,
+      },
+    });
+  }
+
+  /** Not after a redirect: they are stored nowhere. */
+  private async showOnce(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    made: string[],
+    isNew: boolean,
+  ): Promise<void> {
+    await this.pages.send(request, reply, {
+      view: recovery,
+      title: 'Recovery codes',
+      status: 200,
+      width: 'form',
+      data: { codes: made, isNew },
+    });
+  }
+}
