@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { AccountSettings, ConsentTexts } from '#accounts/account.events.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { useService, type ContractClient } from '../support/contract.js';
 import { EventStream } from '../support/event-stream.js';
@@ -13,6 +13,9 @@ import { faultOf, newPoster, shownIn, SignupForm, type Sent } from '../support/s
 import { startDispatcher } from '../support/webhooks.js';
 
 type Envelope = { data: { id: number; source: string } };
+
+/** Who gets the answer to a change of the store. */
+const NOBODY = 0;
 
 const ORIGIN = 'https://cards.example';
 const service = useService({
@@ -65,7 +68,7 @@ const eventsOf = async (stream: string) =>
 
 async function set(at: ContractClient, changes: Partial<AccountSettings>): Promise<void> {
   const context = { ...cli, accountId: at.accountId };
-  await service.running.app.get(CommandBus).execute(new UpdateAccount(context, 0, changes));
+  await service.running.app.get(CommandBus).execute(new UpdateAccount(context, NOBODY, changes));
 }
 
 const TEXTS: ConsentTexts = {
@@ -452,6 +455,9 @@ describe('somebody who is known', () => {
     const [, code = ''] = /<span class="code">(\w{8})</.exec(text) ?? [];
     expect(code).toMatch(/^\w{8}$/);
     expect(text).toContain('Mallory');
+    const byCode = `${store.store}/customer_cards/by_code/${code}`;
+    expect((await store.get(byCode)).status).toBe(404);
+    expect((await store.post(`${byCode}/stamp`, { stamps: 1 })).status).toBe(404);
     expect(await customers(code)).toEqual([]);
     expect(await customers(uuidIn(sent))).toEqual([]);
   });
