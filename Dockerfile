@@ -26,6 +26,7 @@ WORKDIR /app
 RUN install -d -o node -g node /data /checkpoints
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY data ./data
 COPY package.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
 # Files are owned by root: the process cannot modify its own code. A numeric user lets orchestrators verify

@@ -17,6 +17,7 @@ import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
 import { erasuresIn, linesOfInput, repeatErasures } from './erasures.js';
+import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
 import { operator } from './operator.js';
 import { runScript, withServices } from './run-script.js';
@@ -205,6 +206,7 @@ program
   });
 
 addCheckpointCommands(program);
+addGeocodeCommands(program);
 addHistoryCommands(program, positive);
 
 program

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Geocoding } from '#locations/location.js';
-import { RecordGeocodingHandler, RecordGeocoding } from '#locations/location.commands.js';
+import { CommandBus } from '@nestjs/cqrs';
+import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
 import { expectRefused, useService, type ContractClient } from '../support/contract.js';
 import { PassFollower } from '../support/pass-follower.js';
 import { enrol } from '../support/story.js';
@@ -35,10 +35,8 @@ function geocoded(location: LocationJson, result: Geocoding, address = location.
     channel: 'system' as const,
     requestId: 'geocoding',
   };
-  const handler = new RecordGeocodingHandler(
-    service.running.app.get(CommandPipeline, { strict: false }),
-  );
-  return handler.execute(new RecordGeocoding(context, location.id, address, result, 'spec'));
+  const command = new RecordGeocoding(context, location.id, address, result, 'spec');
+  return service.running.app.get(CommandBus).execute(command);
 }
 
 const found = (precision: 'rooftop' | 'street' | 'postcode' | 'city'): Geocoding => ({

@@ -85,6 +85,7 @@ export function testEnvironment(
     RATE_LIMIT_PER_MINUTE: '100000',
     PAGE_RATE_LIMIT_PER_MINUTE: '100000',
     MAX_SUBSCRIPTIONS_PER_STORE: '100000',
+    GEOCODER: 'none',
     ...overrides,
   };
 }

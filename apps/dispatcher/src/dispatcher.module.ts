@@ -16,6 +16,7 @@ import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
 import { GoogleSendingModule } from '#google-wallet/google-wallet.module.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
+import { GeocodingModule } from '#geocoding/geocoding.module.js';
 import { rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -30,6 +31,7 @@ export class DispatcherModule {
         MessageDispatchModule,
         TransparencyLogModule,
         DispatchModule,
+        GeocodingModule,
         PassDispatchModule.forRoot(
           [ApplePushModule, GoogleSendingModule, WebPushSendingModule],
           [ApplePushes, GoogleClassSender, GoogleObjectSender, WebPushes],

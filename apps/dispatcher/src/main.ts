@@ -22,6 +22,7 @@ import { PassDispatch } from '#passes/pass-dispatch.service.js';
 import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
+import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
@@ -76,6 +77,7 @@ async function run(config: Config): Promise<void> {
     RowRefold,
     PassChanges,
     CardMessagesFollower,
+    GeocodingSubscription,
   ].map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
     .get(StartCheck)

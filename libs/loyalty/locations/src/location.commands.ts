@@ -139,5 +139,6 @@ export class DeleteLocationHandler implements ICommandHandler<DeleteLocation> {
 export const locationHandlers = [
   CreateLocationHandler,
   UpdateLocationHandler,
+  RecordGeocodingHandler,
   DeleteLocationHandler,
 ];

@@ -36,6 +36,7 @@ import { CardMessages } from './migrations/0045-card-messages.js';
 import { StandInCards } from './migrations/0044-stand-in-cards.js';
 import { AppleDevices } from './migrations/0037-apple-devices.js';
 import { Tills } from './migrations/0048-tills.js';
+import { Geocoding } from './migrations/0046-geocoding.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -77,4 +78,5 @@ export const migrations = [
   CardMessages,
   Tills,
   StandInCards,
+  Geocoding,
 ];

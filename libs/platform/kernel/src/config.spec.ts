@@ -3,6 +3,7 @@ import { mkdtempSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, readConfig } from './config.js';
+import { VERSION } from './version.js';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'inkpad-config-'));
 const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
@@ -82,6 +83,27 @@ describe('settings', () => {
     expect(() => read({ ...whole, SMS_ACCOUNT: 'a/b' })).toThrow(/SMS_ACCOUNT: must be/);
     const production = { ...whole, NODE_ENV: 'production', SMS_URL: 'http://sms.example' };
     expect(() => read(production)).toThrow(/SMS_URL: must begin with https(?!.*sesame)/);
+  });
+
+  it('take a geocoder with the address of its server, and with somebody to call where it asks for that', () => {
+    const read = (settings: NodeJS.ProcessEnv) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...settings }).geocoder;
+    expect([read({}), read({ GEOCODER: 'none' })]).toEqual(['offline', 'none']);
+    const GEOCODER_URL = 'https://maps.example/v1/';
+    expect(read({ GEOCODER: 'photon', GEOCODER_URL, GEOCODER_CONTACT: 'me@x.example' })).toEqual({
+      protocol: 'photon',
+      url: 'https://maps.example/v1',
+      key: null,
+      userAgent: `Inkpad/${VERSION} (me@x.example)`,
+      requestsPerSecond: 1,
+    });
+    expect(() => read({ GEOCODER: 'pelias' })).toThrow(/pelias needs GEOCODER_URL/);
+    expect(() => read({ GEOCODER_URL })).toThrow(/GEOCODER_URL: needs GEOCODER/);
+    expect(() => read({ GEOCODER: 'google', GEOCODER_URL })).toThrow(/GEOCODER: must be offline/);
+    expect(() =>
+      read({ GEOCODER: 'nominatim', GEOCODER_URL: 'https://nominatim.openstreetmap.org' }),
+    ).toThrow(/GEOCODER_CONTACT: is required/);
+    expect(() => read({ GEOCODER_CONTACT: 'x\r\nhost: y' })).toThrow(/GEOCODER_CONTACT/);
   });
 
   it('take a mail server with the address that mails come from, and neither alone', () => {

@@ -7,6 +7,7 @@ import {
   type AppleCredentials,
   type AppleSettings,
 } from './apple-credentials.js';
+import { geocoderFaults, geocoderOf, type GeocoderChoice } from './geocoder-settings.js';
 import { makeKeyFile } from './key-file.js';
 import { withSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
@@ -89,6 +90,7 @@ export class Config {
   readonly apple: AppleCredentials | null;
   /** With whom the people of a company sign in; null: only by password. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string | null } | null;
+  readonly geocoder: GeocoderChoice;
   /** Null: each process has its own of METRICS_PORTS. */
   readonly metricsPort: number | null;
   readonly checkpoints: {
@@ -174,6 +176,7 @@ export class Config {
             clientSecret: env.OIDC_CLIENT_SECRET ?? null,
           }
         : null;
+    this.geocoder = geocoderOf(env);
     this.metricsPort = env.METRICS_PORT ?? null;
     const besideData = production ? null : join(dataDir, 'checkpoints');
     this.checkpoints = {
@@ -229,6 +232,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...keyFaults(given),
     ...googleFaults(given),
     ...oidcFaults(given),
+    ...geocoderFaults(given),
     // How they fit together can be said only once each can be read.
     ...(unusable.length > 0 ? [] : appleCredentials(settings as AppleSettings, new Date()).faults),
   ];

@@ -2,6 +2,7 @@ import { ValidateBy } from 'class-validator';
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { GEOCODERS } from './geocoder-settings.js';
 import { serviceAccountOf, type ServiceAccount } from './service-account.js';
 import { signerOf } from './signed-note.js';
 
@@ -118,6 +119,12 @@ export class Settings {
   @Url('https:', 'http:') OIDC_ISSUER?: string;
   @Text() OIDC_CLIENT_ID?: string;
   @Text() OIDC_CLIENT_SECRET?: string;
+  @OneOf(GEOCODERS) GEOCODER: (typeof GEOCODERS)[number] = 'offline';
+  @Url('http:', 'https:') GEOCODER_URL?: string;
+  @Text() GEOCODER_KEY?: string;
+  @Matching(/^[\x20-\x27\x2a-\x7e]{1,200}$/, 'must be an e-mail address or a web page')
+  GEOCODER_CONTACT?: string;
+  @Whole(1, 1_000) GEOCODER_REQUESTS_PER_SECOND = 1;
   @Whole(0, 65_535) METRICS_PORT?: number;
   @Url('http:', 'https:') OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   @OneOf(LOG_LEVELS) LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';

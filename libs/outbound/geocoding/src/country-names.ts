@@ -1,0 +1,63 @@
+import { placeKey } from './place-key.js';
+
+/** In which countries are named at the end of addresses. */
+const LANGUAGES =
+  'ar bg ca cs da de el en es et fi fr he hr hu id is it ja ko lt lv ms nb nl pl pt ro ru sk sl sq sr sv th tr uk vi zh'.split(
+    ' ',
+  );
+
+/** What people write, and no list of countries does. */
+const OTHERS: Record<string, string> = {
+  america: 'US',
+  england: 'GB',
+  'great britain': 'GB',
+  holland: 'NL',
+  'northern ireland': 'GB',
+  scotland: 'GB',
+  'czech republic': 'CZ',
+  'ceska republika': 'CZ',
+  'republic of ireland': 'IE',
+  'the netherlands': 'NL',
+  'u k': 'GB',
+  'u s': 'US',
+  'u s a': 'US',
+  uae: 'AE',
+  uk: 'GB',
+  us: 'US',
+  usa: 'US',
+  wales: 'GB',
+};
+
+const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+const english = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+/** Those of ISO 3166 that Intl knows, without the retired ones, which it knows by the names of their successors. */
+const CODES = new Set(
+  LETTERS.flatMap((a) => LETTERS.map((b) => a + b)).filter(
+    (code) => english.of(code) && new Intl.Locale(`und-${code}`).region === code,
+  ),
+);
+
+let byName: Map<string, string> | undefined;
+
+/** @returns its ISO 3166 code in two letters; undefined: no country is called so */
+export function countryNamed(name: string): string | undefined {
+  byName ??= namesOfCountries();
+  return byName.get(placeKey(name));
+}
+
+/** Two capitals may also be a state of the USA. */
+export function countryOfCode(text: string): string | undefined {
+  return CODES.has(text) ? text : undefined;
+}
+
+function namesOfCountries(): Map<string, string> {
+  const names = new Map(Object.entries(OTHERS));
+  for (const language of LANGUAGES) {
+    const shown = new Intl.DisplayNames(language, { type: 'region', fallback: 'none' });
+    for (const code of CODES) {
+      const key = placeKey(shown.of(code) ?? '');
+      if (key !== '' && !names.has(key)) names.set(key, code);
+    }
+  }
+  return names;
+}

@@ -1,0 +1,124 @@
+import { Injectable } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+
+/** Longer than an attempt can last: after that, another dispatcher may take the address of one that has died. */
+const LEASE_SECONDS = 60;
+
+export type QueuedAddress = {
+  locationId: number;
+  accountId: number;
+  /** Tells one wish from the next. */
+  asked: number;
+  /** Even if the address was found before. */
+  again: boolean;
+  /** This one included. */
+  attempts: number;
+};
+
+type ClaimedRow = {
+  location_id: number;
+  account_id: number;
+  asked: number;
+  again: boolean;
+  attempts: number;
+};
+
+const ASK = {
+  name: 'geocoding_ask',
+  text: `
+    insert into geocoding_queue as q (location_id, account_id)
+    select id, account_id from unnest($1::bigint[], $2::bigint[]) as x (id, account_id) order by id
+    on conflict (location_id) do update set
+      asked = q.asked + 1, attempts = 0, due_at = now(), last_error = null`,
+};
+
+/** Of one store after $1, the longest due. */
+const CLAIM = {
+  name: 'geocoding_claim',
+  text: `
+    with next as (
+      select location_id from geocoding_queue
+      where account_id > $1 and due_at <= now()
+      order by account_id, due_at limit 1
+      for update skip locked
+    )
+    update geocoding_queue q
+    set attempts = q.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from next where q.location_id = next.location_id
+    returning q.location_id, q.account_id, q.asked, q.again, q.attempts`,
+};
+
+/** Locations whose addresses are to be looked up. */
+@Injectable()
+export class GeocodingQueue {
+  constructor(private readonly pool: Pool) {}
+
+  /** Part of the caller's transaction. */
+  async ask(client: pg.ClientBase, locations: { id: number; accountId: number }[]): Promise<void> {
+    if (locations.length === 0) return;
+    const ids = locations.map(({ id }) => id);
+    await client.query({ ...ASK, values: [ids, locations.map(({ accountId }) => accountId)] });
+  }
+
+  /** The stores take turns: whoever has many addresses waiting does not delay the others. */
+  async claim(afterAccountId: number): Promise<QueuedAddress | undefined> {
+    for (const after of [afterAccountId, 0]) {
+      const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [after] });
+      const [row] = rows;
+      if (row) {
+        const { location_id: locationId, account_id: accountId, again, attempts } = row;
+        return { locationId, accountId, asked: row.asked, again, attempts };
+      }
+    }
+    return undefined;
+  }
+
+  /** It is looked up again at once when it was asked for meanwhile. */
+  async finish({ locationId, asked }: QueuedAddress): Promise<void> {
+    await this.pool.query({
+      name: 'geocoding_finish',
+      text: `with done as (
+               delete from geocoding_queue where location_id = $1 and asked = $2 returning 1
+             )
+             update geocoding_queue set attempts = 0, due_at = now(), last_error = null
+             where location_id = $1 and not exists (select from done)`,
+      values: [locationId, asked],
+    });
+  }
+
+  async putOff({ locationId, asked }: QueuedAddress, inMs: number, error: string): Promise<void> {
+    await this.pool.query({
+      name: 'geocoding_put_off',
+      text: `update geocoding_queue
+             set due_at = now() + $3 * interval '1 millisecond', last_error = $4
+             where location_id = $1 and asked = $2`,
+      values: [locationId, asked, inMs, error],
+    });
+  }
+
+  /** The attempt was not made after all. */
+  async release({ locationId, asked }: QueuedAddress): Promise<void> {
+    await this.pool.query({
+      name: 'geocoding_release',
+      text: `update geocoding_queue set attempts = attempts - 1, due_at = now()
+             where location_id = $1 and asked = $2`,
+      values: [locationId, asked],
+    });
+  }
+
+  /**
+   * Addresses that another geocoder, or more data, may find better: all but pins and the precisely known.
+   * @returns how many
+   */
+  async askAgain(): Promise<number> {
+    const { rowCount } = await this.pool.query(`
+      insert into geocoding_queue as q (location_id, account_id, again)
+      select id, account_id, true from locations
+      where deleted_at is null
+        and coalesce(state ->> 'precision', 'none') not in ('manual', 'rooftop', 'street')
+      order by id
+      on conflict (location_id) do update set
+        asked = q.asked + 1, again = true, attempts = 0, due_at = now(), last_error = null`);
+    return rowCount ?? 0;
+  }
+}

@@ -1,0 +1,14 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DELAYS_MS = [30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR];
+
+/**
+ * @param attempts so far
+ * @param asked how long the geocoder wants to be left alone
+ * @returns undefined: it is given up
+ */
+export function nextGeocodingInMs(attempts: number, asked = 0): number | undefined {
+  const delay = DELAYS_MS[attempts - 1];
+  return delay === undefined ? undefined : Math.max(delay, Math.min(asked, 24 * HOUR));
+}

@@ -1,0 +1,97 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { inTransaction } from '#database/connection.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import {
+  checkpointOf,
+  MOVE_CHECKPOINT,
+  moveArguments,
+  OvertakenError,
+} from '#event-store/checkpoint.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
+import { EventTypes } from '#event-store/event-types.js';
+import { followLog } from '#event-store/follow-log.js';
+import { Rows } from '#event-store/rows.js';
+import { locationRows } from '#locations/location.entity.js';
+import { GeocodingQueue } from './geocoding-queue.service.js';
+import { GeocodingWorker } from './geocoding-worker.service.js';
+
+export const GEOCODING = 'geocoding';
+const LEADERSHIP = { name: GEOCODING, lock: 727_008 };
+const BATCH = 500;
+const STREAM = `${locationRows.aggregate.name}-`;
+
+/**
+ * Follows the log, from its beginning, for addresses to look up. One process does this at a time, and the same one asks
+ * the geocoder: public servers want a single thread of each application.
+ */
+@Injectable()
+export class GeocodingSubscription {
+  private readonly log = new Logger(GEOCODING);
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly store: EventStore,
+    private readonly types: EventTypes,
+    private readonly rows: Rows,
+    private readonly queue: GeocodingQueue,
+    private readonly worker: GeocodingWorker,
+    private readonly lock: LeaderLock,
+    private readonly config: Config,
+  ) {}
+
+  /** Runs until the signal aborts, whatever happens to the database. */
+  async run(signal: AbortSignal): Promise<void> {
+    if (this.config.geocoder === 'none') return;
+    await this.lock.lead(LEADERSHIP, signal, async (leading) => {
+      const steppedDown = new AbortController();
+      const both = AbortSignal.any([leading, steppedDown.signal]);
+      await Promise.all([
+        this.follow(both).finally(() => steppedDown.abort()),
+        this.worker.run(both),
+      ]);
+    });
+  }
+
+  private async follow(signal: AbortSignal): Promise<void> {
+    const follower = {
+      batch: BATCH,
+      reached: () => checkpointOf(this.pool, GEOCODING),
+      advance: async (from: Position, events: StoredEvent[], to: Position) => {
+        this.types.refuseUnknown(events, 'addresses are not geocoded');
+        await this.advance(from, events, to);
+      },
+    };
+    await followLog(this.store, follower, this.log, signal);
+  }
+
+  private async advance(from: Position, events: StoredEvent[], to: Position): Promise<void> {
+    const asked = new Map(
+      events
+        .filter(asksForCoordinates)
+        .map(({ stream, meta }) => [Number(stream.slice(STREAM.length)), meta.accountId]),
+    );
+    // Where rows may lag behind the log, an address read too early would be the former one.
+    await this.rows.ensure(locationRows, [...asked.keys()]);
+    await inTransaction(this.pool, async (client) => {
+      const moved = await client.query({
+        name: 'geocoding_move',
+        text: MOVE_CHECKPOINT,
+        values: moveArguments(GEOCODING, from, to),
+      });
+      if (moved.rowCount !== 1) throw new OvertakenError();
+      await this.queue.ask(
+        client,
+        [...asked].map(([id, accountId]) => ({ id, accountId })),
+      );
+    });
+    if (asked.size > 0) this.worker.wake();
+  }
+}
+
+function asksForCoordinates({ stream, type, data }: StoredEvent): boolean {
+  if (!stream.startsWith(STREAM)) return false;
+  if (type === 'LocationUpdated') return 'address' in data;
+  return type === 'LocationCreated' || type === 'LocationUnpinned';
+}

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
+import { Injectable, Logger } from '@nestjs/common';
+import { Pool } from 'pg';
+import { packageFile } from '#kernel/package-file.js';
+
+export const PLACES = 'places';
+const FILE = 'data/places.tsv.br';
+const NAMES_AT_ONCE = 2_000;
+const DELETED_AT_ONCE = 10_000;
+
+const INSERT = {
+  name: 'gazetteer_add_places',
+  text: `
+    insert into gazetteer_places (load_id, key, country, state, population, latitude, longitude)
+    select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float4[], $7::float4[])`,
+};
+
+type Columns = [string[], string[], string[], number[], number[], number[]];
+
+/**
+ * Puts the places that Inkpad comes with into the database, once for each version of the file. They are needed by the
+ * first address that is looked up, and not before.
+ */
+@Injectable()
+export class PlacesLoader {
+  private readonly log = new Logger('places');
+  private loading: Promise<void> | undefined;
+  private loaded = false;
+  private failed: unknown;
+
+  constructor(private readonly pool: Pool) {}
+
+  /**
+   * Begins the load if it is needed, and does not wait for it.
+   * @returns whether the places are there
+   * @throws what made the last load fail; the next call tries again
+   */
+  ready(): boolean {
+    const { failed } = this;
+    if (failed !== undefined) {
+      this.failed = undefined;
+      throw failed;
+    }
+    if (this.loaded) return true;
+    this.loading ??= this.load()
+      .then(() => {
+        this.loaded = true;
+      })
+      .catch((error: unknown) => {
+        this.failed = error;
+      })
+      .finally(() => {
+        this.loading = undefined;
+      });
+    return false;
+  }
+
+  /** Also after a process was killed half-way: what it left is not part of the gazetteer. */
+  async load(): Promise<void> {
+    const file = await readFile(packageFile(FILE));
+    const version = createHash('sha256').update(file).digest('hex');
+    const known = await this.pool.query<{ version: string; load_id: number }>(
+      'select version, load_id from gazetteer_parts where part = $1',
+      [PLACES],
+    );
+    if (known.rows[0]?.version !== version) await this.replace(file, version);
+  }
+
+  private async replace(file: Buffer, version: string): Promise<void> {
+    const since = performance.now();
+    const { rows } = await this.pool.query<{ id: number }>(
+      `select nextval('gazetteer_loads')::int as id`,
+    );
+    const id = rows[0]?.id ?? 0;
+    let names = 0;
+    const text = (await promisify(brotliDecompress)(file)).toString();
+    for (const columns of columnsOf(text)) {
+      await this.pool.query({ ...INSERT, values: [id, ...columns] });
+      names += columns[0].length;
+    }
+    // A load that was begun later may have thrown these rows away.
+    const { rowCount } = await this.pool.query(
+      `insert into gazetteer_parts (part, load_id, version)
+       select $1, $2, $3 where (select count(*) from gazetteer_places where load_id = $2) = $4
+       on conflict (part) do update
+         set load_id = excluded.load_id, version = excluded.version, loaded_at = now()`,
+      [PLACES, id, version, names],
+    );
+    if (rowCount !== 1) throw new Error('the places were loaded by two processes at once');
+    await this.deleteBefore(id);
+    const seconds = ((performance.now() - since) / 1000).toFixed(1);
+    this.log.log(`${names} names of places were loaded in ${seconds} s`);
+  }
+
+  private async deleteBefore(id: number): Promise<void> {
+    for (let deleted = DELETED_AT_ONCE; deleted === DELETED_AT_ONCE;) {
+      const { rowCount } = await this.pool.query(
+        `delete from gazetteer_places where ctid = any (array(
+           select ctid from gazetteer_places where load_id < $1 limit ${DELETED_AT_ONCE}))`,
+        [id],
+      );
+      deleted = rowCount ?? 0;
+    }
+  }
+}
+
+/** The file in portions, one row for each name. */
+function* columnsOf(text: string): Generator<Columns> {
+  let columns: Columns = [[], [], [], [], [], []];
+  for (let start = 0, end; (end = text.indexOf('\n', start)) >= 0; start = end + 1) {
+    const [country = '', state = '', population, latitude, longitude, keys = ''] = text
+      .slice(start, end)
+      .split('\t');
+    for (const key of keys.split('|')) {
+      columns[0].push(key);
+      columns[1].push(country);
+      columns[2].push(state);
+      columns[3].push(Number(population));
+      columns[4].push(Number(latitude));
+      columns[5].push(Number(longitude));
+    }
+    if (columns[0].length >= NAMES_AT_ONCE) {
+      yield columns;
+      columns = [[], [], [], [], [], []];
+    }
+  }
+  yield columns;
+}

@@ -1,0 +1,28 @@
+import { expect, it } from '@jest/globals';
+import { postcodeOf } from './postcode-line.js';
+
+const LINE = 'GB\tSW1A 2AA\tLondon\tEngland\tENG\tGreater London\t\t\t\t51.5035\t-0.1277\t6';
+
+it('is read from the files of GeoNames', () => {
+  expect(postcodeOf(LINE)).toEqual({
+    country: 'GB',
+    postcode: 'SW1A2AA',
+    place: 'london',
+    latitude: 51.5035,
+    longitude: -0.1277,
+  });
+});
+
+it('is nothing else', () => {
+  for (const line of [
+    '',
+    'country code\tpostal code\tplace name',
+    LINE.replace('GB', 'gb'),
+    LINE.replace('51.5035', 'north'),
+    LINE.replace('51.5035', ''),
+    LINE.replace('-0.1277', '181'),
+    LINE.replace('SW1A 2AA', '-'),
+  ]) {
+    expect(postcodeOf(line)).toBeUndefined();
+  }
+});

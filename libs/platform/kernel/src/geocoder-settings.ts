@@ -1,0 +1,56 @@
+import { VERSION } from './version.js';
+
+export const GEOCODERS = ['offline', 'nominatim', 'photon', 'pelias', 'none'] as const;
+
+/** A server that is asked for addresses. */
+export type GeocoderServer = {
+  protocol: 'nominatim' | 'photon' | 'pelias';
+  /** Without a trailing slash. */
+  url: string;
+  key: string | null;
+  userAgent: string;
+  /** Of all processes together. */
+  requestsPerSecond: number;
+};
+
+/** offline: the places in the database. none: addresses stay pending. */
+export type GeocoderChoice = 'offline' | 'none' | GeocoderServer;
+
+/** The public server of OpenStreetMap refuses whom it cannot reach, and everybody behind the same address with them. */
+const NEEDS_CONTACT = /(^|\.)openstreetmap\.org$/;
+
+export type GeocoderSettings = {
+  GEOCODER: (typeof GEOCODERS)[number];
+  GEOCODER_URL?: string;
+  GEOCODER_KEY?: string;
+  GEOCODER_CONTACT?: string;
+  GEOCODER_REQUESTS_PER_SECOND: number;
+};
+
+export function geocoderOf(settings: GeocoderSettings): GeocoderChoice {
+  const { GEOCODER: protocol, GEOCODER_URL: url, GEOCODER_CONTACT: contact } = settings;
+  if (protocol === 'offline' || protocol === 'none') return protocol;
+  return {
+    protocol,
+    url: (url ?? '').replace(/\/+$/, ''),
+    key: settings.GEOCODER_KEY ?? null,
+    userAgent: `Inkpad/${VERSION}${contact === undefined ? '' : ` (${contact})`}`,
+    requestsPerSecond: settings.GEOCODER_REQUESTS_PER_SECOND,
+  };
+}
+
+/** How the settings fit together; each alone is checked before. */
+export function geocoderFaults(given: Record<string, string | undefined>): string[] {
+  const { GEOCODER: kind = 'offline', GEOCODER_URL: url, GEOCODER_CONTACT: contact } = given;
+  const isServer = kind !== 'offline' && kind !== 'none';
+  if (!isServer) {
+    return ['GEOCODER_URL', 'GEOCODER_KEY']
+      .filter((name) => given[name] !== undefined)
+      .map((name) => `${name}: needs GEOCODER, one of nominatim, photon, pelias`);
+  }
+  if (url === undefined) return [`GEOCODER: ${kind} needs GEOCODER_URL, the address of its server`];
+  const isPublic = URL.canParse(url) && NEEDS_CONTACT.test(new URL(url).hostname);
+  return isPublic && contact === undefined
+    ? ['GEOCODER_CONTACT: is required by this server: an e-mail address or web page of yours']
+    : [];
+}

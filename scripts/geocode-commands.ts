@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { Command } from 'commander';
+import { Pool } from 'pg';
+import { ConfigError } from '#kernel/config.js';
+import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
+import { PostcodesImport } from '#geocoding/postcodes-import.service.js';
+import { runScript, withServices } from './run-script.js';
+import { linesOf } from './zipped-text.js';
+
+const SAID_EVERY_LINES = 100_000;
+
+/** What the offline geocoder knows, and whom to ask again. */
+export function addGeocodeCommands(program: Command): void {
+  program
+    .command('geocode:import')
+    .description(
+      "postcodes for the offline geocoder, from one of GeoNames' files (txt or zip); replaces those of its countries",
+    )
+    .argument('<file>', 'such as DE.zip of https://download.geonames.org/export/zip/')
+    .action((file: string) => {
+      runScript(async () => {
+        if (!existsSync(file)) throw new ConfigError(`${file} is not there`);
+        const done = await withServices(async (app) => {
+          const pool = app.get(Pool);
+          let said = 0;
+          const imported = await new PostcodesImport(pool).run(
+            linesOf(file),
+            basename(file),
+            (lines) => {
+              if (lines - said < SAID_EVERY_LINES) return;
+              said = lines;
+              console.error(`${lines} postcodes …`);
+            },
+          );
+          return { ...imported, asked_again: await new GeocodingQueue(pool).askAgain() };
+        });
+        console.log(JSON.stringify(done));
+      });
+    });
+
+  program
+    .command('geocode:again')
+    .description(
+      'has every address looked up again that is not known to the street, after another GEOCODER was set',
+    )
+    .action(() => {
+      runScript(async () => {
+        const again = await withServices((app) => new GeocodingQueue(app.get(Pool)).askAgain());
+        console.log(JSON.stringify({ asked_again: again }));
+      });
+    });
+}

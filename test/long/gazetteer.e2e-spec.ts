@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
+import { Pool } from 'pg';
+import type { LocationJson } from '#locations/location.dto.js';
+import { Gazetteer } from '#geocoding/gazetteer.service.js';
+import { PlacesLoader } from '#geocoding/places-loader.service.js';
+import { eventually } from '../support/eventually.js';
+import { GeocodingFollower } from '../support/geocoders/follower.js';
+import { runNode } from '../support/program.js';
+import { startService, type Service } from '../support/service.js';
+
+let service: Service;
+let follower: GeocodingFollower;
+
+beforeAll(async () => {
+  service = await startService({ GEOCODER: 'offline' });
+  follower = new GeocodingFollower(service);
+});
+afterAll(async () => {
+  await follower.stop();
+  await service.stop();
+});
+
+const pool = () => service.app.get(Pool, { strict: false });
+
+/** A zip file of one entry beside a readme.txt, as GeoNames packs them. */
+function zipOf(name: string, text: string): Buffer {
+  const parts: Buffer[] = [];
+  const list: Buffer[] = [];
+  let offset = 0;
+  for (const [file, content] of [
+    ['readme.txt', 'Readme'],
+    [name, text],
+  ] as const) {
+    const data = deflateRawSync(content);
+    const sizes = Buffer.alloc(16);
+    sizes.writeUInt32LE(data.length, 4);
+    sizes.writeUInt32LE(Buffer.byteLength(content), 8);
+    sizes.writeUInt16LE(file.length, 12);
+    const start = Buffer.from('504b03041400000008000000000000000000'.slice(0, 28), 'hex');
+    const local = Buffer.concat([start, sizes, Buffer.from(file), data]);
+    const entry = Buffer.concat([
+      Buffer.from('504b01021400140000000800000000000000'.slice(0, 32), 'hex'),
+      sizes,
+      Buffer.alloc(10),
+      Buffer.alloc(4),
+      Buffer.from(file),
+    ]);
+    entry.writeUInt32LE(offset, 42);
+    parts.push(local);
+    list.push(entry);
+    offset += local.length;
+  }
+  const entries = Buffer.concat(list);
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(list.length, 8);
+  end.writeUInt16LE(list.length, 10);
+  end.writeUInt32LE(entries.length, 12);
+  end.writeUInt32LE(offset, 16);
+  return Buffer.concat([...parts, entries, end]);
+}
+
+const postcode = (country: string, code: string, place: string, latitude: number) =>
+  [country, code, place, '', '', '', '', '', '', latitude, 10, 6].join('\t');
+
+function runImport(name: string, content: string | Buffer) {
+  const file = join(mkdtempSync(join(tmpdir(), 'inkpad-postcodes-')), name);
+  writeFileSync(file, content);
+  return runNode(['dist/scripts/cli.js', 'geocode:import', file], {
+    ...service.environment,
+    DATABASE_URL: service.database.url,
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  });
+}
+
+describe('the places that Inkpad comes with', () => {
+  it('are loaded for the first address, and found by the names that people there use', async () => {
+    const store = await service.newStore();
+    const address = 'Marktplatz 1, 20095 Hamburg, Germany';
+    const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
+      location: { name: 'Old Town', address },
+    });
+    const found = await eventually(
+      async () => (await store.get<LocationJson>(`${store.store}/locations/${body.id}`)).body,
+      ({ geocode_status: status }) => status !== 'pending',
+    );
+    expect(found).toMatchObject({ latitude: 53.551, longitude: 9.993, precision: 'city' });
+  });
+
+  it.each([
+    ['Marienplatz 1, 80331 München, Deutschland', 48.14],
+    ['Marienplatz 1, 80331 Muenchen', 48.14],
+    ['1 Marienplatz, Munich, Germany', 48.14],
+    ['Kärntner Straße 1, 1010 Wien', 48.21],
+    ['Karlova 1, 110 00 Praha, Česko', 50.09],
+    ['Rua Augusta 1, 1100-053 Lisboa', 38.73],
+    ['Via Roma 1, 50123 Firenze FI, Italia', 43.78],
+    ['Spui 1, 2511 BL Den Haag', 52.08],
+    ['Ермоу 1, Αθήνα', 37.98],
+    ['1 Main St, Springfield, IL 62701, USA', 39.8],
+    ['1 Main St, Los Angeles, CA', 34.05],
+    ['1 King St, Newcastle NSW 2300, Australia', -32.93],
+    ['Orchard Road 1, 238823, Singapore', 1.29],
+  ])('know %s', async (address, latitude) => {
+    const found = await new Gazetteer(pool()).find(address);
+    expect(found?.precision).toBe('city');
+    expect(found?.latitude).toBeCloseTo(latitude, 0);
+  });
+
+  it('know no streets, and nothing where there is nothing', async () => {
+    const gazetteer = new Gazetteer(pool());
+    for (const nowhere of ['Hamburg 1, Xyzzyville, Germany', '12345', '🏪', '']) {
+      expect(await gazetteer.find(nowhere)).toBeNull();
+    }
+  });
+
+  it('are replaced as a whole, whatever a killed process has left', async () => {
+    const before = await pool().query(`select load_id from gazetteer_parts where part = 'places'`);
+    await pool().query(`update gazetteer_parts set version = 'former' where part = 'places'`);
+    await pool().query(
+      `insert into gazetteer_places values
+         (nextval('gazetteer_loads'), 'xyzzyville', 'DE', '', 1, 1, 1)`,
+    );
+    await new PlacesLoader(pool()).load();
+    const { rows } = await pool().query<{ load_id: number; loads: number }>(
+      `select load_id, (select count(distinct load_id) from gazetteer_places) as loads
+       from gazetteer_parts where part = 'places'`,
+    );
+    expect(rows[0]?.load_id).not.toBe(before.rows[0]?.load_id);
+    expect(rows[0]?.loads).toBe(1);
+    expect(await new Gazetteer(pool()).find('Weg 1, Xyzzyville, Germany')).toBeNull();
+  });
+});
+
+describe('geocode:import', () => {
+  it('makes postcodes of a file known, and asks again for what was not found better', async () => {
+    const store = await service.newStore();
+    const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
+      location: { name: 'Old Town', address: 'Weg 1, 20095 Hamburg, Germany' },
+    });
+    const shown = async () =>
+      (await store.get<LocationJson>(`${store.store}/locations/${body.id}`)).body;
+    await eventually(shown, ({ precision }) => precision === 'city');
+    const lines = [
+      postcode('DE', '20095', 'Hamburg', 53.5501),
+      postcode('DE', '20095', 'Altstadt', 53.1),
+      postcode('FR', '20095', 'Ailleurs', 42),
+    ];
+    const { status, output } = runImport('DE.zip', zipOf('DE.txt', `${lines.join('\n')}\n`));
+    expect(output).toContain('"postcodes":3,"countries":["DE","FR"]');
+    expect(status).toBe(0);
+    const found = await eventually(shown, ({ precision }) => precision === 'postcode');
+    expect(found).toMatchObject({ latitude: 53.5501, longitude: 10 });
+    const gazetteer = new Gazetteer(pool());
+    expect(await gazetteer.find('Rue 1, 20095 Ailleurs')).toMatchObject({ latitude: 42 });
+  });
+
+  it('replaces the countries of the file, and those alone', async () => {
+    expect(runImport('DE.txt', postcode('DE', '80331', 'München', 48.1351)).status).toBe(0);
+    const gazetteer = new Gazetteer(pool());
+    const precisionOf = async (address: string) => (await gazetteer.find(address))?.precision;
+    expect(await precisionOf('Marienplatz 1, 80331 München')).toBe('postcode');
+    expect(await precisionOf('Weg 1, 20095 Hamburg, Germany')).toBe('city');
+    expect(await precisionOf('Rue 1, 20095 Ailleurs')).toBe('postcode');
+    const { rows } = await pool().query('select count(*)::int as n from gazetteer_postcodes');
+    expect(rows).toEqual([{ n: 2 }]);
+  });
+
+  it('takes nothing of a file that is wrong somewhere', async () => {
+    const wrong = `${postcode('DE', '80331', 'München', 1)}\nno postcode\n`;
+    for (const [name, content, why] of [
+      ['DE.txt', wrong, /Line 2 is not one/],
+      ['DE.txt', '', /empty/],
+      ['DE.zip', 'no zip', /is no zip file/],
+      ['DE.zip', zipOf('DE.txt', wrong).subarray(0, 80), /is no zip file/],
+    ] as const) {
+      const { status, output } = runImport(name, content);
+      expect(output).toMatch(why);
+      expect(status).toBe(1);
+    }
+    expect(await new Gazetteer(pool()).find('Marienplatz 1, 80331 München')).toMatchObject({
+      latitude: expect.closeTo(48.1351, 3),
+    });
+  });
+});
