@@ -9,10 +9,10 @@ export class StandInCards implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      -- Below zero, so that none is ever the id of a customer card.
-      create sequence stand_in_cards_id as bigint increment by -1;
+      -- From 2^52, so that none is ever the id of a customer card, and all are numbers to JavaScript.
+      create sequence stand_in_cards_id as bigint start 4503599627370496 minvalue 4503599627370496;
       create table stand_in_cards (
-        id bigint primary key check (id < 0),
+        id bigint primary key check (id >= 4503599627370496),
         account_id bigint not null,
         card_id bigint not null,
         -- Whose address was given. Once they are erased, the card is gone as theirs would be.

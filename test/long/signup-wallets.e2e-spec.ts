@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { PosterJson } from '#posters/poster.dto.js';
+import type { Phone } from '../support/apple/phone.mjs';
+import { appleWorld, type AppleWorld } from '../support/apple/world.js';
+import { eventually } from '../support/eventually.js';
+import { objectOf, openLink, saveToGoogle } from '../support/google/passes.js';
+import { startGoogleWallet, type GoogleWallet } from '../support/google/server.mjs';
+import type { Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { newPoster, SignupForm } from '../support/signup.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+/** What somebody known is shown must not be told apart in a wallet either (docs/adr/0051). */
+
+const ORIGIN = 'https://cards.example';
+
+let world: AppleWorld;
+let google: GoogleWallet;
+let service: Service;
+let dispatcher: Program;
+let store: Client;
+let poster: PosterJson;
+/** Of somebody new and of somebody known, who have typed the same. */
+let uuids: string[];
+
+beforeAll(async () => {
+  world = await appleWorld();
+  google = await startGoogleWallet();
+  service = await startService({ ...world.settings, ...google.environment, PUBLIC_URL: ORIGIN });
+  dispatcher = await startDispatcher(service);
+  store = await service.newStore();
+  poster = await newPoster(store, {}, { initial_stamps: 2, show_member_field: true });
+  uuids = [await signUp(), await signUp()];
+});
+afterAll(async () => {
+  await dispatcher?.kill('SIGTERM');
+  await service?.stop();
+  await google?.stop();
+  await world?.apns.stop();
+});
+
+async function signUp(): Promise<string> {
+  const form = await SignupForm.open(service.baseUrl, ORIGIN, poster);
+  const { location } = await form.send({ first_name: 'Grace', email: 'grace@navy.example' });
+  return /\/passes\/([0-9a-f-]{36})/.exec(location)?.[1] ?? '';
+}
+
+/** Without what no two cards have in common. */
+function alike(shown: unknown): unknown {
+  const text = JSON.stringify(shown)
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
+    .replaceAll(/"[2-9A-HJ-NP-Z]{8}"/g, '"CODE"')
+    .replaceAll(/"authenticationToken":"[^"]*"/g, '"TOKEN"')
+    .replaceAll(/"(userInfo|version|tag)":\{?[^,}]*\}?/g, '"TAG"');
+  return JSON.parse(text.replaceAll(/"(TOKEN|TAG)"/g, '"$1":0')) as unknown;
+}
+
+describe('the cards of somebody new and somebody known', () => {
+  it('are alike in Apple Wallet, also when the card changes', async () => {
+    const phones: Phone[] = [];
+    for (const uuid of uuids) {
+      const phone = world.phone(service.baseUrl);
+      // Downloads the pass, checks it and registers for updates.
+      expect(await phone.add(`${ORIGIN}/passes/${uuid}/apple`)).toBe(uuid);
+      phones.push(phone);
+    }
+    const shown = () =>
+      phones.map((phone, i) => alike(phone.shows(uuids[i] ?? '').pass) as { logoText?: string });
+    const [one, other] = shown();
+    expect(other).toEqual(one);
+    expect(JSON.stringify(one)).toContain('Grace');
+    const path = `${store.store}/cards/${poster.card_id}`;
+    await store.send('PATCH', path, { card: { name: 'Tea club' } });
+    await eventually(
+      () => JSON.stringify(shown()).split('Tea club').length,
+      (count) => count > 2,
+    );
+    await eventually(shown, ([a, b]) => JSON.stringify(a) === JSON.stringify(b));
+    for (const [i, phone] of phones.entries()) await phone.remove(uuids[i] ?? '');
+  });
+
+  it('are alike in Google Wallet', async () => {
+    const lengths: number[] = [];
+    for (const uuid of uuids) {
+      lengths.push((await openLink(store, uuid)).length);
+      await saveToGoogle(google, store, uuid);
+    }
+    const [one, other] = uuids.map((uuid) => alike(objectOf(google, uuid)));
+    expect(other).toEqual(one);
+    expect(one).toBeDefined();
+    expect(lengths[1]).toBe(lengths[0]);
+  });
+
+  it('are gone alike once the customer is erased', async () => {
+    const { body } = await store.get<{ customers: { id: number }[] }>(`${store.store}/customers`);
+    expect(body.customers).toHaveLength(1);
+    await store.post(`${store.store}/customers/${body.customers[0]?.id}/erase`);
+    for (const uuid of uuids) {
+      expect((await fetch(`${service.baseUrl}/passes/${uuid}`)).status).toBe(404);
+    }
+    const states = () =>
+      uuids.map((uuid) => (objectOf(google, uuid) as { state?: string } | undefined)?.state);
+    await eventually(states, ([a, b]) => a !== 'ACTIVE' && a === b);
+  });
+});
