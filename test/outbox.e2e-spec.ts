@@ -89,7 +89,7 @@ describe('the outbox of a store', () => {
   it('sends nothing that cannot be sent: an erased person, or a number while there is no SMS', async () => {
     const { path } = await held(store, { email: null, phone: '+4915112345678' });
     const { text } = await owner.get(path);
-    expect(text).toContain('Nothing was sent: SMS_URL is not set');
+    expect(text).toContain('Nothing was sent: no SMS provider is set up (SMS_URL)');
     expect(text).not.toContain('Send now');
     const other = await held(store, { email: 'ada@mail.example' });
     const { rows } = await service.database.query<{ customer_id: string }>(

@@ -27,6 +27,7 @@ export class MessageFollower {
   private readonly dispatch: MessageDispatch;
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
+  private readonly started: Promise<void>;
 
   constructor(
     private readonly service: Service,
@@ -63,12 +64,14 @@ export class MessageFollower {
       lock,
     );
     this.running = follower.run(this.stopping.signal);
-    this.dispatch.start();
+    // What is there already then need not wait for a round.
+    this.started = this.planned().then(() => this.dispatch.start());
   }
 
   async stop(): Promise<void> {
     this.stopping.abort();
-    await Promise.all([this.running, this.dispatch.stop(0)]);
+    await Promise.all([this.running, this.started]);
+    await this.dispatch.stop(0);
   }
 
   /** When everything that was recorded so far has been planned. */
@@ -76,7 +79,7 @@ export class MessageFollower {
     await untilReadable(this.service.database);
     await eventually(
       async () => this.store.readAll(await checkpointOf(this.pool, CARD_MESSAGES), 1),
-      (left) => left.length === 0,
+      (left) => left.length === 0 || this.stopping.signal.aborted,
     );
   }
 

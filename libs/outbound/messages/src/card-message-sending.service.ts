@@ -13,6 +13,11 @@ import { SmtpClient } from './smtp.client.js';
 
 type Outcome = MailOutcome | SmsOutcome;
 
+const MISSING: Record<MessageChannel, string> = {
+  email: 'no mail server is set up (SMTP_URL)',
+  sms: 'no SMS provider is set up (SMS_URL)',
+};
+
 /** Card links to customers. Each message is looked up, addressed and written when it is sent. */
 @Injectable()
 export class CardMessageSending {
@@ -45,8 +50,7 @@ export class CardMessageSending {
     }
     const { channel } = route;
     if (route.kind === 'hold') {
-      const missing = channel === 'email' ? 'SMTP_URL is not set' : 'SMS_URL is not set';
-      return this.messages.finish({ ...message, channel }, 'held', { reason: missing });
+      return this.messages.finish({ ...message, channel }, 'held', { reason: MISSING[channel] });
     }
     if (channel !== message.channel) {
       return this.messages.redirect(message, channel, message.mailRefused);

@@ -67,7 +67,7 @@ function htmlOf(
   const { subject, intro, open, link, advice, why, store } = Object.fromEntries(
     Object.entries(texts).map(([name, text]) => [name, escaped(text)]),
   ) as typeof texts;
-  const small = 'font-size:13px;line-height:19px;color:#6b6b6b';
+  const small = 'font-size:13px;line-height:19px;color:#767676';
   return `<!doctype html>
 <html lang="${escaped(lang)}">
 <head>
@@ -79,7 +79,7 @@ function htmlOf(
 <body style="margin:0;padding:24px 16px;font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;font-size:16px;line-height:24px">
 <div style="max-width:480px;margin:0 auto">
 <p style="margin:0 0 24px">${intro}</p>
-<p style="margin:0 0 24px"><a href="${link}" style="display:inline-block;padding:14px 24px;border-radius:8px;background:#1f1f1f;color:#ffffff;text-decoration:none;font-weight:600">${open}</a></p>
+<p style="margin:0 0 24px"><a href="${link}" style="display:inline-block;padding:14px 24px;border-radius:8px;background:#3b3a8f;color:#ffffff;text-decoration:none;font-weight:600">${open}</a></p>
 <p style="margin:0 0 24px">${advice}</p>
 <p style="margin:0 0 16px;${small};word-break:break-all">${link}</p>
 <p style="margin:0 0 16px;${small}">${why}</p>

@@ -37,7 +37,9 @@ describe('a message in the outbox', () => {
     const waiting = explained({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });
     expect(waiting).toMatch(/answered 503\), 2 times so far/);
     expect(explained({ state: 'failed', reason: 'answered 400 (21610)' })).toContain('21610');
-    expect(explained({ state: 'held', reason: 'SMTP_URL is not set' })).toContain('SMTP_URL');
+    expect(explained({ state: 'held', reason: 'no mail server is set up (SMTP_URL)' })).toContain(
+      'SMTP_URL',
+    );
     expect(explained({ state: 'dropped', reason: 'erased' })).toContain('customer was erased');
     expect(explained({ state: 'dropped', reason: 'there is no address' })).toContain('no address');
   });
