@@ -24,6 +24,7 @@ import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
 import { OutboxPageModule } from '#outbox/outbox.module.js';
+import { ConsoleModule } from '#console/console.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
 import { SignupModule } from '#signup/signup.module.js';
@@ -57,6 +58,7 @@ export class ApiModule {
         PagesModule,
         SignInModule,
         OutboxPageModule,
+        ConsoleModule,
         WebCardModule,
         PosterPagesModule,
         SignupModule,

@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { hash } from '@node-rs/argon2';
 import { IsNull, Raw, type EntityManager } from 'typeorm';
+import type { Actor } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import {
   PlainWrites,
@@ -87,8 +88,9 @@ export async function changed(
   type: string,
   accountIds: readonly number[],
   subject: object,
+  actor?: Actor,
 ): Promise<void> {
-  await transaction.audit({ accountIds, type, subject });
+  await transaction.audit({ accountIds, type, subject, ...(actor && { actor }) });
   await transaction.manager.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
 }
 

@@ -3,7 +3,9 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { Authenticator } from '#http/caller.js';
 import { identityHandlers } from './identity.commands.js';
 import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
+import { invitationHandlers } from './invitation.commands.js';
 import { memberHandlers } from './member.commands.js';
+import { Members } from './members.service.js';
 import { tokenHandlers } from './token.commands.js';
 import { TokenUses } from './token-uses.service.js';
 import { Passwords } from './passwords.service.js';
@@ -22,6 +24,8 @@ import { userHandlers } from './user.commands.js';
     TokenUses,
     ...identityHandlers,
     ...memberHandlers,
+    ...invitationHandlers,
+    Members,
     ...tokenHandlers,
     ...userHandlers,
     Passwords,
@@ -30,6 +34,6 @@ import { userHandlers } from './user.commands.js';
     SignInFailures,
     SignIns,
   ],
-  exports: [Authenticator, Passwords, SecondFactors, Sessions, SignInFailures, SignIns],
+  exports: [Authenticator, Members, Passwords, SecondFactors, Sessions, SignInFailures, SignIns],
 })
 export class IdentityModule {}

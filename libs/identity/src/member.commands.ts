@@ -1,7 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { EntityManager } from 'typeorm';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
-import { changed, userIdOf } from './identity.commands.js';
+import { changed, userIdOf, type UserRef } from './identity.commands.js';
 import { MembershipRow } from './identity.entity.js';
 import type { Role } from './roles.js';
 
@@ -9,7 +10,7 @@ export class AddMember extends Command<{ userId: number }> {
   constructor(
     readonly by: PlainWriter,
     readonly accountId: number,
-    readonly email: string,
+    readonly user: UserRef,
     readonly role: Role,
     /** The store is this user's own. */
     readonly personal = false,
@@ -22,10 +23,10 @@ export class AddMember extends Command<{ userId: number }> {
 export class AddMemberHandler implements ICommandHandler<AddMember> {
   constructor(private readonly writes: PlainWrites) {}
 
-  async execute({ by, accountId, email, role, personal }: AddMember): Promise<{ userId: number }> {
+  async execute({ by, accountId, user, role, personal }: AddMember): Promise<{ userId: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const userId = await userIdOf(manager, email);
+      const userId = await userIdOf(manager, user);
       const stores: unknown[] = await manager.query('select 1 from accounts where id = $1', [
         accountId,
       ]);
@@ -52,7 +53,9 @@ export class RemoveMember extends Command<{ userId: number }> {
   constructor(
     readonly by: PlainWriter,
     readonly accountId: number,
-    readonly email: string,
+    readonly user: UserRef,
+    /** The last owner cannot go. */
+    readonly keepsOwner = false,
   ) {
     super();
   }
@@ -62,10 +65,11 @@ export class RemoveMember extends Command<{ userId: number }> {
 export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
   constructor(private readonly writes: PlainWrites) {}
 
-  async execute({ by, accountId, email }: RemoveMember): Promise<{ userId: number }> {
+  async execute({ by, accountId, user, keepsOwner }: RemoveMember): Promise<{ userId: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const userId = await userIdOf(manager, email);
+      const userId = await userIdOf(manager, user);
+      if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
       const { affected } = await manager.delete(MembershipRow, {
         user_id: userId,
         account_id: accountId,
@@ -81,8 +85,10 @@ export class ChangeRole extends Command<{ userId: number }> {
   constructor(
     readonly by: PlainWriter,
     readonly accountId: number,
-    readonly email: string,
+    readonly user: UserRef,
     readonly role: Role,
+    /** The last owner stays one. */
+    readonly keepsOwner = false,
   ) {
     super();
   }
@@ -92,17 +98,21 @@ export class ChangeRole extends Command<{ userId: number }> {
 export class ChangeRoleHandler implements ICommandHandler<ChangeRole> {
   constructor(private readonly writes: PlainWrites) {}
 
-  async execute({ by, accountId, email, role }: ChangeRole): Promise<{ userId: number }> {
+  async execute({
+    by,
+    accountId,
+    user,
+    role,
+    keepsOwner,
+  }: ChangeRole): Promise<{ userId: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const userId = await userIdOf(manager, email);
+      const userId = await userIdOf(manager, user);
       const member = { user_id: userId, account_id: accountId };
-      const known = await manager.findOne(MembershipRow, {
-        where: member,
-        lock: { mode: 'pessimistic_write' },
-      });
+      const known = await manager.findOneBy(MembershipRow, member);
       if (!known) throw new NotFoundError('Member');
       if (known.role === role) return { userId };
+      if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
       await manager.update(MembershipRow, member, { role });
       const subject = { user_id: userId, role, previous_role: known.role };
       await changed(transaction, 'member.role_changed', [accountId], subject);
@@ -112,3 +122,22 @@ export class ChangeRoleHandler implements ICommandHandler<ChangeRole> {
 }
 
 export const memberHandlers = [AddMemberHandler, RemoveMemberHandler, ChangeRoleHandler];
+
+/** Locks all owners, so that two of them cannot remove each other at the same time. @throws RejectedError */
+async function refuseLastOwner(
+  manager: EntityManager,
+  accountId: number,
+  userId: number,
+): Promise<void> {
+  const owners: { user_id: number }[] = await manager.query(
+    `select user_id from memberships where account_id = $1 and role = 'owner'
+     order by user_id for update`,
+    [accountId],
+  );
+  if (owners.length !== 1 || owners[0]?.user_id !== userId) return;
+  throw new RejectedError(
+    { base: ['This is the only owner of the store'] },
+    'validation_failed',
+    'Make somebody else an owner first.',
+  );
+}

@@ -95,9 +95,9 @@ export class SignIns {
     return user?.id;
   }
 
-  /** Without a further question: a company has vouched for the person. */
-  async asUser(visitor: Visitor, userId: number): Promise<SignedInAnew> {
-    return this.letIn(visitor, userId, 'company');
+  /** Without a further question: a company has vouched for the person, or an invitation was accepted. */
+  async asUser(visitor: Visitor, userId: number, method = 'company'): Promise<SignedInAnew> {
+    return this.letIn(visitor, userId, method);
   }
 
   async signOut(by: PlainWriter, { userId, sessionId }: { userId: number; sessionId: number }) {

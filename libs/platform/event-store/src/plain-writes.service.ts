@@ -25,6 +25,8 @@ export type Audited = {
   type: string;
   /** Ids and what changed; never a secret. */
   subject: object;
+  /** Somebody whom only this change makes, instead of the writer. */
+  actor?: Actor;
 };
 
 /**
@@ -79,11 +81,11 @@ export class PlainTransaction {
     readonly repeated: boolean,
   ) {}
 
-  async audit({ accountIds, type, subject }: Audited): Promise<void> {
+  async audit({ accountIds, type, subject, actor = this.by.actor }: Audited): Promise<void> {
     const entries = (accountIds.length === 0 ? [null] : accountIds).map((accountId) => ({
       account_id: accountId,
       type,
-      actor: this.by.actor,
+      actor,
       channel: this.by.channel,
       request_id: this.by.requestId,
       subject,

@@ -24,5 +24,6 @@ import { Stores } from './stores.service.js';
     SecondFactorController,
   ],
   providers: [Company, Doors, PasswordResets, Reentry, Stores],
+  exports: [Doors],
 })
 export class SignInModule {}

@@ -1,0 +1,251 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { hash } from '@node-rs/argon2';
+import { randomBytes } from 'node:crypto';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Actor } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import {
+  PlainWrites,
+  type PlainTransaction,
+  type PlainWriter,
+} from '#event-store/plain-writes.service.js';
+import { changed, userIdOf } from './identity.commands.js';
+import { UserRow } from './identity.entity.js';
+import {
+  checkInvited,
+  checkNewcomer,
+  INVITATION_BYTES,
+  INVITATION_DAYS,
+  invitationHash,
+  MOST_INVITATIONS,
+} from './invitation.js';
+import type { Role } from './roles.js';
+
+/** The link's secret is known to nobody afterwards. */
+export type Invited = { invitationId: number; email: string; secret: string };
+
+export class InviteUser extends Command<Invited> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly inviterId: number,
+    readonly accountId: number,
+    readonly email: string,
+    readonly role: Role,
+    /** Sends it, in the same transaction. */
+    readonly send: (manager: EntityManager, invited: Invited) => Promise<void>,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(InviteUser)
+export class InviteUserHandler implements ICommandHandler<InviteUser> {
+  constructor(private readonly writes: PlainWrites) {}
+
+  async execute({ by, inviterId, accountId, role, send, ...given }: InviteUser): Promise<Invited> {
+    const email = checkInvited(given.email);
+    const secret = randomBytes(INVITATION_BYTES).toString('base64url');
+    const sha256 = invitationHash(secret);
+    return this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
+      const known: { id: number }[] = await manager.query(
+        'select id from invitations where sha256 = $1',
+        [sha256],
+      );
+      if (known[0]) return { invitationId: known[0].id, email, secret };
+      await refuseInvited(manager, accountId, email);
+      const made: { id: number }[] = await manager.query(
+        `insert into invitations (account_id, email, role, sha256, invited_by, created_at, expires_at)
+         values ($1, $2, $3, $4, $5, now(), now() + make_interval(days => $6))
+         on conflict do nothing returning id`,
+        [accountId, email, role, sha256, inviterId, INVITATION_DAYS],
+      );
+      // Somebody else has invited them at the same time.
+      if (!made[0]) throw new RejectedError({ email: ['was invited a moment ago'] });
+      const invited = { invitationId: made[0].id, email, secret };
+      await send(manager, invited);
+      const subject = { invitation_id: invited.invitationId, email, role };
+      await changed(transaction, 'user.invited', [accountId], subject);
+      return invited;
+    });
+  }
+}
+
+export class WithdrawInvitation extends Command<{ invitationId: number }> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly accountId: number,
+    readonly invitationId: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(WithdrawInvitation)
+export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvitation> {
+  constructor(private readonly writes: PlainWrites) {}
+
+  async execute({ by, accountId, invitationId }: WithdrawInvitation) {
+    return this.writes.write(by, async (transaction) => {
+      const [rows]: [{ email: string }[], number] = await transaction.manager.query(
+        `update invitations set withdrawn_at = coalesce(withdrawn_at, now())
+         where id = $1 and account_id = $2 and accepted_at is null returning email`,
+        [invitationId, accountId],
+      );
+      if (!rows[0]) throw new NotFoundError('Invitation');
+      const subject = { invitation_id: invitationId, email: rows[0].email };
+      await changed(transaction, 'invitation.withdrawn', [accountId], subject);
+      return { invitationId };
+    });
+  }
+}
+
+/** Somebody who has an account and is signed in, or somebody new. */
+export type Accepting = { userId: number } | { name: string; password: string };
+
+export class AcceptInvitation extends Command<{ userId: number; accountId: number }> {
+  constructor(
+    readonly requestId: string,
+    readonly secret: string,
+    readonly who: Accepting,
+  ) {
+    super();
+  }
+}
+
+type OpenInvitation = { id: number; account_id: number; email: string; role: Role };
+
+@CommandHandler(AcceptInvitation)
+export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation> {
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly source: DataSource,
+  ) {}
+
+  /** @throws NotFoundError when the link is not in force, RejectedError */
+  async execute({ requestId, secret, who }: AcceptInvitation) {
+    const sha256 = invitationHash(secret);
+    const { email } = await openInvitation(this.source.manager, sha256);
+    const isNew = 'name' in who;
+    if (isNew) checkNewcomer(who, email);
+    const password_hash = isNew ? await hash(who.password) : '';
+    const by: PlainWriter = { actor: { type: 'system', id: 0 }, channel: 'owner', requestId };
+    return this.writes.write(by, async (transaction) => {
+      const { manager, repeated } = transaction;
+      const earlier = repeated ? await acceptedBefore(manager, sha256) : undefined;
+      if (earlier) return earlier;
+      const invitation = await openInvitation(manager, sha256, 'for update of i');
+      const userId = isNew
+        ? await newUser(transaction, { name: who.name, email, password_hash })
+        : await userIdOf(manager, who.userId);
+      await join(transaction, invitation, userId);
+      return { userId, accountId: invitation.account_id };
+    });
+  }
+}
+
+export const invitationHandlers = [
+  InviteUserHandler,
+  WithdrawInvitationHandler,
+  AcceptInvitationHandler,
+];
+
+/** An earlier invitation to the same address gives way to the new one. */
+async function refuseInvited(
+  manager: EntityManager,
+  accountId: number,
+  email: string,
+): Promise<void> {
+  const members: unknown[] = await manager.query(
+    `select 1 from memberships m join users u on u.id = m.user_id
+     where m.account_id = $1 and lower(u.email) = lower($2) and u.removed_at is null`,
+    [accountId, email],
+  );
+  if (members.length > 0) throw new RejectedError({ email: ['belongs to the store already'] });
+  await manager.query(
+    `update invitations set withdrawn_at = now()
+     where account_id = $1 and accepted_at is null and withdrawn_at is null
+       and (lower(email) = lower($2) or expires_at <= now())`,
+    [accountId, email],
+  );
+  const [open]: { count: number }[] = await manager.query(
+    `select count(*) from invitations
+     where account_id = $1 and accepted_at is null and withdrawn_at is null`,
+    [accountId],
+  );
+  if (open && open.count < MOST_INVITATIONS) return;
+  throw new RejectedError(
+    { base: [`There are ${MOST_INVITATIONS} open invitations already`] },
+    'limit_reached',
+    'Withdraw some of them first.',
+  );
+}
+
+/** In force only while whoever invited is an owner still. @throws NotFoundError */
+async function openInvitation(
+  manager: EntityManager,
+  sha256: Buffer | undefined,
+  lock = '',
+): Promise<OpenInvitation> {
+  const [invitation]: OpenInvitation[] = await manager.query(
+    `select i.id, i.account_id, i.email, i.role from invitations i
+     join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id
+     where i.sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null
+       and i.expires_at > now() and m.role = 'owner' ${lock}`,
+    [sha256 ?? null],
+  );
+  if (!invitation) throw new NotFoundError('Invitation');
+  return invitation;
+}
+
+async function acceptedBefore(manager: EntityManager, sha256: Buffer | undefined) {
+  const [done]: { userId: number; accountId: number }[] = await manager.query(
+    `select u.id as "userId", i.account_id as "accountId" from invitations i
+     join users u on lower(u.email) = lower(i.email) and u.removed_at is null
+     where i.sha256 = $1 and i.accepted_at is not null`,
+    [sha256 ?? null],
+  );
+  return done;
+}
+
+async function newUser(
+  transaction: PlainTransaction,
+  user: Pick<UserRow, 'name' | 'email' | 'password_hash'>,
+): Promise<number> {
+  const [made]: { id: number }[] = await transaction.manager.query(
+    `insert into users (email, name, password_hash, created_at) values ($1, $2, $3, now())
+     on conflict do nothing returning id`,
+    [user.email, user.name, user.password_hash],
+  );
+  if (!made) throw new RejectedError({ base: ['There is an account with this address: sign in'] });
+  const subject = { user_id: made.id };
+  await transaction.audit({ accountIds: [], type: 'user.created', subject, actor: self(made.id) });
+  return made.id;
+}
+
+/** @throws RejectedError */
+async function join(
+  transaction: PlainTransaction,
+  { id, account_id, email, role }: OpenInvitation,
+  userId: number,
+): Promise<void> {
+  const { manager } = transaction;
+  const [user]: { email: string }[] = await manager.query('select email from users where id = $1', [
+    userId,
+  ]);
+  if (user?.email.toLowerCase() !== email.toLowerCase()) {
+    throw new RejectedError({ base: [`This invitation is for ${email}`] });
+  }
+  await manager.query('update invitations set accepted_at = now() where id = $1', [id]);
+  await manager.query(
+    `insert into memberships (user_id, account_id, role, created_at) values ($1, $2, $3, now())
+     on conflict do nothing`,
+    [userId, account_id, role],
+  );
+  const subject = { user_id: userId, role, invitation_id: id };
+  await changed(transaction, 'member.added', [account_id], subject, self(userId));
+}
+
+function self(id: number): Actor {
+  return { type: 'user', id };
+}

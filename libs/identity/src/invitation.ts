@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { passwordFault } from './password.js';
+
+export const INVITATION_BYTES = 32;
+export const INVITATION_DAYS = 7;
+/** Open at the same time, in one store. */
+export const MOST_INVITATIONS = 50;
+
+const MAX_EMAIL = 254;
+const MAX_NAME = 255;
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+
+/** @returns the address as it is stored @throws RejectedError */
+export function checkInvited(email: string): string {
+  const trimmed = email.trim();
+  if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(trimmed) && trimmed.length <= MAX_EMAIL) return trimmed;
+  throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
+}
+
+/** @throws RejectedError */
+export function checkNewcomer(
+  { name, password }: { name: string; password: string },
+  email: string,
+): void {
+  const fault = passwordFault(password, { email, name });
+  const errors: FieldErrors = {
+    ...((name === '' || [...name].length > MAX_NAME) && {
+      name: [`must have 1 to ${MAX_NAME} characters`],
+    }),
+    ...(fault !== undefined && { password: [fault] }),
+  };
+  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+}
+
+/** Only this hash is stored. @returns undefined for what cannot be the secret of a link */
+export function invitationHash(secret: string): Buffer | undefined {
+  return SECRET.test(secret) ? createHash('sha256').update(secret).digest() : undefined;
+}

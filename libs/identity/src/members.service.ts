@@ -1,0 +1,114 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { ask } from '#database/connection.js';
+import { invitationHash } from './invitation.js';
+import type { Role } from './roles.js';
+
+/** More than a store has, and little enough for a page. */
+const MOST = 500;
+
+export type Member = { id: number; name: string; email: string; role: Role };
+
+export type OpenInvitation = {
+  id: number;
+  email: string;
+  role: Role;
+  invitedBy: string;
+  expiresAt: Date;
+};
+
+/** @property ownerId of the token @property lastUsedAt to the minute */
+export type ListedToken = {
+  id: number;
+  name: string;
+  ownerId: number;
+  ownerName: string;
+  createdAt: Date;
+  expiresAt: Date | null;
+  lastUsedAt: Date | null;
+  expired: boolean;
+};
+
+/** What the link of an invitation leads to. @property known there is an account with the address */
+export type FoundInvitation = {
+  accountId: number;
+  store: string;
+  email: string;
+  role: Role;
+  invitedBy: string;
+  known: boolean;
+};
+
+/** Who belongs to a store, who is asked to, and with which tokens it can be reached. */
+@Injectable()
+export class Members {
+  constructor(private readonly pool: Pool) {}
+
+  of(accountId: number): Promise<Member[]> {
+    return ask<Member>(this.pool, {
+      name: 'members_of_store',
+      text: `select u.id, u.name, u.email, m.role from memberships m join users u on u.id = m.user_id
+             where m.account_id = $1 and u.removed_at is null
+             order by array_position(array['owner', 'manager', 'staff'], m.role), lower(u.name), u.id
+             limit ${MOST}`,
+      values: [accountId],
+    });
+  }
+
+  invitationsTo(accountId: number): Promise<OpenInvitation[]> {
+    return ask<OpenInvitation>(this.pool, {
+      name: 'members_invitations',
+      text: `select i.id, i.email, i.role, u.name as "invitedBy", i.expires_at as "expiresAt"
+             from invitations i join users u on u.id = i.invited_by
+             where i.account_id = $1 and i.accepted_at is null and i.withdrawn_at is null
+               and i.expires_at > now()
+             order by i.id limit ${MOST}`,
+      values: [accountId],
+    });
+  }
+
+  /** @returns undefined when the link is not in force (any more) */
+  async invitation(secret: string): Promise<FoundInvitation | undefined> {
+    const sha256 = invitationHash(secret);
+    if (!sha256) return undefined;
+    const [found] = await ask<FoundInvitation>(this.pool, {
+      name: 'members_invitation',
+      text: `select i.account_id as "accountId", a.state ->> 'name' as store, i.email, i.role,
+               u.name as "invitedBy",
+               exists (select from users k where lower(k.email) = lower(i.email)
+                 and k.removed_at is null) as known
+             from invitations i join accounts a on a.id = i.account_id
+             join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id
+             join users u on u.id = i.invited_by
+             where i.sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null
+               and i.expires_at > now() and m.role = 'owner'`,
+      values: [sha256],
+    });
+    return found;
+  }
+
+  /** That are in force or have expired, the newest first. @param userId null: of everybody */
+  tokensFor(accountId: number, userId: number | null): Promise<ListedToken[]> {
+    return ask<ListedToken>(this.pool, {
+      name: 'members_tokens',
+      text: `select t.id, t.name, u.id as "ownerId", u.name as "ownerName",
+               t.created_at as "createdAt", t.expires_at as "expiresAt",
+               t.last_used_at as "lastUsedAt", coalesce(t.expires_at <= now(), false) as expired
+             from memberships m join users u on u.id = m.user_id join api_tokens t on t.user_id = u.id
+             where m.account_id = $1 and ($2::bigint is null or m.user_id = $2)
+               and u.removed_at is null and t.revoked_at is null
+             order by t.id desc limit ${MOST}`,
+      values: [accountId, userId],
+    });
+  }
+
+  /** How many stores the user is an owner of. */
+  async storesOwnedBy(userId: number): Promise<number> {
+    const [row] = await ask<{ count: number }>(this.pool, {
+      name: 'members_stores_owned',
+      text: `select count(*) from memberships where user_id = $1 and role = 'owner'`,
+      values: [userId],
+    });
+    return row?.count ?? 0;
+  }
+}

@@ -1,0 +1,74 @@
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Actor } from '#kernel/aggregate.js';
+import { ActorNames } from '#history/actor-names.service.js';
+import { AuditService } from '#history/audit.service.js';
+import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { auditWords, detailsOf, whoDid } from './audit-words.js';
+import { StoreTimes } from './store-times.service.js';
+
+type AuditView = {
+  entries: { at: string; who: string; what: string; about: string; details: string }[];
+  /** The number of the last entry shown, when there are more. */
+  next: number | null;
+  isFirst: boolean;
+};
+
+const view = viewOf<AuditView>(import.meta.url, './views/audit.eta');
+
+const SHOWN = 50;
+const NO_FILTER = { type: null, actor: null, from: null, to: null };
+
+/** What was done to users, tokens and webhook subscriptions. */
+@ApiExcludeController()
+@Controller('app/stores/:account_id/audit')
+export class AuditPageController {
+  constructor(
+    private readonly audit: AuditService,
+    private readonly names: ActorNames,
+    private readonly times: StoreTimes,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  @Operation('audit.read')
+  async show(
+    @Query('before') given: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const before = /^[1-9]\d{0,14}$/.test(String(given)) ? Number(given) : null;
+    // One more says whether there is another page.
+    const range = { before, limit: SHOWN + 1 };
+    const found = await this.audit.list(store.id, NO_FILTER, range);
+    const entries = found.slice(0, SHOWN);
+    const about = await this.names.of(entries.map(({ json }) => subjectOf(json.subject)));
+    const { minute } = await this.times.of(store.id);
+    await this.pages.send(request, reply, {
+      view,
+      title: `Log · ${store.name}`,
+      data: {
+        entries: entries.map(({ json }, i) => ({
+          at: minute(new Date(json.recorded_at)),
+          who: whoDid(json.actor),
+          what: auditWords(json.type),
+          about: about[i] ?? '',
+          details: detailsOf(json.subject),
+        })),
+        next: found.length > SHOWN ? (entries.at(-1)?.id ?? null) : null,
+        isFirst: before === null,
+      },
+    });
+  }
+}
+
+/** Whom or what an entry is about, to be called by name. */
+function subjectOf(subject: object): Actor {
+  const { token_id: token, user_id: user } = subject as { token_id?: number; user_id?: number };
+  if (token !== undefined) return { type: 'token', id: token };
+  return user === undefined ? { type: 'system', id: 0 } : { type: 'user', id: user };
+}

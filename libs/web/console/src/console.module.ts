@@ -1,0 +1,27 @@
+import { Module } from '@nestjs/common';
+import { AccountsModule } from '#accounts/accounts.module.js';
+import { AuditModule } from '#history/audit.module.js';
+import { MessagesModule } from '#messages/messages.module.js';
+import { SignInModule } from '#sign-in/sign-in.module.js';
+import { AuditPageController } from './audit-page.controller.js';
+import { InvitationController } from './invitation.controller.js';
+import { NewStoreController } from './new-store.controller.js';
+import { StoreSettingsController } from './store-settings.controller.js';
+import { StoreTokensController } from './store-tokens.controller.js';
+import { StoreTimes } from './store-times.service.js';
+import { StoreUsersController } from './store-users.controller.js';
+
+/** The pages of a store about itself: its users, API tokens, settings, and what was done to them. */
+@Module({
+  imports: [AccountsModule, AuditModule, MessagesModule, SignInModule],
+  controllers: [
+    StoreUsersController,
+    StoreTokensController,
+    StoreSettingsController,
+    AuditPageController,
+    InvitationController,
+    NewStoreController,
+  ],
+  providers: [StoreTimes],
+})
+export class ConsoleModule {}

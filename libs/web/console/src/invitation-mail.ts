@@ -1,0 +1,34 @@
+import { INVITATION_DAYS } from '#identity/invitation.js';
+import type { Role } from '#identity/roles.js';
+import type { Mail } from '#messages/mail.js';
+import { ROLE_WORDS } from './role-words.js';
+
+type Invitation = {
+  email: string;
+  secret: string;
+  role: Role;
+  store: { name: string };
+  inviter: string;
+};
+
+/** In English, as the console is. */
+export function invitationMail(
+  { email, secret, role, store, inviter }: Invitation,
+  { publicUrl }: { publicUrl: string },
+): Mail {
+  const name = oneLine(store.name);
+  const lines = [
+    `${oneLine(inviter)} invites you to ${name} on Inkpad, as ${ROLE_WORDS[role].text.toLowerCase()}.`,
+    '',
+    'Open this link to accept:',
+    `${publicUrl}/app/invitations/${secret}`,
+    '',
+    `It works once, and for ${INVITATION_DAYS} days. If you do not know what this is about, you need not do anything.`,
+  ];
+  return { to: email, subject: `Your invitation to ${name}`, text: `${lines.join('\n')}\n` };
+}
+
+/** A name may contain line breaks, which would begin a line of their own in the mail. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,122 @@
+import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { NotFoundError } from '#kernel/errors.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import { AcceptInvitation, type Accepting } from '#identity/invitation.commands.js';
+import { Members, type FoundInvitation } from '#identity/members.service.js';
+import { SHORTEST_PASSWORD } from '#identity/password.js';
+import { SignIns } from '#identity/sign-ins.service.js';
+import { WithoutSession, type ConsoleRequest } from '#pages/current-user.js';
+import { PageError } from '#pages/page-error.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { Doors } from '#sign-in/doors.service.js';
+import { faultOf, NO_FAULT, type Fault } from './fault.js';
+import { ROLE_WORDS } from './role-words.js';
+
+type InvitationView = FoundInvitation & {
+  secret: string;
+  roleText: string;
+  roleHint: string;
+  /** Signed in with the invited address; with another one; not at all. */
+  signedInAs: 'invited' | 'other' | 'nobody';
+  shortest: number;
+  name: string;
+  fault: Fault;
+};
+
+const view = viewOf<InvitationView>(import.meta.url, './views/invitation.eta');
+
+const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
+
+/** Where the link of an invitation leads to. */
+@ApiExcludeController()
+@Controller('app/invitations/:secret')
+export class InvitationController {
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly members: Members,
+    private readonly signIns: SignIns,
+    private readonly doors: Doors,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  @WithoutSession()
+  @Throttle(PER_ADDRESS)
+  async show(
+    @Param('secret') secret: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.send(request, reply, secret, { name: '', fault: NO_FAULT });
+  }
+
+  @Post()
+  @WithoutSession()
+  @TakesForm()
+  @Throttle(PER_ADDRESS)
+  async accept(
+    @Param('secret') secret: string,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { signedIn, requestId } = request as ConsoleRequest;
+    const name = (form['name'] ?? '').trim();
+    const who: Accepting = signedIn
+      ? { userId: signedIn.userId }
+      : { name, password: form['password'] ?? '' };
+    try {
+      const accepted = await this.bus.execute(new AcceptInvitation(requestId, secret, who));
+      if (!signedIn) {
+        const visitor = this.doors.visitorOf(request);
+        const entered = await this.signIns.asUser(visitor, accepted.userId, 'invitation');
+        this.doors.letIn(reply, entered);
+      }
+      await this.pages.redirect(reply, `/app/stores/${accepted.accountId}`);
+    } catch (error) {
+      if (error instanceof NotFoundError) throw gone();
+      await this.send(request, reply, secret, { name, fault: faultOf(error) });
+    }
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    secret: string,
+    said: Pick<InvitationView, 'name' | 'fault'>,
+  ): Promise<void> {
+    const invitation = await this.members.invitation(secret);
+    if (!invitation) throw gone();
+    const { signedIn } = request as ConsoleRequest;
+    const same = signedIn?.email.toLowerCase() === invitation.email.toLowerCase();
+    const { text, hint } = ROLE_WORDS[invitation.role];
+    await this.pages.send(request, reply, {
+      view,
+      title: `Invitation to ${invitation.store}`,
+      data: {
+        ...invitation,
+        ...said,
+        secret,
+        roleText: text,
+        roleHint: hint,
+        signedInAs: signedIn ? (same ? 'invited' : 'other') : 'nobody',
+        shortest: SHORTEST_PASSWORD,
+      },
+      status: said.fault === NO_FAULT ? 200 : 422,
+      width: 'narrow',
+    });
+  }
+}
+
+function gone(): PageError {
+  return new PageError(
+    404,
+    'This invitation does not work any more',
+    'It was used, withdrawn, or is too old. Please ask for a new one.',
+  );
+}

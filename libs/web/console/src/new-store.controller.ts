@@ -1,0 +1,114 @@
+import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RejectedError } from '#kernel/errors.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import { CreateAccount } from '#accounts/account.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import { Members } from '#identity/members.service.js';
+import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { PageError } from '#pages/page-error.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { faultOf, NO_FAULT, type Fault } from './fault.js';
+import {
+  enteredIn,
+  languagesWith,
+  settingsOf,
+  timeZonesWith,
+  type StoreForm,
+} from './store-form.js';
+
+type NewStoreView = {
+  values: StoreForm;
+  languages: { value: string; text: string }[];
+  timeZones: { value: string; text: string }[];
+  fault: Fault;
+};
+
+const view = viewOf<NewStoreView>(import.meta.url, './views/new-store.eta');
+
+/** That one user is an owner of. */
+const MOST_STORES = 50;
+const PER_MINUTE = { default: { limit: 10, ttl: 60_000 } };
+
+/** An owner of a store may make another one. */
+@ApiExcludeController()
+@Controller('app/new-store')
+export class NewStoreController {
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly members: Members,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  async show(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+  ): Promise<void> {
+    await this.storesOf(user);
+    const values = { name: '', store_name: '', time_zone: 'UTC', locale: 'en' };
+    await this.send(request, reply, { values, fault: NO_FAULT });
+  }
+
+  @Post()
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async create(
+    @Body() form: Form,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+  ): Promise<void> {
+    const values = enteredIn(form);
+    let accountId: number;
+    try {
+      if ((await this.storesOf(user)) >= MOST_STORES) {
+        throw new RejectedError({ base: [`You have ${MOST_STORES} stores already`] });
+      }
+      const attributes = { ...settingsOf(values), personal: false };
+      accountId = (await this.bus.execute(new CreateAccount(by, attributes))).id;
+      await this.bus.execute(new AddMember(by, accountId, user.userId, 'owner'));
+    } catch (error) {
+      if (error instanceof PageError) throw error;
+      return this.send(request, reply, { values, fault: faultOf(error) });
+    }
+    await this.pages.redirect(reply, `/app/stores/${accountId}`);
+  }
+
+  /** @throws PageError when the user is an owner of none */
+  private async storesOf({ userId }: SignedIn): Promise<number> {
+    const owned = await this.members.storesOwnedBy(userId);
+    if (owned > 0) return owned;
+    throw new PageError(
+      403,
+      'You may not do this',
+      'Only an owner of a store can make another one.',
+    );
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { values, fault }: Pick<NewStoreView, 'values' | 'fault'>,
+  ): Promise<void> {
+    await this.pages.send(request, reply, {
+      view,
+      title: 'New store',
+      data: {
+        values,
+        fault,
+        languages: languagesWith(values.locale),
+        timeZones: timeZonesWith(values.time_zone),
+      },
+      status: fault === NO_FAULT ? 200 : 422,
+      width: 'form',
+    });
+  }
+}

@@ -1,0 +1,68 @@
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { localeOf, timeZoneOf } from '#accounts/account.js';
+
+type Given = Readonly<Record<string, string | undefined>>;
+
+export type StoreForm = { name: string; store_name: string; time_zone: string; locale: string };
+
+export type StoreSettings = {
+  name: string;
+  storeName: string | null;
+  timeZone: string;
+  locale: string;
+};
+
+const MAX_NAME = 255;
+
+/** Languages that customers are written to in. Others can be set over the API, and stay when they are. */
+export const LANGUAGES = [
+  { value: 'en', text: 'English' },
+  { value: 'de', text: 'German' },
+  { value: 'fr', text: 'French' },
+  { value: 'es', text: 'Spanish' },
+];
+
+/** What was entered, to be shown again. */
+export function enteredIn(form: Given): StoreForm {
+  const text = (name: string) => (form[name] ?? '').trim();
+  return {
+    name: text('name'),
+    store_name: text('store_name'),
+    time_zone: text('time_zone'),
+    locale: text('locale'),
+  };
+}
+
+/** @throws RejectedError */
+export function settingsOf({ name, store_name, time_zone, locale: tag }: StoreForm): StoreSettings {
+  const timeZone = timeZoneOf(time_zone);
+  const locale = localeOf(tag);
+  const errors: FieldErrors = {
+    ...((name === '' || [...name].length > MAX_NAME) && {
+      name: [`must have 1 to ${MAX_NAME} characters`],
+    }),
+    ...([...store_name].length > MAX_NAME && {
+      store_name: [`must have at most ${MAX_NAME} characters`],
+    }),
+    ...(timeZone === undefined && { time_zone: ['must be a time zone such as Europe/Berlin'] }),
+    ...(locale === undefined && { locale: ['must be a language'] }),
+  };
+  if (timeZone === undefined || locale === undefined || Object.keys(errors).length > 0) {
+    throw new RejectedError(errors);
+  }
+  return { name, storeName: store_name === '' ? null : store_name, timeZone, locale };
+}
+
+/** With the one that is set, whatever it is. */
+export function languagesWith(locale: string): { value: string; text: string }[] {
+  if (locale === '' || LANGUAGES.some(({ value }) => value === locale)) return LANGUAGES;
+  const name = new Intl.DisplayNames('en', { type: 'language' }).of(locale) ?? locale;
+  return [...LANGUAGES, { value: locale, text: name }];
+}
+
+/** The names that the system knows, and the one that is set. */
+export function timeZonesWith(timeZone: string): { value: string; text: string }[] {
+  const names = new Set(['UTC', ...Intl.supportedValuesOf('timeZone'), timeZone]);
+  names.delete('');
+  return [...names].map((value) => ({ value, text: value.replaceAll('_', ' ') }));
+}

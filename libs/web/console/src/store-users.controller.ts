@@ -1,0 +1,235 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import pg from 'pg';
+import type { EntityManager } from 'typeorm';
+import { Config } from '#kernel/config.js';
+import { RejectedError } from '#kernel/errors.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { pathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import { InviteUser, WithdrawInvitation, type Invited } from '#identity/invitation.commands.js';
+import { INVITATION_DAYS } from '#identity/invitation.js';
+import { ChangeRole, RemoveMember } from '#identity/member.commands.js';
+import { Members, type Member } from '#identity/members.service.js';
+import { isRole, ROLES, type Role } from '#identity/roles.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import {
+  ConsoleWriter,
+  CurrentStore,
+  CurrentUser,
+  Operation,
+  type EnteredStore,
+  type SignedIn,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { faultOf, NO_FAULT, type Fault } from './fault.js';
+import { invitationMail } from './invitation-mail.js';
+import { ROLE_OPTIONS, ROLE_WORDS } from './role-words.js';
+import { StoreTimes } from './store-times.service.js';
+
+type UsersView = {
+  members: (Member & { roleText: string; isSelf: boolean; isLastOwner: boolean })[];
+  invitations: { id: number; email: string; roleText: string; invitedBy: string; until: string }[];
+  roles: { value: Role; text: string; hint: string }[];
+  roleOptions: { value: string; text: string }[];
+  values: { email: string; role: Role };
+  fault: Fault;
+  done: string;
+};
+
+const view = viewOf<UsersView>(import.meta.url, './views/users.eta');
+const linkView = viewOf<{ email: string; link: string; days: number }>(
+  import.meta.url,
+  './views/invited.eta',
+);
+
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+
+const DONE: Record<string, string> = {
+  invited: `The invitation is on its way. Its link works for ${INVITATION_DAYS} days.`,
+  withdrawn: 'The invitation is withdrawn.',
+  role: 'The role is changed.',
+  removed: 'The user is removed from this store.',
+};
+
+@ApiExcludeController()
+@Controller('app/stores/:account_id/users')
+export class StoreUsersController {
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly members: Members,
+    private readonly outbox: MailOutbox,
+    private readonly times: StoreTimes,
+    private readonly pages: Pages,
+    private readonly config: Config,
+  ) {}
+
+  @Get()
+  @Operation('users.read')
+  async show(
+    @Query('done') done: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    await this.send(request, reply, user, store, { done: DONE[String(done)] ?? '' });
+  }
+
+  @Post('invitations')
+  @Operation('users.invite')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async invite(
+    @Body() form: Form,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const { email = '', role: given = '' } = form;
+    const role = isRole(given) ? given : 'staff';
+    const send = async (manager: EntityManager, invited: Invited) => {
+      const mail = invitationMail({ ...invited, role, store, inviter: user.name }, this.config);
+      await this.outbox.add(clientOf(manager), [mail]);
+    };
+    let invited: Invited;
+    try {
+      invited = await this.bus.execute(
+        new InviteUser(by, user.userId, store.id, email, role, send),
+      );
+    } catch (error) {
+      const values = { email, role };
+      return this.send(request, reply, user, store, { values, fault: faultOf(error) });
+    }
+    if (this.config.mail !== null) return this.done(reply, store, 'invited');
+    // Nobody else can tell the person: shown to whoever invited, this once.
+    const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
+    await this.pages.send(request, reply, {
+      view: linkView,
+      title: 'Send this link',
+      data: { email: invited.email, link, days: INVITATION_DAYS },
+      width: 'form',
+    });
+  }
+
+  @Post('invitations/:id/withdraw')
+  @Operation('users.invite')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async withdraw(
+    @Param('id') id: string,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    try {
+      await this.bus.execute(new WithdrawInvitation(by, store.id, pathId(id)));
+    } catch (error) {
+      return this.send(request, reply, user, store, { fault: faultOf(error) });
+    }
+    await this.done(reply, store, 'withdrawn');
+  }
+
+  @Post(':id/role')
+  @Operation('users.change_role')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async changeRole(
+    @Param('id') id: string,
+    @Body() form: Form,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    try {
+      const role = form['role'] ?? '';
+      if (!isRole(role)) throw new RejectedError({ base: ['Please choose a role'] });
+      await this.bus.execute(new ChangeRole(by, store.id, pathId(id), role, true));
+    } catch (error) {
+      return this.send(request, reply, user, store, { fault: faultOf(error) });
+    }
+    // Who gives up being an owner does not see this page any more.
+    if (pathId(id) === user.userId) return this.pages.redirect(reply, `/app/stores/${store.id}`);
+    await this.done(reply, store, 'role');
+  }
+
+  @Post(':id/remove')
+  @Operation('users.remove')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async remove(
+    @Param('id') id: string,
+    @ConsoleWriter() by: PlainWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    try {
+      await this.bus.execute(new RemoveMember(by, store.id, pathId(id), true));
+    } catch (error) {
+      return this.send(request, reply, user, store, { fault: faultOf(error) });
+    }
+    if (pathId(id) === user.userId) return this.pages.redirect(reply, '/app');
+    await this.done(reply, store, 'removed');
+  }
+
+  private async done(reply: FastifyReply, { id }: EnteredStore, what: string): Promise<void> {
+    await this.pages.redirect(reply, `/app/stores/${id}/users?done=${what}`);
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { userId }: SignedIn,
+    store: EnteredStore,
+    said: Partial<Pick<UsersView, 'done' | 'fault' | 'values'>>,
+  ): Promise<void> {
+    const members = await this.members.of(store.id);
+    const invitations = await this.members.invitationsTo(store.id);
+    const { day } = await this.times.of(store.id);
+    const owners = members.filter(({ role }) => role === 'owner').length;
+    await this.pages.send(request, reply, {
+      view,
+      title: `Users · ${store.name}`,
+      data: {
+        members: members.map((member) => ({
+          ...member,
+          roleText: ROLE_WORDS[member.role].text,
+          isSelf: member.id === userId,
+          isLastOwner: member.role === 'owner' && owners === 1,
+        })),
+        invitations: invitations.map(({ id, email, role, invitedBy, expiresAt }) => ({
+          id,
+          email,
+          roleText: ROLE_WORDS[role].text,
+          invitedBy,
+          until: day(expiresAt),
+        })),
+        roles: ROLES.map((value) => ({ value, ...ROLE_WORDS[value] })),
+        roleOptions: ROLE_OPTIONS,
+        values: { email: '', role: 'staff' as const },
+        fault: NO_FAULT,
+        done: '',
+        ...said,
+      },
+      status: said.fault ? 422 : 200,
+    });
+  }
+}
+
+/** Runs the outbox's statements within the transaction of TypeORM. */
+function clientOf(manager: EntityManager): pg.PoolClient {
+  const query = ({ text, values }: pg.QueryConfig) => manager.query(text, values);
+  return { query } as unknown as pg.PoolClient;
+}

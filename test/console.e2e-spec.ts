@@ -1,0 +1,290 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { CreateUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import type { Role } from '#identity/roles.js';
+import { Browser } from './support/browser.js';
+import { eventually } from './support/eventually.js';
+import { cli, Client, startService, type Service } from './support/service.js';
+
+const PASSWORD = 'correct horse';
+
+let service: Service;
+let store: Client & { email: string };
+let owner: Browser;
+let page: string;
+
+beforeAll(async () => {
+  service = await startService({ TRUST_PROXY_HOPS: '1', PAGE_RATE_LIMIT_PER_MINUTE: '100000' });
+  store = await service.newStore();
+  page = `/app/stores/${store.accountId}`;
+  owner = await signedIn(store.email);
+});
+afterAll(() => service?.stop());
+
+async function signedIn(email: string, at: Service = service): Promise<Browser> {
+  const browser = new Browser(at);
+  expect(await browser.signIn(email, PASSWORD)).toMatchObject({ status: 303 });
+  return browser;
+}
+
+async function member(role: Role): Promise<{ email: string; id: number; browser: Browser }> {
+  const bus = service.app.get(CommandBus);
+  const email = `${randomUUID()}@member.example`;
+  const { userId } = await bus.execute(new CreateUser(cli, email, role, PASSWORD));
+  await bus.execute(new AddMember(cli, store.accountId, email, role));
+  return { email, id: userId, browser: await signedIn(email) };
+}
+
+const secretIn = (text: string) => /\/app\/invitations\/([\w-]{43})/.exec(text)?.[1] ?? '';
+
+/** By an owner, for somebody who has no account: the path that the link leads to. */
+async function invited(email: string, role: Role): Promise<string> {
+  await owner.get(`${page}/users`);
+  const shown = await owner.post(`${page}/users/invitations`, { email, role });
+  expect(shown.status).toBe(200);
+  return `/app/invitations/${secretIn(shown.text)}`;
+}
+
+async function lastAudit(): Promise<{ type: string; actor: { type: string; id: number } }> {
+  const { rows } = await service.database.query<{
+    type: string;
+    actor: { type: string; id: number };
+  }>('select type, actor from audit_log where account_id = $1 order by id desc limit 1', [
+    store.accountId,
+  ]);
+  if (!rows[0]) throw new Error('nothing was recorded');
+  return rows[0];
+}
+
+describe('API tokens', () => {
+  it('are shown once, listed with their last use, and revoked', async () => {
+    await owner.get(`${page}/tokens`);
+    const made = await owner.post(`${page}/tokens`, { name: '<till> 2', lifetime: '30' });
+    const token = /ink_[\w-]{59}/.exec(made.text)?.[0] ?? '';
+    expect([made.status, made.text.includes('&lt;till&gt; 2')]).toEqual([200, true]);
+    const client = new Client(service.baseUrl, store.accountId, token);
+    expect((await client.get(client.store)).status).toBe(200);
+    const list = await owner.get(`${page}/tokens`);
+    expect(list.text).not.toContain(token);
+    const id = /tokens\/(\d+)\/revoke/.exec(list.text)?.[1];
+    expect((await owner.post(`${page}/tokens/${id}/revoke`)).status).toBe(303);
+    expect((await lastAudit()).type).toBe('token.revoked');
+    await eventually(
+      async () => (await client.get(client.store)).status,
+      (status) => status === 401,
+    );
+  });
+
+  it('need a name', async () => {
+    await owner.get(`${page}/tokens`);
+    const refused = await owner.post(`${page}/tokens`, { name: ' ', lifetime: '' });
+    expect([refused.status, refused.text.includes('must have 1 to 255')]).toEqual([422, true]);
+  });
+
+  it('of others are for owners to see and to revoke, unless they are used elsewhere too', async () => {
+    const { browser: manager, email } = await member('manager');
+    await manager.get(`${page}/tokens`);
+    await manager.post(`${page}/tokens`, { name: 'of the manager', lifetime: '' });
+    const list = await owner.get(`${page}/tokens`);
+    expect(list.text).toContain('of the manager');
+    const [, id] = /tokens\/(\d+)\/revoke/.exec(list.text) ?? [];
+    const other = await service.newStore();
+    const elsewhere = new AddMember(cli, other.accountId, email, 'staff');
+    await service.app.get(CommandBus).execute(elsewhere);
+    const refused = await owner.post(`${page}/tokens/${id}/revoke`);
+    expect([refused.status, refused.text.includes('other stores')]).toEqual([422, true]);
+    // A manager sees and revokes no more than their own.
+    const own = await manager.get(`${page}/tokens`);
+    expect(own.text).not.toContain('&lt;till');
+    const { rows } = await service.database.query<{ id: number }>(
+      `select t.id from api_tokens t join users u on u.id = t.user_id where u.email = $1`,
+      [store.email],
+    );
+    expect((await manager.post(`${page}/tokens/${rows[0]?.id}/revoke`)).status).toBe(422);
+    expect((await store.get(store.store)).status).toBe(200);
+  });
+});
+
+describe('users', () => {
+  it('are invited by a link that works once, choose a password and are in', async () => {
+    const email = `${randomUUID()}@new.example`;
+    const link = await invited(email, 'staff');
+    const newcomer = new Browser(service);
+    expect((await newcomer.get(link)).text).toContain('Choose a password');
+    const weak = await newcomer.post(link, { name: 'Ada', password: 'short' });
+    expect([weak.status, weak.text.includes('at least 10')]).toEqual([422, true]);
+    const entered = await newcomer.post(link, { name: 'Ada', password: 'twelve green bottles' });
+    expect([entered.status, entered.location]).toEqual([303, page]);
+    expect((await newcomer.get(page)).status).toBe(200);
+    expect((await newcomer.get(`${page}/tokens`)).status).toBe(403);
+    const { rows } = await service.database.query<{ id: number }>(
+      'select id from users where email = $1',
+      [email],
+    );
+    const joined = await service.database.query<{ actor: object }>(
+      `select actor from audit_log where account_id = $1 and type = 'member.added'
+       order by id desc limit 1`,
+      [store.accountId],
+    );
+    expect(joined.rows[0]?.actor).toEqual({ type: 'user', id: rows[0]?.id });
+    expect((await new Browser(service).get(link)).status).toBe(404);
+  });
+
+  it('who have an account sign in to accept, with the invited address', async () => {
+    const other = await service.newStore();
+    const link = await invited(other.email.toUpperCase(), 'manager');
+    const nobody = new Browser(service);
+    expect((await nobody.get(link)).text).toContain('Sign in to accept');
+    const taken = await nobody.post(link, { name: 'Eve', password: 'twelve green bottles' });
+    expect(taken.status).toBe(422);
+    const stranger = await signedIn((await service.newStore()).email);
+    await stranger.get(link);
+    expect((await stranger.post(link)).status).toBe(422);
+    const invitee = await signedIn(other.email);
+    await invitee.get(link);
+    expect((await invitee.post(link)).location).toBe(page);
+    expect((await invitee.get(`${page}/settings`)).status).toBe(200);
+    expect((await invitee.get(`${page}/users`)).status).toBe(403);
+  });
+
+  it('cannot accept what was withdrawn, or what an owner who has left has promised', async () => {
+    const first = await invited(`${randomUUID()}@new.example`, 'owner');
+    const list = await owner.get(`${page}/users`);
+    const id = /invitations\/(\d+)\/withdraw/.exec(list.text)?.[1];
+    expect((await owner.post(`${page}/users/invitations/${id}/withdraw`)).status).toBe(303);
+    expect((await new Browser(service).get(first)).status).toBe(404);
+
+    const leaving = await member('owner');
+    await leaving.browser.get(`${page}/users`);
+    const shown = await leaving.browser.post(`${page}/users/invitations`, {
+      email: `${randomUUID()}@new.example`,
+      role: 'owner',
+    });
+    const promised = `/app/invitations/${secretIn(shown.text)}`;
+    expect((await new Browser(service).get(promised)).status).toBe(200);
+    await owner.get(`${page}/users`);
+    expect((await owner.post(`${page}/users/${leaving.id}/remove`)).status).toBe(303);
+    const late = await new Browser(service).post(promised, {
+      name: 'Eve',
+      password: 'twelve green bottles',
+    });
+    expect(late.status).toBe(404);
+  });
+
+  it('get another role or leave, but the last owner stays', async () => {
+    const alone = await service.newStore();
+    const browser = await signedIn(alone.email);
+    const here = `/app/stores/${alone.accountId}/users`;
+    await browser.get(here);
+    const { rows } = await service.database.query<{ id: number }>(
+      'select id from users where email = $1',
+      [alone.email],
+    );
+    const self = `${here}/${rows[0]?.id}`;
+    for (const [what, fields] of [
+      ['remove', {}],
+      ['role', { role: 'staff' }],
+    ] as const) {
+      const refused = await browser.post(`${self}/${what}`, fields);
+      expect([refused.status, refused.text.includes('only owner')]).toEqual([422, true]);
+    }
+    const { browser: manager, id } = await member('manager');
+    expect((await manager.get(`${page}/settings`)).status).toBe(200);
+    await owner.get(`${page}/users`);
+    expect((await owner.post(`${page}/users/${id}/role`, { role: 'staff' })).status).toBe(303);
+    expect((await lastAudit()).type).toBe('member.role_changed');
+    expect((await manager.get(`${page}/settings`)).status).toBe(403);
+    expect((await owner.post(`${page}/users/${id}/remove`)).status).toBe(303);
+    expect((await manager.get(page)).status).toBe(404);
+  });
+
+  it('of which two remove each other at the same time leave one behind', async () => {
+    const second = await member('owner');
+    const { rows } = await service.database.query<{ id: number }>(
+      'select id from users where email = $1',
+      [store.email],
+    );
+    await Promise.all([owner.get(`${page}/users`), second.browser.get(`${page}/users`)]);
+    const answers = await Promise.all([
+      owner.post(`${page}/users/${second.id}/remove`),
+      second.browser.post(`${page}/users/${rows[0]?.id}/remove`),
+    ]);
+    expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
+    const { rows: left } = await service.database.query<{ user_id: number }>(
+      `select user_id from memberships where account_id = $1 and role = 'owner'`,
+      [store.accountId],
+    );
+    expect(left).toHaveLength(1);
+    const bus = service.app.get(CommandBus);
+    if (left[0]?.user_id === rows[0]?.id) return;
+    await bus.execute(new AddMember(cli, store.accountId, store.email, 'owner'));
+  });
+});
+
+describe('a store', () => {
+  it('changes its settings, and says what is wrong with them', async () => {
+    await owner.get(`${page}/settings`);
+    const wrong = await owner.post(`${page}/settings`, {
+      name: '',
+      time_zone: 'Mars/Olympus',
+      locale: 'de',
+    });
+    expect(wrong.status).toBe(422);
+    expect(wrong.text).toContain('such as Europe/Berlin');
+    const right = { name: 'Bakery', store_name: '', time_zone: 'Europe/Berlin', locale: 'de' };
+    expect((await owner.post(`${page}/settings`, right)).status).toBe(303);
+    const { body } = await store.get(store.store);
+    expect(body).toMatchObject({ ...right, store_name: null });
+    expect((await owner.get(`${page}/settings?done=saved`)).text).toContain('Saved.');
+  });
+
+  it('is made by owners of another one', async () => {
+    await owner.get('/app/new-store');
+    const fields = { name: 'Second', store_name: '', time_zone: 'UTC', locale: 'fr' };
+    const made = await owner.post('/app/new-store', fields);
+    expect(made.status).toBe(303);
+    expect((await owner.get(`${made.location}/users`)).status).toBe(200);
+    const { browser } = await member('manager');
+    expect((await browser.get('/app/new-store')).status).toBe(403);
+    expect((await browser.post('/app/new-store', fields)).status).toBe(403);
+  });
+
+  it('shows what was done to users and tokens, page by page', async () => {
+    const text = async (path: string) => (await owner.get(path)).text;
+    const first = await text(`${page}/audit`);
+    expect(first).toContain('API token revoked');
+    const older = /audit\?before=(\d+)/.exec(first)?.[1];
+    const seen = first + (older ? await text(`${page}/audit?before=${older}`) : '');
+    expect(seen).toContain('Joined the store');
+    expect((await owner.get(`${page}/audit?before=x`)).status).toBe(200);
+  });
+});
+
+describe('with a mail server', () => {
+  it('the link of an invitation goes to the invited alone', async () => {
+    const second = await startService(
+      // Only the dispatcher connects to it.
+      { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'Inkpad <cards@shop.example>' },
+      { ...service.database, drop: async () => {} },
+    );
+    try {
+      const browser = await signedIn(store.email, second);
+      await browser.get(`${page}/users`);
+      const email = `${randomUUID()}@new.example`;
+      const answer = await browser.post(`${page}/users/invitations`, { email, role: 'staff' });
+      expect([answer.status, answer.location]).toEqual([303, `${page}/users?done=invited`]);
+      const { rows } = await service.database.query<{ recipient: string; body: string }>(
+        'select recipient, body from mail_outbox where recipient = $1',
+        [email],
+      );
+      expect(rows).toHaveLength(1);
+      expect((await browser.get(`/app/invitations/${secretIn(rows[0]?.body ?? '')}`)).status).toBe(
+        200,
+      );
+    } finally {
+      await second.stop();
+    }
+  });
+});
