@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
+import { TEXT_KEPT_MS } from '#public-events/event-bodies.service.js';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/eventually.js';
+import { Line } from '../support/line.js';
 import { samples } from '../support/metrics.js';
 import { freePort } from '../support/program.js';
 import { startService, type Service } from '../support/service.js';
 import { enrol } from '../support/story.js';
-import { stamp, subscribe, useWebhooks } from '../support/webhooks.js';
+import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
 type Subscription = { id: number };
 
@@ -197,6 +200,38 @@ describe('an owner', () => {
           lost.id,
         ),
       ).toEqual([]);
+    },
+    SLOW,
+  );
+});
+
+describe('an owner whose connections to the database fall silent', () => {
+  // dispatcher: sends 1, knows 2 to 10 | their bodies grow old | silence | 2 cannot be read | new connections work
+  it(
+    'sends nothing before what it could not read',
+    async () => {
+      const line = await Line.to(service.database.url);
+      const store = await service.newStore();
+      const receiver = await receive(async (_received, nth) => {
+        if (nth === 1) {
+          await wait(TEXT_KEPT_MS + 1_000);
+          line.muteOpen();
+        }
+        return { status: 200 };
+      });
+      const subscription = await subscribe(store, receiver);
+      const { path } = await enrol(store);
+      await stamp(store, path, 10);
+      const dispatcher = await startDispatcher({ DATABASE_URL: line.url });
+      try {
+        await delivered(subscription, 10);
+        const counts = countsOf(receiver).filter((count, i, all) => all.indexOf(count) === i);
+        expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      } finally {
+        line.unmute();
+        await dispatcher.kill('SIGTERM');
+        await line.close();
+      }
     },
     SLOW,
   );

@@ -89,17 +89,21 @@ export class DeliveryAttempts {
 
   private async deliver(owned: Lane, delivery: Known, slot: Slot): Promise<void> {
     let attempted: Attempted | undefined;
+    let mayFollow = true;
     this.metrics.begins(delivery, slot.pace);
     try {
       attempted = await this.attempt(owned, delivery);
     } catch (error) {
+      mayFollow = !isDatabaseUnavailable(error);
       this.log.warn(`a delivery failed before it was sent: ${messageOf(error)}`, aboutOf(delivery));
     }
     const milliseconds = performance.now() - slot.since;
     this.lanes.slots.end(slot, attempted !== undefined);
     if (attempted === undefined) {
+      // What follows must not wait for a delivery that fails by itself, nor overtake one that could not be read.
+      if (mayFollow) owned.hold = 'trouble';
+      else this.lanes.startOver(owned);
       owned.lane.letGo(delivery);
-      owned.hold = 'trouble';
       this.lanes.settle(owned, delivery);
       return;
     }

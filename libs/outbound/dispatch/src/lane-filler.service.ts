@@ -94,7 +94,7 @@ export class LaneFiller {
         this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
           `lanes could not be filled: ${messageOf(error)}`,
         );
-        for (const lane of some) hungry.add(lane);
+        for (const lane of some) this.lanes.startOver(lane);
         await wait(DATABASE_UNAVAILABLE_MS);
       } finally {
         for (const lane of some) lane.filled();

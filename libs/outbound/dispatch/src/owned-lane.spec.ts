@@ -158,6 +158,28 @@ describe('a lane whose subscription an attempt has ended', () => {
   });
 });
 
+describe('a lane of which something could not be read', () => {
+  it('sends nothing until all of it has been read again', () => {
+    const lane = given(first(1), first(2), first(3));
+    const delivery = begin(lane);
+    expect(lane.startOver()).toBe(2);
+    recorded(lane, delivery);
+    expect([lane.maySend, lane.awaitsView]).toEqual([false, true]);
+    lane.reopen();
+    expect(lane.maySend).toBe(true);
+    expect(lane.ask(64, 128).after).toBe(0);
+    expect([1, 2, 3].map((id) => lane.isNew(first(id)))).toEqual([true, true, true]);
+  });
+
+  it('still waits for its end to be recorded', () => {
+    const lane = given(first(1), first(2));
+    begin(lane);
+    lane.close();
+    lane.startOver();
+    expect(lane.awaitsView).toBe(false);
+  });
+});
+
 describe('a lane that was lost with attempts under way', () => {
   it('does not make them twice when it comes back', () => {
     const before = given(first(1), first(2));

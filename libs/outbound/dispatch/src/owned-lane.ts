@@ -106,6 +106,15 @@ export class OwnedLane<D extends Taken> {
     this.doubted = false;
   }
 
+  /**
+   * Something could not be read or sent: so that nothing overtakes it, nothing is sent until the queue has been read
+   * from its beginning. @returns how many deliveries are dropped
+   */
+  startOver(): number {
+    if (this.closing === 'no') this.closing = 'unseen';
+    return this.drop();
+  }
+
   /** The end is recorded, and any view read from now on shows it. */
   get awaitsView(): boolean {
     return this.closing === 'unseen';

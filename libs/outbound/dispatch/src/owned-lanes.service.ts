@@ -105,6 +105,12 @@ export class OwnedLanes {
     this.known -= lane.drop();
   }
 
+  /** Reads all of it again before anything of it is sent. */
+  startOver(lane: Lane): void {
+    this.known -= lane.startOver();
+    this.askToFill(lane);
+  }
+
   /** An attempt has ended the subscription of this lane. */
   close(lane: Lane): void {
     this.known -= lane.close();
