@@ -14,6 +14,7 @@ describe('addresses that are counted together', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['unknown', 'unknown'],
     ['x'.repeat(1000), 'x'.repeat(64)],
+    [undefined, 'gone'],
   ])('%s', (ip, key) => expect(addressKey(ip)).toBe(key));
 });
 

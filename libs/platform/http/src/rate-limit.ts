@@ -63,8 +63,12 @@ export function limitHeaders(usage: Usage): Record<string, string | number> {
   };
 }
 
-/** One key per caller: whoever has IPv6 can choose from at least a /64 of addresses. */
-export function addressKey(ip: string): string {
+/**
+ * One key per caller: whoever has IPv6 can choose from at least a /64 of addresses.
+ * @param ip undefined, whatever Fastify's types say, once the caller has hung up
+ */
+export function addressKey(ip: string | undefined): string {
+  if (ip === undefined) return 'gone';
   // A proxy may send `unknown` or nonsense.
   if (!ipaddr.isValid(ip)) return ip.slice(0, 64);
   const address = ipaddr.process(ip);
