@@ -32,6 +32,7 @@ export async function chaos({ engine, seed, operations, faults }: Settings): Pro
     await play({ stack, random, inboxes, operations, faults });
   } catch (error) {
     for (const { name, log } of stack.processes) say(`--- ${name}\n${log}`);
+    say(String(error));
     throw new Error(
       `${error instanceof Error ? error.message : String(error)}\n\nthe same operations again: npm run test:chaos -- --engine ${engine} --operations ${operations} --seed ${seed}`,
       { cause: error },

@@ -89,8 +89,8 @@ export class Lane {
     const request = { method, path, key: this.fresh('key'), ...(body !== undefined && { body }) };
     const answer = await this.send(request, refusal);
     if (this.random.chance(0.05) && refusal?.status !== 404) {
-      const again = await this.send(request, refusal);
-      this.expect(request, [again.replayed, again.text], [true, answer.text]);
+      const { replayed, text } = await this.send(request, refusal);
+      this.expect(request, [replayed, text], [true, answer.text]);
     }
     return answer as Answer & { body: Json };
   }
