@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser as Chromium, type Page } from 'playwright-core';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
+import { Browser } from '../support/browser.js';
 import { decoded } from '../support/decoded.js';
 import { startService, type Client, type Service } from '../support/service.js';
 
@@ -19,7 +20,7 @@ const run = promisify(execFile);
 
 let service: Service;
 let store: Client;
-let browser: Browser;
+let browser: Chromium;
 let folder: string;
 let poster: PosterJson;
 /** What any page has complained of. */
@@ -108,6 +109,28 @@ describe('the PDF of a poster', () => {
     expect(about).toMatch(/^Title: +Kaffeeklub für Frühaufsteher$/m);
     expect(about).toMatch(/^Pages: +1$/m);
     expect(about).toMatch(/^TrimBox: +25\.50 +25\.50 +620\.78 +867\.39$/m);
+  });
+});
+
+describe('the console', () => {
+  it('lists the posters of a store, with links to what they lead to', async () => {
+    const other = await service.newStore();
+    const card = { name: 'Card <1>' };
+    const { id: card_id } = (await other.post<CardJson>(`${other.store}/cards`, { card })).body;
+    const at = `/app/stores/${other.accountId}/posters`;
+    const console = new Browser(service);
+    await console.signIn(other.email, 'correct horse');
+    expect((await console.get(at)).text).toContain('No posters yet');
+    for (const active of [true, false]) {
+      await other.post(`${other.store}/posters`, { poster: { card_id, active } });
+    }
+    const { status, text } = await console.get(at);
+    expect(status).toBe(200);
+    expect(text.match(/Card &lt;1&gt;<\/a>/g)).toHaveLength(2);
+    expect(text.match(/>(Open|Closed)</g)).toEqual(['>Open<', '>Closed<']);
+    for (const [, link = ''] of text.matchAll(/href="(\/posters\/[^"]+)"/g)) await fetched(link);
+    const foreign = await console.get(`/app/stores/${store.accountId}/posters`);
+    expect(foreign.status).toBe(404);
   });
 });
 

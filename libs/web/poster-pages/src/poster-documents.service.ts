@@ -34,6 +34,25 @@ type FoundRow = {
   rewards: Reward[];
 };
 
+/** The cap of posters keeps it short, unless an operator raises it far. */
+const LIST = {
+  name: 'poster_list',
+  text: `
+    select p.state ->> 'slug' as slug, p.state ->> 'title' as title, c.state ->> 'name' as card,
+      (p.state ->> 'active')::boolean as active, p.state ->> 'paperSize' as paper_size
+    from posters p join cards c on c.id = p.card_id
+    where p.account_id = $1 and p.deleted_at is null
+    order by p.id limit 1000`,
+};
+
+export type ListedPoster = {
+  slug: string;
+  title: string;
+  card: string;
+  active: boolean;
+  paper: string;
+};
+
 export type FoundPoster = { poster: Poster; content: PosterContent };
 
 /** @property bleed with a ground that goes on beyond the edge, and marks where to cut */
@@ -71,6 +90,15 @@ export class PosterDocuments {
     const urls = { signup, code };
     const content = posterContent({ poster, card, rewards, store: { name, locale }, urls });
     return { poster, content };
+  }
+
+  /** Of a store, by id. */
+  async list(accountId: number): Promise<ListedPoster[]> {
+    const rows = await ask<Omit<ListedPoster, 'paper'> & { paper_size: PaperSize }>(this.pool, {
+      ...LIST,
+      values: [accountId],
+    });
+    return rows.map(({ paper_size: size, ...row }) => ({ ...row, paper: PAPERS[size].name }));
   }
 
   /** Hex, of everything that decides about its bytes. */

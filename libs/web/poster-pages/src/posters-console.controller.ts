@@ -1,0 +1,30 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import { PosterDocuments, type ListedPoster } from './poster-documents.service.js';
+
+const view = viewOf<{ posters: ListedPoster[] }>(import.meta.url, './views/posters.eta');
+
+/** The posters of a store, for those who hang them up. They are made and changed through the API. */
+@ApiExcludeController()
+@Controller('app/stores/:account_id/posters')
+export class PostersConsoleController {
+  constructor(
+    private readonly documents: PosterDocuments,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  @Operation('listPosters')
+  async list(
+    @CurrentStore() { id }: EnteredStore,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const posters = await this.documents.list(id);
+    await this.pages.send(request, reply, { view, title: 'Posters', data: { posters } });
+  }
+}
