@@ -90,17 +90,18 @@ export type Service = {
   stop: () => Promise<void>;
 };
 
-/** The api in this process, on a free port, with its own database. */
+/** The api in this process, on a free port unless one is given, with its own database. */
 export async function startService(
   overrides: NodeJS.ProcessEnv = {},
   given?: TestDatabase,
+  port = 0,
 ): Promise<Service> {
   const database = given ?? (await testDatabase());
   const engine = await testEngine();
   const environment = { ...engine.environment, ...overrides };
   const config = testConfig(environment['DATABASE_URL'] ?? database.url, environment);
   const app = await createServer(ApiModule.forRoot(config), config);
-  await app.listen(0, '127.0.0.1');
+  await app.listen(port, '127.0.0.1');
   const baseUrl = await app.getUrl();
   const bus = app.get(CommandBus);
   return {

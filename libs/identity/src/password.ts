@@ -11,7 +11,7 @@ export function passwordFault(
 ): string | undefined {
   const { length } = [...password];
   if (length < SHORTEST_PASSWORD) {
-    return `must have at least ${SHORTEST_PASSWORD} characters; a few words are easy to keep in mind`;
+    return `must have at least ${SHORTEST_PASSWORD} characters`;
   }
   if (length > LONGEST_PASSWORD) return `must have at most ${LONGEST_PASSWORD} characters`;
   const plain = password.toLowerCase();

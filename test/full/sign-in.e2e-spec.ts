@@ -1,0 +1,194 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { freePort } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+
+/** Signing in and the account, in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
+
+const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'];
+/** A folder, to look at the pages oneself. */
+const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PASSWORD = 'correct horse';
+
+let service: Service;
+let store: Client & { email: string };
+let browser: Browser;
+/** What any page has complained of. */
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  const port = await freePort();
+  service = await startService(
+    {
+      PUBLIC_URL: `http://localhost:${port}`,
+      SMTP_URL: 'smtp://127.0.0.1:1',
+      MAIL_FROM: 'inkpad@shop.example',
+      OIDC_ISSUER: 'http://127.0.0.1:1',
+      OIDC_CLIENT_ID: 'inkpad',
+    },
+    undefined,
+    port,
+  );
+  store = await service.newStore();
+  browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGUMENTS });
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+type Kind = { scripts?: boolean };
+
+async function someone({ scripts = true }: Kind = {}): Promise<BrowserContext> {
+  const context = await browser.newContext({
+    viewport: SIZES.phone,
+    javaScriptEnabled: scripts,
+    baseURL: new URL(service.baseUrl).href.replace('127.0.0.1', 'localhost'),
+  });
+  context.on('console', (message) => {
+    // What a form was refused with is an answer, not a fault of the page.
+    if (message.type() === 'error' && !message.text().includes('status of 4')) {
+      complaints.push(message.text());
+    }
+  });
+  context.on('weberror', (error) => complaints.push(String(error.error())));
+  return context;
+}
+
+async function signIn(page: Page, email = store.email, password = PASSWORD): Promise<void> {
+  await page.goto('/app/sign-in');
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Fits every screen, is readable in light and dark, and has no serious fault. */
+async function expectGoodLooks(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      await page.setViewportSize(viewport);
+      const width = await page.evaluate('document.documentElement.scrollWidth');
+      expect([name, size, width]).toEqual([name, size, viewport.width]);
+      if (SCREENSHOTS !== undefined) {
+        const path = join(SCREENSHOTS, `${name}-${size}-${colorScheme}.png`);
+        await page.screenshot({ path, fullPage: true });
+      }
+    }
+    // Not as a script of the page, which its policy would not run.
+    const found = await page.evaluate<{ id: string; impact: string; nodes: string[] }[]>(
+      `${AXE}; axe.run().then(({ violations, passes }) => passes.length < 5 ? ['nothing was looked at'] : violations.map(({ id, impact, nodes }) =>
+        ({ id, impact, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`,
+    );
+    const serious = found.filter(({ impact }) => !['minor', 'moderate'].includes(impact));
+    expect([name, colorScheme, serious]).toEqual([name, colorScheme, []]);
+  }
+  await page.setViewportSize(SIZES.phone);
+}
+
+describe('the console in a browser', () => {
+  it.each([true, false])('lets people in and out, with scripts: %s', async (scripts) => {
+    const context = await someone({ scripts });
+    const page = await context.newPage();
+    await page.goto(`/app/stores/${store.accountId}`);
+    await page.getByLabel('E-mail').fill(store.email);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    expect(new URL(page.url()).pathname).toBe(`/app/stores/${store.accountId}`);
+    await page.getByRole('link', { name: 'Inkpad' }).click();
+    await page.getByRole('link', { name: /Corner Café/ }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    expect(await page.getByRole('status').textContent()).toContain('You are signed out');
+    await page.goBack();
+    expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
+    await context.close();
+  });
+
+  it('looks right before signing in', async () => {
+    const context = await someone();
+    const page = await context.newPage();
+    await page.goto('/app/sign-in');
+    await expectGoodLooks(page, 'sign-in');
+    await signIn(page, store.email, 'not it');
+    await expectGoodLooks(page, 'sign-in-wrong');
+    await page.goto('/app/password/forgot');
+    await expectGoodLooks(page, 'forgot');
+    await page.goto('/app/password/forgot?done=sent');
+    await expectGoodLooks(page, 'forgot-sent');
+    await page.goto('/app/password/reset?token=old');
+    await expectGoodLooks(page, 'reset-late');
+    await page.goto('/app/nothing');
+    await expectGoodLooks(page, 'not-found');
+    await page.goto('/app/elements');
+    await expectGoodLooks(page, 'elements');
+    await context.close();
+  });
+
+  it('looks right after it', async () => {
+    const context = await someone();
+    const page = await context.newPage();
+    await signIn(page);
+    await expectGoodLooks(page, 'home');
+    await page.goto(`/app/stores/${store.accountId}`);
+    await expectGoodLooks(page, 'store');
+    await page.goto('/app/account');
+    await expectGoodLooks(page, 'account');
+    await page.getByLabel('Current password').fill(PASSWORD);
+    await page.getByLabel('New password').fill('short');
+    await page.getByRole('button', { name: 'Set the new password' }).click();
+    await expectGoodLooks(page, 'account-wrong');
+    await context.close();
+  });
+
+  it('sets up codes, asks for them, and takes one from paper', async () => {
+    const context = await someone();
+    const page = await context.newPage();
+    await signIn(page);
+    await page.goto('/app/account/codes');
+    await expectGoodLooks(page, 'codes-off');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set up' }).click();
+    await expectGoodLooks(page, 'codes-waiting');
+    await page.getByText('It cannot be scanned?').click();
+    const key = (await page.locator('.secret').textContent()) ?? '';
+    const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(/\s/g, '')) });
+    await page.getByLabel('Code', { exact: true }).fill(totp.generate());
+    await page.getByRole('button', { name: 'Turn on' }).click();
+    await expectGoodLooks(page, 'recovery-codes');
+    const [paper = ''] = await page.locator('.codes li').allTextContents();
+    await page.getByRole('link', { name: 'I have them' }).click();
+    await page.goto('/app/account/codes');
+    await expectGoodLooks(page, 'codes-on');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page);
+    await expectGoodLooks(page, 'code');
+    await page.getByLabel('Code', { exact: true }).fill(paper);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    expect(new URL(page.url()).pathname).toBe('/app');
+    await context.close();
+  });
+
+  it('can be used with the keyboard alone', async () => {
+    const context = await someone();
+    const page = await context.newPage();
+    await page.goto('/app/sign-in');
+    await page.keyboard.type(store.email);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('not it');
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('alert').textContent()).toContain('is wrong');
+    const focused = await page.evaluate('document.activeElement.name');
+    expect(focused).toBe('password');
+    await context.close();
+  });
+
+  it('has run all of this without a complaint of the browser', () => {
+    expect(complaints).toEqual([]);
+  });
+});
