@@ -79,7 +79,7 @@ module.exports = {
     {
       name: 'no-orphans',
       severity: 'error',
-      from: { orphan: true, path: '^(libs|apps)/' },
+      from: { orphan: true, path: '^(libs|apps)/', pathNot: '^libs/web/.+/assets/' },
       to: {},
     },
     {

@@ -30,13 +30,13 @@ export class Console {
   }
 
   /** Sends the form that stands on a page, as a browser does. */
-  async submit(page: string, action: string): Promise<Shown> {
+  async submit(page: string, action: string, fields: Record<string, string> = {}): Promise<Shown> {
     const { text } = await this.get(page);
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
     return this.send(action, {
       method: 'POST',
       headers: { origin: this.origin, 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({ _csrf: csrf }).toString(),
+      body: new URLSearchParams({ _csrf: csrf, ...fields }).toString(),
     });
   }
 

@@ -23,6 +23,7 @@ import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
+import { LocationPagesModule } from '#location-pages/location-pages.module.js';
 import { OutboxPageModule } from '#outbox/outbox.module.js';
 import { ConsoleModule } from '#console/console.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
@@ -57,6 +58,7 @@ export class ApiModule {
         PublicImagesModule,
         PagesModule,
         SignInModule,
+        LocationPagesModule,
         OutboxPageModule,
         ConsoleModule,
         WebCardModule,

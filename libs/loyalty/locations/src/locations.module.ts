@@ -9,5 +9,6 @@ import { LocationsService } from './locations.service.js';
   imports: [TypeOrmModule.forFeature([locationEntity])],
   controllers: [LocationsController],
   providers: [LocationsService, ...locationHandlers],
+  exports: [LocationsService],
 })
 export class LocationsModule {}

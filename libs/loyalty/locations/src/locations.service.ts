@@ -5,6 +5,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { asked } from '#database/connection.js';
 import type { Range } from '#http/page.js';
 import { locationJson, type LocationJson } from './location.dto.js';
+import type { Location } from './location.js';
 import { locationEntity, type LocationRecord } from './location.entity.js';
 
 @Injectable()
@@ -13,22 +14,32 @@ export class LocationsService {
     @InjectRepository(locationEntity) private readonly locations: Repository<LocationRecord>,
   ) {}
 
-  async list(accountId: number, { after, limit }: Range): Promise<LocationJson[]> {
+  async list(accountId: number, range: Range): Promise<LocationJson[]> {
+    return (await this.states(accountId, range)).map(locationJson);
+  }
+
+  /** As they are stored; all of them without a range. */
+  async states(accountId: number, { after, limit }: Partial<Range> = {}): Promise<Location[]> {
     const query = this.locations
       .createQueryBuilder('l')
       .where('l.account_id = :accountId and l.deleted_at is null', { accountId })
       .andWhere('l.id > :after', { after: after?.[0] ?? 0 })
       .orderBy('l.id')
       .limit(limit ?? undefined);
-    return (await asked(query.getMany())).map(({ state }) => locationJson(state));
+    return (await asked(query.getMany())).map(({ state }) => state);
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<LocationJson> {
+    return locationJson(await this.state(accountId, id));
+  }
+
+  /** @throws NotFoundError */
+  async state(accountId: number, id: number): Promise<Location> {
     const row = await asked(
       this.locations.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
     );
     if (!row) throw new NotFoundError('Location');
-    return locationJson(row.state);
+    return row.state;
   }
 }

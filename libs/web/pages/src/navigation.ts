@@ -13,6 +13,7 @@ export type NavigationLink = { path: string; title: string; current: boolean };
 
 /** The pages of a store, in the order of its menu. A lib adds a line for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
+  { path: 'locations', title: 'Locations', operation: 'listLocations' },
   { path: 'posters', title: 'Posters', operation: 'listPosters' },
   { path: 'messages', title: 'Messages', operation: 'outbox.read' },
   { path: 'users', title: 'Users', operation: 'users.read' },

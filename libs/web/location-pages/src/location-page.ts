@@ -1,0 +1,70 @@
+import type { Location } from '#locations/location.js';
+
+type Shown = Pick<
+  Location,
+  'id' | 'name' | 'address' | 'latitude' | 'longitude' | 'precision' | 'geocodeStatus'
+>;
+
+type State = { state: string; mood: '' | 'good' | 'bad'; explanation: string };
+
+export type LocationLine = State & { name: string; address: string; path: string };
+
+export type LocationListData = { lines: LocationLine[]; credit: string };
+
+export type PinData = State & {
+  name: string;
+  address: string;
+  latitude: string;
+  longitude: string;
+  errors: string[];
+  isPinned: boolean;
+  /** Found to the house or street, so that one press is enough. */
+  isFound: boolean;
+  map: string;
+  save: string;
+  remove: string;
+  back: string;
+  done: string;
+};
+
+export function stateOf({ precision, geocodeStatus }: Shown): State {
+  if (precision === 'manual') return { state: 'Pinned', mood: 'good', explanation: '' };
+  if (precision === 'rooftop' || precision === 'street') {
+    const explanation = 'Found by its address. Look whether it is right, and confirm it.';
+    return { state: 'Found', mood: 'good', explanation };
+  }
+  const pin = 'Set a pin, so that phones show cards near the shop.';
+  if (geocodeStatus === 'ok') {
+    const explanation = `Only the town is known, which is too far for cards to be shown. ${pin}`;
+    return { state: 'Needs a pin', mood: 'bad', explanation };
+  }
+  if (geocodeStatus === 'pending') {
+    const explanation = 'The address is being looked up. You need not wait: a pin is better.';
+    return { state: 'Looking up', mood: '', explanation };
+  }
+  return { state: 'Not found', mood: 'bad', explanation: `The address was not found. ${pin}` };
+}
+
+export function lineOf(location: Shown, base: string): LocationLine {
+  const { id, name, address } = location;
+  return { ...stateOf(location), name, address, path: `${base}/${id}` };
+}
+
+/** To look at, not to be shown here: a map from elsewhere would tell others who is looking. */
+export function mapOf({ latitude, longitude, address }: Shown): string {
+  const map = 'https://www.openstreetmap.org';
+  return latitude === null || longitude === null
+    ? `${map}/search?query=${encodeURIComponent(address)}`
+    : `${map}/?mlat=${latitude}&mlon=${longitude}#map=18/${latitude}/${longitude}`;
+}
+
+const CREDITS = {
+  offline: 'Places: GeoNames (geonames.org), CC BY 4.0',
+  none: '',
+  server: 'Addresses: © OpenStreetMap contributors',
+};
+
+/** Whose data the coordinates are. */
+export function creditOf(geocoder: 'offline' | 'none' | object): string {
+  return CREDITS[typeof geocoder === 'string' ? geocoder : 'server'];
+}

@@ -1,0 +1,144 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Config } from '#kernel/config.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { pathId } from '#http/path.js';
+import { UpdateLocation } from '#locations/location.commands.js';
+import type { Location } from '#locations/location.js';
+import { LocationsService } from '#locations/locations.service.js';
+import { assetOf } from '#pages/assets.js';
+import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { viewOf } from '#pages/view.js';
+import {
+  creditOf,
+  lineOf,
+  mapOf,
+  stateOf,
+  type LocationListData,
+  type PinData,
+} from './location-page.js';
+import { typedPlace } from './typed-place.js';
+
+const list = viewOf<LocationListData>(import.meta.url, './views/locations.eta');
+const one = viewOf<PinData>(import.meta.url, './views/pin.eta');
+const SCRIPT = assetOf(import.meta.url, './assets/pin.js');
+const DONE: Record<string, string> = { pinned: 'The pin is set.', removed: 'The pin is removed.' };
+const NO_PLACE =
+  'Please enter two numbers such as 53.5503 and 9.9929, or paste both or the link of a map';
+
+/** Where the shops of a store are. */
+@ApiExcludeController()
+@Controller('app/stores/:account_id/locations')
+export class LocationPagesController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly locations: LocationsService,
+    private readonly commands: CommandBus,
+    private readonly config: Config,
+  ) {}
+
+  @Get()
+  @Operation('listLocations')
+  async list(
+    @CurrentStore() store: EnteredStore,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const all = await this.locations.states(store.id);
+    const lines = all.map((location) => lineOf(location, baseOf(store)));
+    const data = { lines, credit: creditOf(this.config.geocoder) };
+    await this.pages.send(request, reply, { view: list, title: 'Locations', data });
+  }
+
+  @Get(':id')
+  @Operation('locations.pin')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Query('done') done: unknown,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const location = await this.locations.state(store.id, pathId(id));
+    const said = typeof done === 'string' && Object.hasOwn(DONE, done) ? (DONE[done] ?? '') : '';
+    await this.draw(request, reply, store, location, { done: said });
+  }
+
+  @Post(':id/pin')
+  @TakesForm()
+  @Operation('locations.pin')
+  async pin(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Body() { latitude = '', longitude = '' }: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const location = await this.locations.state(store.id, pathId(path));
+    const pin = typedPlace(latitude, longitude);
+    if (!pin) {
+      const typed = { latitude, longitude, errors: [NO_PLACE], status: 422 };
+      await this.draw(request, reply, store, location, typed);
+      return;
+    }
+    await this.commands.execute(new UpdateLocation(context, location.id, { pin }));
+    await this.pages.redirect(reply, `${baseOf(store)}/${location.id}?done=pinned`);
+  }
+
+  @Post(':id/unpin')
+  @TakesForm()
+  @Operation('locations.pin')
+  async unpin(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = pathId(path);
+    await this.commands.execute(new UpdateLocation(context, id, { pin: null }));
+    await this.pages.redirect(reply, `${baseOf(store)}/${id}?done=removed`);
+  }
+
+  private async draw(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    location: Location,
+    { status = 200, ...given }: Partial<PinData> & { status?: number },
+  ): Promise<void> {
+    const path = `${baseOf(store)}/${location.id}`;
+    const { name, address, precision } = location;
+    await this.pages.send(request, reply, {
+      view: one,
+      title: name,
+      width: 'form',
+      status,
+      scripts: [SCRIPT],
+      data: {
+        ...stateOf(location),
+        name,
+        address,
+        latitude: String(location.latitude ?? ''),
+        longitude: String(location.longitude ?? ''),
+        errors: [],
+        isPinned: precision === 'manual',
+        isFound: precision === 'rooftop' || precision === 'street',
+        map: mapOf(location),
+        save: `${path}/pin`,
+        remove: `${path}/unpin`,
+        back: baseOf(store),
+        done: '',
+        ...given,
+      },
+    });
+  }
+}
+
+function baseOf({ id }: EnteredStore): string {
+  return `/app/stores/${id}/locations`;
+}

@@ -1,0 +1,46 @@
+import type { Coordinates } from '#locations/location.events.js';
+
+const NUMBER = String.raw`(-?\d{1,3}(?:\.\d{1,20})?)`;
+/** As they are copied from OpenStreetMap, Google's and Apple's maps, and from phones. */
+const FORMS = [
+  new RegExp(String.raw`!3d${NUMBER}!4d${NUMBER}`),
+  new RegExp(String.raw`[?&]mlat=${NUMBER}&mlon=${NUMBER}`),
+  new RegExp(String.raw`#map=\d+(?:\.\d+)?/${NUMBER}/${NUMBER}`),
+  new RegExp(
+    String.raw`[?&](?:q|query|ll|sll|center|destination)=${NUMBER}(?:,|%2C)\s*${NUMBER}`,
+    'i',
+  ),
+  new RegExp(String.raw`@${NUMBER},${NUMBER}`),
+  new RegExp(String.raw`^geo:${NUMBER},${NUMBER}`),
+  new RegExp(String.raw`^\(?${NUMBER}°?\s*[,;\s]\s*${NUMBER}°?\)?$`),
+];
+const LONGEST = 2_048;
+
+/**
+ * What somebody has entered in the two fields: two numbers, or in either one both of them or the link of a map.
+ * @returns undefined when it is no place
+ */
+export function typedPlace(latitude: string, longitude: string): Coordinates | undefined {
+  const pasted = [latitude, longitude].map(pairIn).find((pair) => pair !== undefined);
+  const [lat, lon] = pasted ?? [decimal(latitude), decimal(longitude)];
+  if (lat === undefined || lon === undefined) return undefined;
+  return Math.abs(lat) <= 90 && Math.abs(lon) <= 180
+    ? { latitude: lat, longitude: lon }
+    : undefined;
+}
+
+function pairIn(text: string): [number, number] | undefined {
+  const given = text.trim();
+  if (given.length > LONGEST) return undefined;
+  for (const form of FORMS) {
+    const [, lat, lon] = form.exec(given) ?? [];
+    if (lat !== undefined && lon !== undefined) return [Number(lat), Number(lon)];
+  }
+  return undefined;
+}
+
+/** Many people write a comma. */
+function decimal(text: string): number | undefined {
+  const given = text.trim().replace(',', '.');
+  return /^[+-]?\d{1,3}(\.\d{1,20})?$/.test(given) ? Number(given) : undefined;
+}

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { LocationJson } from '#locations/location.dto.js';
+import { Console } from './support/console.js';
+import { startService, type Client, type Service } from './support/service.js';
+
+let service: Service;
+let store: Client & { email: string };
+let owner: Console;
+let list: string;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  owner = await Console.of(service, store.email);
+  list = `/app/stores/${store.accountId}/locations`;
+});
+afterAll(() => service.stop());
+
+async function newLocation(given: object = {}): Promise<LocationJson> {
+  const location = { name: 'Old <Town>', address: 'Marktplatz 1, Hamburg', ...given };
+  return (await store.post<LocationJson>(`${store.store}/locations`, { location })).body;
+}
+
+const shown = async ({ id }: LocationJson) =>
+  (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
+
+describe('the locations of a store', () => {
+  it('are none at first, and are listed with what is known of them', async () => {
+    expect((await owner.get(list)).text).toContain('No locations yet');
+    await newLocation();
+    await newLocation({ name: 'Harbour', pin: { latitude: 53.54, longitude: 9.98 } });
+    const { status, text } = await owner.get(list);
+    expect(status).toBe(200);
+    expect(text).toContain('Old &lt;Town&gt;');
+    expect(text).toContain('Looking up');
+    expect(text).toContain('Pinned');
+  });
+
+  it('are pinned by two numbers, or by the link of a map', async () => {
+    const location = await newLocation();
+    const page = `${list}/${location.id}`;
+    const first = await owner.submit(page, `${page}/pin`, {
+      latitude: '53,5503',
+      longitude: '9.9929',
+    });
+    expect([first.status, first.location]).toEqual([303, `${page}?done=pinned`]);
+    expect(await shown(location)).toMatchObject({ latitude: 53.5503, precision: 'manual' });
+    expect((await owner.get(`${page}?done=pinned`)).text).toContain('The pin is set.');
+    const link = 'https://www.openstreetmap.org/#map=19/48.1374/11.5755';
+    await owner.submit(page, `${page}/pin`, { latitude: link, longitude: '9.9929' });
+    expect(await shown(location)).toMatchObject({ latitude: 48.1374, longitude: 11.5755 });
+    await owner.submit(page, `${page}/unpin`);
+    expect(await shown(location)).toMatchObject({ latitude: null, geocode_status: 'pending' });
+  });
+
+  it('say kindly what is no place, and keep what was entered', async () => {
+    const location = await newLocation();
+    const page = `${list}/${location.id}`;
+    const wrong = await owner.submit(page, `${page}/pin`, { latitude: 'no"rth', longitude: '' });
+    expect(wrong.status).toBe(422);
+    expect(wrong.text).toContain('Please enter two numbers');
+    expect(wrong.text).toContain('no&quot;rth');
+    expect(await shown(location)).toEqual(location);
+  });
+
+  it('are no business of others', async () => {
+    const location = await newLocation();
+    const other = await service.newStore();
+    const stranger = await Console.of(service, other.email);
+    const theirs = `/app/stores/${other.accountId}/locations`;
+    expect((await stranger.get(list)).status).toBe(404);
+    expect((await stranger.get(`${theirs}/${location.id}`)).status).toBe(404);
+    const fields = { latitude: '1', longitude: '2' };
+    await newLocation();
+    const { body } = await other.post<LocationJson>(`${other.store}/locations`, {
+      location: { name: 'Theirs', address: 'Kai 2' },
+    });
+    const form = `${theirs}/${body.id}`;
+    for (const path of [`${theirs}/${location.id}`, `${list}/${location.id}`]) {
+      expect((await stranger.submit(form, `${path}/pin`, fields)).status).toBe(404);
+      expect((await stranger.submit(form, `${path}/unpin`)).status).toBe(404);
+    }
+    expect(await shown(location)).toEqual(location);
+  });
+});
