@@ -240,6 +240,26 @@ describe('a store', () => {
     expect((await owner.get(`${page}/settings?done=saved`)).text).toContain('Saved.');
   });
 
+  it('sets what people are asked to agree to when they sign up', async () => {
+    await owner.get(`${page}/settings`);
+    const form = {
+      name: 'Bakery',
+      store_name: '',
+      time_zone: 'Europe/Berlin',
+      locale: 'de',
+      marketing_consent_text: 'The <bakery> may write to me.',
+      privacy_url: 'http://bakery.example/privacy',
+    };
+    const wrong = await owner.post(`${page}/settings`, form);
+    expect([wrong.status, wrong.text.includes('begins with https://')]).toEqual([422, true]);
+    expect(wrong.text).toContain('The &lt;bakery&gt; may write to me.');
+    const right = { ...form, privacy_url: 'https://bakery.example/privacy' };
+    expect((await owner.post(`${page}/settings`, right)).status).toBe(303);
+    const { text } = await owner.get(`${page}/settings`);
+    expect(text).toContain('The &lt;bakery&gt; may write to me.');
+    expect(text).toContain('value="https://bakery.example/privacy"');
+  });
+
   it('is made by owners of another one', async () => {
     await owner.get('/app/new-store');
     const fields = { name: 'Second', store_name: '', time_zone: 'UTC', locale: 'fr' };

@@ -7,6 +7,8 @@ import { PastCounts } from '#event-store/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
+import type { ConsentTexts } from './account.events.js';
+import { NO_CONSENT_TEXTS } from './consent-texts.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
 /** @property personal it is the user's own store */
@@ -51,6 +53,15 @@ export class AccountsService {
     });
     if (!row) throw new NotFoundError('Store');
     return accountJson(row.state, row, row.personal);
+  }
+
+  /** What people who sign up are asked to agree to. */
+  async consentTextsOf(id: number): Promise<ConsentTexts> {
+    const [row] = await ask<{ texts: ConsentTexts | null }>(this.pool, {
+      text: `select state->'consentTexts' as texts from accounts where id = $1`,
+      values: [id],
+    });
+    return row?.texts ?? NO_CONSENT_TEXTS;
   }
 
   /** As it was. @throws NotFoundError when it did not exist yet */

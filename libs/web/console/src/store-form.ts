@@ -1,9 +1,18 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { localeOf, timeZoneOf } from '#accounts/account.js';
+import type { ConsentTexts } from '#accounts/account.events.js';
 
 type Given = Readonly<Record<string, string | undefined>>;
 
 export type StoreForm = { name: string; store_name: string; time_zone: string; locale: string };
+
+/** By the names that faults of the texts have. */
+export type ConsentForm = {
+  marketing_consent_text: string;
+  sms_consent_text: string;
+  privacy_text: string;
+  privacy_url: string;
+};
 
 export type StoreSettings = {
   name: string;
@@ -30,6 +39,25 @@ export function enteredIn(form: Given): StoreForm {
     store_name: text('store_name'),
     time_zone: text('time_zone'),
     locale: text('locale'),
+  };
+}
+
+export function consentForm({ marketing, sms, privacy, privacyUrl }: ConsentTexts): ConsentForm {
+  return {
+    marketing_consent_text: marketing ?? '',
+    sms_consent_text: sms ?? '',
+    privacy_text: privacy ?? '',
+    privacy_url: privacyUrl ?? '',
+  };
+}
+
+/** As they were typed. A blank text is none. */
+export function consentTextsIn(form: Given): ConsentTexts {
+  return {
+    marketing: form['marketing_consent_text'] ?? null,
+    sms: form['sms_consent_text'] ?? null,
+    privacy: form['privacy_text'] ?? null,
+    privacyUrl: form['privacy_url'] ?? null,
   };
 }
 

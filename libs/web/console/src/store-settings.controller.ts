@@ -19,15 +19,18 @@ import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
 import { faultOf, NO_FAULT, type Fault } from './fault.js';
 import {
+  consentForm,
+  consentTextsIn,
   enteredIn,
   languagesWith,
   settingsOf,
   timeZonesWith,
+  type ConsentForm,
   type StoreForm,
 } from './store-form.js';
 
 type SettingsView = {
-  values: StoreForm;
+  values: StoreForm & ConsentForm;
   languages: { value: string; text: string }[];
   timeZones: { value: string; text: string }[];
   fault: Fault;
@@ -58,7 +61,8 @@ export class StoreSettingsController {
   ): Promise<void> {
     const account = await this.accounts.find(userId, store.id);
     const { name, store_name, time_zone, locale } = account;
-    const values = { name, store_name: store_name ?? '', time_zone, locale };
+    const texts = consentForm(await this.accounts.consentTextsOf(store.id));
+    const values = { name, store_name: store_name ?? '', time_zone, locale, ...texts };
     const said = { values, fault: NO_FAULT, done: done === 'saved' ? 'Saved.' : '' };
     await this.send(request, reply, store, said);
   }
@@ -75,9 +79,11 @@ export class StoreSettingsController {
     @CurrentUser() { userId }: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const values = enteredIn(form);
+    const consentTexts = consentTextsIn(form);
+    const values = { ...enteredIn(form), ...consentForm(consentTexts) };
     try {
-      await this.bus.execute(new UpdateAccount(context, userId, settingsOf(values)));
+      const settings = { ...settingsOf(values), consentTexts };
+      await this.bus.execute(new UpdateAccount(context, userId, settings));
     } catch (error) {
       return this.send(request, reply, store, { values, fault: faultOf(error), done: '' });
     }
