@@ -71,12 +71,14 @@ describe('failures', () => {
   });
 
   it('ERR-04 have a link to documentation that answers', async () => {
-    const links = new Set((await failures()).map(([, { body }]) => body.documentation_url));
-    expect(links.size).toBeGreaterThan(0);
-    for (const link of links) {
-      expect(link.startsWith(`${PUBLIC_URL}/`)).toBe(true);
+    const links = new Map(
+      (await failures()).map(([, { body }]) => [body.code, body.documentation_url]),
+    );
+    expect(links.size).toBeGreaterThan(3);
+    for (const [code, link] of links) {
+      expect(link).toBe(`${PUBLIC_URL}/docs/errors#${code}`);
       const page = await service.anonymous.get(link.slice(PUBLIC_URL.length));
-      expect(page.status).toBe(200);
+      expect([page.status, page.text]).toEqual([200, expect.stringContaining(`id="${code}"`)]);
     }
   });
 

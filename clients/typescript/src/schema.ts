@@ -8,7 +8,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether the API is up, and which limit and version are in force */
+    /**
+     * Show the status
+     * @description Says that the API is up, which limit is in force and how this version stands.
+     */
     get: operations['getStatus'];
     put?: never;
     post?: never;
@@ -25,7 +28,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The stores that the token may access, by id */
+    /**
+     * List stores
+     * @description Every store that the token may access, by id.
+     */
     get: operations['listAccounts'];
     put?: never;
     post?: never;
@@ -42,7 +48,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One store */
+    /**
+     * Show a store
+     * @description Its names, settings and how many records it has.
+     */
     get: operations['getAccount'];
     put?: never;
     post?: never;
@@ -50,8 +59,9 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change the given fields
-     * @description For users with the role owner or manager.
+     * Update a store
+     * @description Only the given fields change.
+     *     For users with the role owner or manager.
      */
     patch: operations['updateAccount'];
     trace?: never;
@@ -64,8 +74,9 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * What happened in a store, newest first
-     * @description For users with the role owner or manager.
+     * List what happened in a store, newest first
+     * @description Every change, with who made it and through which channel.
+     *     For users with the role owner or manager.
      */
     get: operations['listHistory'];
     put?: never;
@@ -83,7 +94,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What happened on a customer card, newest first, with the balance after each */
+    /**
+     * List what happened on a customer card, newest first
+     * @description Each entry has the balance after it, and who did it through which channel.
+     */
     get: operations['listCustomerCardEvents'];
     put?: never;
     post?: never;
@@ -100,7 +114,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** How the balance and the rewards of a customer card came about, in words */
+    /**
+     * Explain a balance
+     * @description How the balance and the rewards of a customer card came about, step by step, in the language of the store.
+     */
     get: operations['explainCustomerCard'];
     put?: never;
     post?: never;
@@ -139,8 +156,9 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * What was done to users, tokens and webhook subscriptions, newest first
-     * @description For users with the role owner.
+     * List what was done to users, tokens and subscriptions
+     * @description What was done to users, tokens and webhook subscriptions, newest first.
+     *     For users with the role owner.
      */
     get: operations['listAudit'];
     put?: never;
@@ -158,12 +176,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A store's card templates, by id */
+    /**
+     * List cards
+     * @description The card templates of a store, by id; archived ones only when scope asks for them.
+     */
     get: operations['listCards'];
     put?: never;
     /**
-     * Create a card template
-     * @description For users with the role owner or manager.
+     * Create a card
+     * @description A template, of which each customer gets a card of their own.
+     *     For users with the role owner or manager.
      */
     post: operations['createCard'];
     delete?: never;
@@ -179,7 +201,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One card template */
+    /**
+     * Show a card
+     * @description One card template, archived or not.
+     */
     get: operations['getCard'];
     put?: never;
     post?: never;
@@ -187,8 +212,9 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change the given fields
-     * @description For users with the role owner or manager.
+     * Update a card
+     * @description Only the given fields change.
+     *     For users with the role owner or manager.
      */
     patch: operations['updateCard'];
     trace?: never;
@@ -202,7 +228,7 @@ export interface paths {
     };
     get?: never;
     /**
-     * Upload the picture of the strip
+     * Upload the picture of a card’s strip
      * @description The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken.
      *     For users with the role owner or manager.
      */
@@ -224,8 +250,9 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Hide a card from the list; customers who have it keep it
-     * @description For users with the role owner or manager.
+     * Archive a card
+     * @description It is hidden from the list; customers who have it keep it.
+     *     For users with the role owner or manager.
      */
     post: operations['archiveCard'];
     delete?: never;
@@ -245,7 +272,8 @@ export interface paths {
     put?: never;
     /**
      * Take a card out of the archive
-     * @description For users with the role owner or manager.
+     * @description It stands in the list again.
+     *     For users with the role owner or manager.
      */
     post: operations['unarchiveCard'];
     delete?: never;
@@ -261,12 +289,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A store's rewards, by card and position */
+    /**
+     * List rewards
+     * @description The rewards of a store, by card and position.
+     */
     get: operations['listRewards'];
     put?: never;
     /**
-     * Add a reward to a card
-     * @description For users with the role owner or manager.
+     * Create a reward
+     * @description It belongs to one card for good.
+     *     For users with the role owner or manager.
      */
     post: operations['createReward'];
     delete?: never;
@@ -282,20 +314,25 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One reward */
+    /**
+     * Show a reward
+     * @description One reward, active or not.
+     */
     get: operations['getReward'];
     put?: never;
     post?: never;
     /**
-     * Remove a reward that nobody has redeemed yet
-     * @description For users with the role owner or manager.
+     * Delete a reward
+     * @description Only one that nobody has redeemed yet; set active to false otherwise.
+     *     For users with the role owner or manager.
      */
     delete: operations['deleteReward'];
     options?: never;
     head?: never;
     /**
-     * Change the given fields
-     * @description For users with the role owner or manager.
+     * Update a reward
+     * @description Only the given fields change.
+     *     For users with the role owner or manager.
      */
     patch: operations['updateReward'];
     trace?: never;
@@ -307,12 +344,15 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A customer's cards, by id */
+    /**
+     * List the cards of a customer
+     * @description By id, in the list shape.
+     */
     get: operations['listCustomerCards'];
     put?: never;
     /**
-     * Enrol a customer on a card, with its welcome stamps
-     * @description Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for each threshold that they reach. A customer has at most one card of each template.
+     * Enrol a customer on a card
+     * @description The new card has the welcome stamps of its template. Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for each threshold that they reach. A customer has at most one card of each template.
      */
     post: operations['enrolCustomer'];
     delete?: never;
@@ -328,7 +368,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One customer card with its available rewards */
+    /**
+     * Show a customer card
+     * @description In the detail shape, with the rewards that its balance covers.
+     */
     get: operations['getCustomerCard'];
     put?: never;
     post?: never;
@@ -368,8 +411,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Redeem a reward and deduct its stamps
-     * @description Sends reward.redeemed. The same external_ref again repeats the first answer.
+     * Redeem a reward
+     * @description Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the first answer.
      */
     post: operations['redeemReward'];
     delete?: never;
@@ -385,7 +428,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Show the customer card with a code */
+    /**
+     * Show the customer card with a code
+     * @description As by its ids, for tills that scan a code and know no ids.
+     */
     get: operations['getCustomerCardByCode'];
     put?: never;
     post?: never;
@@ -445,7 +491,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Correct the balance
+     * Correct a balance
      * @description Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.
      *     For users with the role owner or manager.
      */
@@ -466,8 +512,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Undo a stamping, a redemption or an adjustment, once
-     * @description Takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.
+     * Undo an event of a customer card
+     * @description Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.
      *     For users with the role owner or manager.
      */
     post: operations['reverseCardEvent'];
@@ -484,10 +530,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Search customers, newest first */
+    /**
+     * List or search customers
+     * @description Newest first. Filters narrow each other down; those who are merged or erased are found by none.
+     */
     get: operations['listCustomers'];
     put?: never;
-    /** Add a customer; with card_id, also enrol them on that card */
+    /**
+     * Create a customer
+     * @description With card_id, the customer is enrolled on that card at once. Sends customer.created, and what an enrolment sends.
+     */
     post: operations['createCustomer'];
     delete?: never;
     options?: never;
@@ -502,7 +554,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One customer with their cards */
+    /**
+     * Show a customer
+     * @description One customer with their cards.
+     */
     get: operations['getCustomer'];
     put?: never;
     post?: never;
@@ -510,8 +565,8 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change the given fields
-     * @description metadata is merged key by key, and external_references are added to the existing ones. Sends customer.updated, unless only external_references changed.
+     * Update a customer
+     * @description Only the given fields change. metadata is merged key by key, and external_references are added to the existing ones. Sends customer.updated, unless only external_references changed.
      */
     patch: operations['updateCustomer'];
     trace?: never;
@@ -526,8 +581,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Erase a person; their history and every total stay
-     * @description Destroys all personal data: names, e-mail address, phone, birthday, metadata, external references, and notes and reasons in the history. It cannot be undone. Sends customer.updated. Erasing somebody again is 204 too.
+     * Erase a customer
+     * @description Their history and every total stay. Destroys all personal data: names, e-mail address, phone, birthday, metadata, external references, and notes and reasons in the history. It cannot be undone. Sends customer.updated. Erasing somebody again is 204 too.
      *     For users with the role owner or manager.
      */
     post: operations['eraseCustomer'];
@@ -545,8 +600,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * All that is held on one person, as one JSON document
-     * @description Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Customers who are merged are one person: the export of one has all of them. Of an erased person, what is left.
+     * Export all that is held on a person
+     * @description All that is held on one person, as one JSON document. Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Customers who are merged are one person: the export of one has all of them. Of an erased person, what is left.
      *     For users with the role owner or manager.
      */
     get: operations['exportCustomer'];
@@ -568,7 +623,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Merge another customer into this one
+     * Merge two customers
      * @description This customer goes on for both: keeps what it has, takes what it lacks, and gets the cards of the other one; where both have a card of one template, the stamps are added together. The other one is found only by id, with merged_into. Sends customer.updated about both, and for stamps that move to another card stamp.removed, stamp.earned and reward.unlocked. Undone by unmerge.
      *     For users with the role owner or manager.
      */
@@ -589,7 +644,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Undo the last merge into this customer
+     * Undo the last merge of a customer
      * @description The other customer has again what the merge took from it; of stamps that were added to another card, as many as are still there. Sends customer.updated about both, and for stamps that go back stamp.removed and stamp.earned.
      *     For users with the role owner or manager.
      */
@@ -607,11 +662,14 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A store's locations, by id */
+    /**
+     * List locations
+     * @description The locations of a store, by id.
+     */
     get: operations['listLocations'];
     put?: never;
     /**
-     * Add a location
+     * Create a location
      * @description Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded.
      *     For users with the role owner or manager.
      */
@@ -629,20 +687,24 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One location */
+    /**
+     * Show a location
+     * @description One location with its coordinates, once they are known.
+     */
     get: operations['getLocation'];
     put?: never;
     post?: never;
     /**
-     * Delete a location; what happened there stays in the history
-     * @description For users with the role owner or manager.
+     * Delete a location
+     * @description What happened there stays in the history.
+     *     For users with the role owner or manager.
      */
     delete: operations['deleteLocation'];
     options?: never;
     head?: never;
     /**
-     * Change the given fields
-     * @description A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.
+     * Update a location
+     * @description Only the given fields change. A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.
      *     For users with the role owner or manager.
      */
     patch: operations['updateLocation'];
@@ -655,11 +717,14 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A store's posters, by id */
+    /**
+     * List posters
+     * @description The signup posters of a store, by id.
+     */
     get: operations['listPosters'];
     put?: never;
     /**
-     * Create a poster for a card
+     * Create a poster
      * @description The card's name and colours are copied; later changes to the card do not affect the poster.
      *     For users with the role owner or manager.
      */
@@ -677,20 +742,24 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One poster */
+    /**
+     * Show a poster
+     * @description One poster with its public addresses.
+     */
     get: operations['getPoster'];
     put?: never;
     post?: never;
     /**
-     * Delete a poster; its signup URL stops working
-     * @description For users with the role owner or manager.
+     * Delete a poster
+     * @description Its signup URL stops working.
+     *     For users with the role owner or manager.
      */
     delete: operations['deletePoster'];
     options?: never;
     head?: never;
     /**
-     * Change the given fields
-     * @description The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.
+     * Update a poster
+     * @description Only the given fields change. The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.
      *     For users with the role owner or manager.
      */
     patch: operations['updatePoster'];
@@ -725,14 +794,16 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * A store's webhook subscriptions, oldest first, without their secrets
-     * @description For users with the role owner.
+     * List webhook subscriptions
+     * @description A store's webhook subscriptions, oldest first, without their secrets.
+     *     For users with the role owner.
      */
     get: operations['listWebhookSubscriptions'];
     put?: never;
     /**
-     * Have events sent to a URL from now on
-     * @description For users with the role owner.
+     * Create a webhook subscription
+     * @description Events are sent to the URL from now on. The answer shows the secret that they are signed with.
+     *     For users with the role owner.
      */
     post: operations['createWebhookSubscription'];
     delete?: never;
@@ -749,22 +820,25 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * One webhook subscription, with its secret and the result of its last delivery
-     * @description For users with the role owner.
+     * Show a webhook subscription
+     * @description One webhook subscription, with its secret and the result of its last delivery.
+     *     For users with the role owner.
      */
     get: operations['getWebhookSubscription'];
     put?: never;
     post?: never;
     /**
-     * Delete a webhook subscription and its pending deliveries
-     * @description For users with the role owner.
+     * Delete a webhook subscription
+     * @description Its pending deliveries are deleted with it.
+     *     For users with the role owner.
      */
     delete: operations['deleteWebhookSubscription'];
     options?: never;
     head?: never;
     /**
-     * Change the given fields; enabled pauses and resumes
-     * @description For users with the role owner.
+     * Update a webhook subscription
+     * @description Only the given fields change; enabled pauses and resumes.
+     *     For users with the role owner.
      */
     patch: operations['updateWebhookSubscription'];
     trace?: never;
@@ -779,8 +853,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Send a signed webhook.test now
-     * @description Sent once, even while the subscription is disabled. It does not count as a delivery.
+     * Send a test event
+     * @description A signed webhook.test is sent once, even while the subscription is disabled. It does not count as a delivery.
      *     For users with the role owner.
      */
     post: operations['testWebhookSubscription'];
@@ -800,8 +874,9 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Replace the signing secret at once
-     * @description For users with the role owner.
+     * Replace the signing secret
+     * @description The next deliveries are signed with the new one, and with both while grace_seconds last.
+     *     For users with the role owner.
      */
     post: operations['rotateWebhookSecret'];
     delete?: never;
@@ -818,8 +893,9 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * What has been and will be sent to a subscription, newest first
-     * @description For users with the role owner.
+     * List deliveries
+     * @description What has been and will be sent to a subscription, newest first.
+     *     For users with the role owner.
      */
     get: operations['listWebhookDeliveries'];
     put?: never;
@@ -838,8 +914,9 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * One delivery with all its attempts
-     * @description For users with the role owner.
+     * Show a delivery
+     * @description One delivery with all its attempts.
+     *     For users with the role owner.
      */
     get: operations['getWebhookDelivery'];
     put?: never;
@@ -860,8 +937,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Send a delivery again now
-     * @description With the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.
+     * Send a delivery again
+     * @description At once, with the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.
      *     For users with the role owner.
      */
     post: operations['redeliverWebhook'];
@@ -900,8 +977,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Catch up on a store's events, oldest first
-     * @description The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.
+     * Catch up on the events of a store
+     * @description Oldest first. The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.
      *     For users with the role owner or manager.
      */
     get: operations['listEvents'];
@@ -920,7 +997,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Where the customer keeps the card, and whether it is up to date there */
+    /**
+     * Show where a customer keeps a card
+     * @description For each wallet, whether the card is there and up to date.
+     */
     get: operations['getWallet'];
     put?: never;
     post?: never;
@@ -941,7 +1021,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** A customer joined the programme */
+    /**
+     * A customer joined the programme
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_customer_created'];
     delete?: never;
     options?: never;
@@ -958,7 +1041,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** A customer’s name, contact, birthday, metadata or consent changed */
+    /**
+     * A customer’s name, contact, birthday, metadata or consent changed
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_customer_updated'];
     delete?: never;
     options?: never;
@@ -975,7 +1061,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** A customer was issued a card */
+    /**
+     * A customer was issued a card
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_customer_card_created'];
     delete?: never;
     options?: never;
@@ -992,7 +1081,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** Stamps were added */
+    /**
+     * Stamps were added
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_stamp_earned'];
     delete?: never;
     options?: never;
@@ -1009,7 +1101,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** Stamps were removed by an adjustment */
+    /**
+     * Stamps were removed by an adjustment
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_stamp_removed'];
     delete?: never;
     options?: never;
@@ -1026,7 +1121,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** A customer now has enough stamps for a reward */
+    /**
+     * A customer now has enough stamps for a reward
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_reward_unlocked'];
     delete?: never;
     options?: never;
@@ -1043,7 +1141,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** A customer redeemed a reward and its stamps were deducted */
+    /**
+     * A customer redeemed a reward and its stamps were deducted
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_reward_redeemed'];
     delete?: never;
     options?: never;
@@ -1060,7 +1161,10 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** Sent only by the operation that tests a subscription */
+    /**
+     * Sent only by the operation that tests a subscription
+     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     */
     post: operations['on_webhook_test'];
     delete?: never;
     options?: never;
@@ -1078,27 +1182,46 @@ export interface components {
       reason: string;
     };
     AuditEntry: {
+      /** @description The id. */
       id: string;
       /** @description The type of the public event where there is one, else a name such as card.archived */
       type: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened.
+       */
       occurred_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was written to the history.
+       */
       recorded_at: string;
-      /** @enum {string} */
+      /**
+       * @description The way by which it came.
+       * @enum {string}
+       */
       channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+      /** @description Who did it. */
       actor: components['schemas']['HistoryActor'];
+      /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
+      /** @description The customer. */
       customer_id: number | null;
+      /** @description The customer card. */
       customer_card_id: number | null;
+      /** @description The card, which is a template. */
       card_id: number | null;
       /** @description The signed change of the balance */
       stamps: number | null;
       /** @description Of the customer card, after it */
       balance: number | null;
+      /** @description The reward. */
       reward_id: number | null;
+      /** @description Where it happened. */
       location_id: number | null;
+      /** @description Who of the staff did it, by a name of your choice. */
       staff_ref: string | null;
+      /** @description The receipt number. */
       external_ref: string | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -1112,27 +1235,45 @@ export interface components {
       };
     };
     AuxiliaryField: {
+      /** @description The key of the field in the pass. */
       key: string;
+      /** @description What stands above the value. */
       label: string | null;
+      /** @description The text. */
       value: string;
     };
     AuxiliaryFieldInput: {
-      /** @default null */
+      /**
+       * @description What stands above the value.
+       * @default null
+       */
       label?: string | null;
+      /** @description The text. */
       value: string;
     };
     AvailableReward: {
+      /** @description The id. */
       id: number;
+      /** @description The name. */
       name: string;
+      /** @description A text about it. */
       description: string | null;
+      /** @description How many stamps it takes. */
       stamps_required: number;
     };
     Card: {
+      /** @description The id. */
       id: number;
+      /** @description The name. */
       name: string;
+      /** @description The background of the card. */
       card_color: string;
+      /** @description The colour of texts. */
       text_color: string;
-      /** @enum {string} */
+      /**
+       * @description The picture of a stamp.
+       * @enum {string}
+       */
       stamp_icon:
         | 'coffee'
         | 'heart'
@@ -1172,38 +1313,75 @@ export interface components {
         | 'crown'
         | 'diamond'
         | 'sun';
+      /** @description The colour of the stamps. */
       stamp_color: string;
+      /** @description The colour behind the stamps. */
       stamp_background_color: string;
+      /** @description How many stamps make a full card. */
       stamps_required: number;
+      /** @description Stamps that a new customer card begins with; fewer than stamps_required. */
       initial_stamps: number;
+      /** @description Whether passes show the customer’s name. */
       show_member_field: boolean;
+      /** @description Whether passes show how many stamps are missing to the next reward. */
       show_stamps_to_reward_field: boolean;
+      /** @description Further fields on the front of a pass. */
       auxiliary_fields: components['schemas']['AuxiliaryField'][];
-      /** @enum {string} */
+      /**
+       * @description What is behind the stamps: a colour, the uploaded picture, or a preset.
+       * @enum {string}
+       */
       strip_type: 'color' | 'image' | 'preset';
+      /** @description The background of the strip; null: that of the card. */
       strip_color: string | null;
+      /** @description How much of the strip’s background covers the card’s colour, in per cent. */
       strip_opacity: number;
+      /** @description The picture that is shown while strip_type is preset. */
       strip_preset: string | null;
+      /** @description A text at the top of the pass; null shows the name of the store. */
       header_text: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the card expires; null: never.
+       */
       expires_at: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the card was archived; null while it is active.
+       */
       archived_at: string | null;
+      /** @description How many rewards the card has. */
       rewards_count: number;
+      /** @description How many customers have the card. */
       customer_cards_count: number;
+      /** @description How many stamps one request may add; null: up to 100. */
       max_stamps_per_request: number | null;
+      /** @description How many stamps one customer card may get in a day; null: any number. */
       max_stamps_per_day: number | null;
+      /** @description How long after a stamping the next one is refused; null: not at all. */
       min_seconds_between_stamps: number | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
     };
     CardChanges: {
+      /** @description The name. */
       name?: string;
+      /** @description The background of the card. */
       card_color?: string;
+      /** @description The colour of texts. */
       text_color?: string;
-      /** @enum {string} */
+      /**
+       * @description The picture of a stamp.
+       * @enum {string}
+       */
       stamp_icon?:
         | 'coffee'
         | 'heart'
@@ -1243,34 +1421,60 @@ export interface components {
         | 'crown'
         | 'diamond'
         | 'sun';
+      /** @description The colour of the stamps. */
       stamp_color?: string;
+      /** @description The colour behind the stamps. */
       stamp_background_color?: string;
+      /** @description How many stamps make a full card. */
       stamps_required?: number;
+      /** @description Stamps that a new customer card begins with; fewer than stamps_required. */
       initial_stamps?: number;
+      /** @description Whether passes show the customer’s name. */
       show_member_field?: boolean;
+      /** @description Whether passes show how many stamps are missing to the next reward. */
       show_stamps_to_reward_field?: boolean;
       /** @description Replaces the list; blank elements are dropped */
       auxiliary_fields?: components['schemas']['AuxiliaryFieldInput'][];
-      /** @enum {string} */
+      /**
+       * @description What is behind the stamps: a colour, the uploaded picture, or a preset.
+       * @enum {string}
+       */
       strip_type?: 'color' | 'image' | 'preset';
+      /** @description The background of the strip; null: that of the card. */
       strip_color?: string | null;
+      /** @description How much of the strip’s background covers the card’s colour, in per cent. */
       strip_opacity?: number;
       /** @description Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other value shows the colour */
       strip_preset?: string | null;
+      /** @description A text at the top of the pass; null shows the name of the store. */
       header_text?: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the card expires; null: never.
+       */
       expires_at?: string | null;
+      /** @description How many stamps one request may add; null: up to 100. */
       max_stamps_per_request?: number | null;
+      /** @description How many stamps one customer card may get in a day; null: any number. */
       max_stamps_per_day?: number | null;
+      /** @description How long after a stamping the next one is refused; null: not at all. */
       min_seconds_between_stamps?: number | null;
     };
     CardInput: {
+      /** @description The name. */
       name: string;
-      /** @default #6B4226 */
+      /**
+       * @description The background of the card.
+       * @default #6B4226
+       */
       card_color?: string | null;
-      /** @default #FFFFFF */
+      /**
+       * @description The colour of texts.
+       * @default #FFFFFF
+       */
       text_color?: string | null;
       /**
+       * @description The picture of a stamp.
        * @default coffee
        * @enum {string|null}
        */
@@ -1314,17 +1518,35 @@ export interface components {
         | 'diamond'
         | 'sun'
         | null;
-      /** @default #6B4226 */
+      /**
+       * @description The colour of the stamps.
+       * @default #6B4226
+       */
       stamp_color?: string | null;
-      /** @default #FFFFFF */
+      /**
+       * @description The colour behind the stamps.
+       * @default #FFFFFF
+       */
       stamp_background_color?: string | null;
-      /** @default 10 */
+      /**
+       * @description How many stamps make a full card.
+       * @default 10
+       */
       stamps_required?: number | null;
-      /** @default 0 */
+      /**
+       * @description Stamps that a new customer card begins with; fewer than stamps_required.
+       * @default 0
+       */
       initial_stamps?: number | null;
-      /** @default true */
+      /**
+       * @description Whether passes show the customer’s name.
+       * @default true
+       */
       show_member_field?: boolean | null;
-      /** @default true */
+      /**
+       * @description Whether passes show how many stamps are missing to the next reward.
+       * @default true
+       */
       show_stamps_to_reward_field?: boolean | null;
       /**
        * @description Replaces the list; blank elements are dropped
@@ -1332,54 +1554,94 @@ export interface components {
        */
       auxiliary_fields?: components['schemas']['AuxiliaryFieldInput'][] | null;
       /**
+       * @description What is behind the stamps: a colour, the uploaded picture, or a preset.
        * @default color
        * @enum {string|null}
        */
       strip_type?: 'color' | 'image' | 'preset' | null;
-      /** @default null */
+      /**
+       * @description The background of the strip; null: that of the card.
+       * @default null
+       */
       strip_color?: string | null;
-      /** @default 100 */
+      /**
+       * @description How much of the strip’s background covers the card’s colour, in per cent.
+       * @default 100
+       */
       strip_opacity?: number | null;
       /**
        * @description Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other value shows the colour
        * @default null
        */
       strip_preset?: string | null;
-      /** @default null */
+      /**
+       * @description A text at the top of the pass; null shows the name of the store.
+       * @default null
+       */
       header_text?: string | null;
       /**
        * Format: date-time
+       * @description When the card expires; null: never.
        * @default null
        */
       expires_at?: string | null;
-      /** @default null */
+      /**
+       * @description How many stamps one request may add; null: up to 100.
+       * @default null
+       */
       max_stamps_per_request?: number | null;
-      /** @default null */
+      /**
+       * @description How many stamps one customer card may get in a day; null: any number.
+       * @default null
+       */
       max_stamps_per_day?: number | null;
-      /** @default null */
+      /**
+       * @description How long after a stamping the next one is refused; null: not at all.
+       * @default null
+       */
       min_seconds_between_stamps?: number | null;
     };
     CreatedCustomer: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The first name. */
       first_name: string;
+      /** @description The last name. */
       last_name: string | null;
+      /** @description The e-mail address, unique in the store whatever its case. */
       email: string | null;
+      /** @description The phone number, unique in the store. */
       phone: string | null;
-      /** Format: date */
+      /**
+       * Format: date
+       * @description The day of birth, as YYYY-MM-DD.
+       */
       birthday: string | null;
       /** @description Over all cards */
       stamp_count: number;
+      /** @description What other systems keep with it. */
       metadata: {
         [key: string]: unknown;
       };
+      /** @description The customer’s ids in other systems. */
       external_references: components['schemas']['ExternalReference'][];
+      /** @description Their cards, by id. */
       customer_cards: components['schemas']['CustomerCard'][];
+      /** @description Whether the customer agreed to marketing. */
       marketing_consent: boolean;
+      /** @description Whether the customer agreed to text messages. */
       sms_consent: boolean;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
       /**
        * Format: date-time
@@ -1392,26 +1654,46 @@ export interface components {
       customer_card?: components['schemas']['CustomerCardDetail'];
     };
     Customer: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The first name. */
       first_name: string;
+      /** @description The last name. */
       last_name: string | null;
+      /** @description The e-mail address, unique in the store whatever its case. */
       email: string | null;
+      /** @description The phone number, unique in the store. */
       phone: string | null;
-      /** Format: date */
+      /**
+       * Format: date
+       * @description The day of birth, as YYYY-MM-DD.
+       */
       birthday: string | null;
       /** @description Over all cards */
       stamp_count: number;
+      /** @description What other systems keep with it. */
       metadata: {
         [key: string]: unknown;
       };
+      /** @description The customer’s ids in other systems. */
       external_references: components['schemas']['ExternalReference'][];
+      /** @description Their cards, by id. */
       customer_cards: components['schemas']['CustomerCard'][];
+      /** @description Whether the customer agreed to marketing. */
       marketing_consent: boolean;
+      /** @description Whether the customer agreed to text messages. */
       sms_consent: boolean;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
       /**
        * Format: date-time
@@ -1422,65 +1704,126 @@ export interface components {
       merged_into: number | null;
     };
     CustomerCard: {
+      /** @description The id. */
       id: number;
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id in the addresses of its passes.
+       */
       uuid: string;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name of the card. */
       card_name: string;
-      /** @enum {string} */
+      /**
+       * @description active; completed, with stamps for a full card; or expired, which goes before both.
+       * @enum {string}
+       */
       status: 'active' | 'completed' | 'expired';
+      /** @description The stamps on the card. */
       stamps_count: number;
+      /** @description How many stamps are missing to a full card, 0 beyond it. */
       stamps_remaining: number;
+      /** @description How far it is to the next active reward, or else to a full card, rounded down. */
       progress_percentage: number;
       /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where the customer adds the card to Apple Wallet.
+       */
       apple_wallet_url: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where the customer adds the card to Google Wallet.
+       */
       google_wallet_url: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the customer got the card.
+       */
       issued_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
       /** @description The content of the barcode */
       code: string;
     };
     CustomerCardCreatedData: {
+      /** @description The id. */
       id: number;
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id in the addresses of its passes.
+       */
       uuid: string;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name of the card. */
       card_name: string;
-      /** @enum {string} */
+      /**
+       * @description active; completed, with stamps for a full card; or expired, which goes before both.
+       * @enum {string}
+       */
       status: 'active' | 'completed' | 'expired';
+      /** @description The stamps on the card. */
       stamps_count: number;
+      /** @description How many stamps are missing to a full card, 0 beyond it. */
       stamps_remaining: number;
+      /** @description How far it is to the next active reward, or else to a full card, rounded down. */
       progress_percentage: number;
       /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where the customer adds the card to Apple Wallet.
+       */
       apple_wallet_url: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where the customer adds the card to Google Wallet.
+       */
       google_wallet_url: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the customer got the card.
+       */
       issued_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
       /** @description The content of the barcode */
       code: string;
+      /** @description The customer. */
       customer_id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description Active rewards that the balance covers, cheapest first. */
       available_rewards: components['schemas']['AvailableReward'][];
+      /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
     };
     CustomerCardCreatedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'customer_card.created';
       /**
        * Format: date-time
@@ -1489,79 +1832,143 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['CustomerCardCreatedData'];
     };
     CustomerCardDetail: {
+      /** @description The id. */
       id: number;
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id in the addresses of its passes.
+       */
       uuid: string;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name of the card. */
       card_name: string;
-      /** @enum {string} */
+      /**
+       * @description active; completed, with stamps for a full card; or expired, which goes before both.
+       * @enum {string}
+       */
       status: 'active' | 'completed' | 'expired';
+      /** @description The stamps on the card. */
       stamps_count: number;
+      /** @description How many stamps are missing to a full card, 0 beyond it. */
       stamps_remaining: number;
+      /** @description How far it is to the next active reward, or else to a full card, rounded down. */
       progress_percentage: number;
       /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where the customer adds the card to Apple Wallet.
+       */
       apple_wallet_url: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where the customer adds the card to Google Wallet.
+       */
       google_wallet_url: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the customer got the card.
+       */
       issued_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
       /** @description The content of the barcode */
       code: string;
+      /** @description The customer. */
       customer_id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description Active rewards that the balance covers, cheapest first. */
       available_rewards: components['schemas']['AvailableReward'][];
     };
     CustomerCardInput: {
+      /** @description The card, which is a template. */
       card_id: number;
     };
     CustomerChanges: {
+      /** @description The first name. */
       first_name?: string;
+      /** @description The last name. */
       last_name?: string | null;
-      /** Format: email */
+      /**
+       * Format: email
+       * @description The e-mail address, unique in the store whatever its case.
+       */
       email?: string | null;
       /** @description With + it is normalised to E.164; without +, only its digits are kept */
       phone?: string | null;
-      /** Format: date */
+      /**
+       * Format: date
+       * @description The day of birth, as YYYY-MM-DD.
+       */
       birthday?: string | null;
       /** @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB */
       metadata?: {
         [key: string]: unknown;
       };
+      /** @description Ids in other systems to add or to update; none is removed. */
       external_references?: components['schemas']['ExternalReferenceInput'][];
+      /** @description Whether the customer agreed to marketing. */
       marketing_consent?: boolean;
+      /** @description Whether the customer agreed to text messages. */
       sms_consent?: boolean;
     };
     CustomerCreatedData: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The first name. */
       first_name: string;
+      /** @description The last name. */
       last_name: string | null;
+      /** @description The e-mail address, unique in the store whatever its case. */
       email: string | null;
+      /** @description The phone number, unique in the store. */
       phone: string | null;
-      /** Format: date */
+      /**
+       * Format: date
+       * @description The day of birth, as YYYY-MM-DD.
+       */
       birthday: string | null;
       /** @description Over all cards */
       stamp_count: number;
+      /** @description What other systems keep with it. */
       metadata: {
         [key: string]: unknown;
       };
+      /** @description The customer’s ids in other systems. */
       external_references: components['schemas']['ExternalReference'][];
+      /** @description Their cards, by id. */
       customer_cards: components['schemas']['CustomerCard'][];
+      /** @description Whether the customer agreed to marketing. */
       marketing_consent: boolean;
+      /** @description Whether the customer agreed to text messages. */
       sms_consent: boolean;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
       /**
        * Format: date-time
@@ -1570,13 +1977,19 @@ export interface components {
       erased_at: string | null;
       /** @description The customer that this one was merged into and who goes on for both */
       merged_into: number | null;
-      /** @enum {string} */
+      /**
+       * @description Where it came from.
+       * @enum {string}
+       */
       source: 'poster' | 'app' | 'import' | 'api';
     };
     CustomerCreatedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'customer.created';
       /**
        * Format: date-time
@@ -1585,12 +1998,18 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['CustomerCreatedData'];
     };
     CustomerExport: {
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the export was made.
+       */
       exported_at: string;
+      /** @description The person, as they are shown now. */
       customer: components['schemas']['Customer'];
       /** @description The other customers who are the same person, because they are merged */
       merged_customers: components['schemas']['Customer'][];
@@ -1600,11 +2019,16 @@ export interface components {
       consents: components['schemas']['ExportedConsent'][];
     };
     CustomerInput: {
+      /** @description The first name. */
       first_name: string;
-      /** @default null */
+      /**
+       * @description The last name.
+       * @default null
+       */
       last_name?: string | null;
       /**
        * Format: email
+       * @description The e-mail address, unique in the store whatever its case.
        * @default null
        */
       email?: string | null;
@@ -1615,6 +2039,7 @@ export interface components {
       phone?: string | null;
       /**
        * Format: date
+       * @description The day of birth, as YYYY-MM-DD.
        * @default null
        */
       birthday?: string | null;
@@ -1625,21 +2050,35 @@ export interface components {
       metadata?: {
         [key: string]: unknown;
       } | null;
-      /** @default [] */
+      /**
+       * @description The customer’s ids in other systems; one that is there already is updated.
+       * @default []
+       */
       external_references?: components['schemas']['ExternalReferenceInput'][] | null;
-      /** @default false */
+      /**
+       * @description Whether the customer agreed to marketing.
+       * @default false
+       */
       marketing_consent?: boolean | null;
-      /** @default false */
+      /**
+       * @description Whether the customer agreed to text messages.
+       * @default false
+       */
       sms_consent?: boolean | null;
     };
     CustomerList: {
+      /** @description The customers of this page, newest first. */
       customers: components['schemas']['Customer'][];
+      /** @description Where this page stands. */
       pagination: components['schemas']['Pagination'];
     };
     CustomerUpdatedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'customer.updated';
       /**
        * Format: date-time
@@ -1648,14 +2087,20 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['Customer'];
       /** @description The old values of the changed fields */
       previous_attributes: components['schemas']['PreviousAttributes'];
     };
     Envelope: {
+      /** @description The id. */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type:
         | 'customer.created'
         | 'customer.updated'
@@ -1664,11 +2109,16 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was recorded.
+       */
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: {
         [key: string]: unknown;
       };
@@ -1715,20 +2165,30 @@ export interface components {
       };
       /** @description How to fix it */
       resolution?: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description A page for people that says what happened and what to do.
+       */
       documentation_url: string;
+      /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
       /** @description On a 410 of the status: which versions there are instead */
       versioning?: components['schemas']['Versioning'];
     };
     EventCustomer: {
+      /** @description The id. */
       id: number;
+      /** @description The first name. */
       first_name: string;
+      /** @description The last name. */
       last_name: string | null;
+      /** @description The e-mail address, unique in the store whatever its case. */
       email: string | null;
+      /** @description The phone number, unique in the store. */
       phone: string | null;
     };
     EventProof: {
+      /** @description The id of the event. */
       event_id: string;
       /** @description The number of the event in the history, from 0 */
       leaf_index: number;
@@ -1753,8 +2213,11 @@ export interface components {
       };
     };
     ExplainedReward: {
+      /** @description The id. */
       id: number;
+      /** @description The name. */
       name: string;
+      /** @description How many stamps it takes. */
       stamps_required: number;
       /**
        * @description redeemed: and not unlocked again since
@@ -1768,6 +2231,7 @@ export interface components {
       since: string | null;
     };
     Explanation: {
+      /** @description The stamps on the card now. */
       balance: number;
       /** @description Cheapest first */
       rewards: components['schemas']['ExplainedReward'][];
@@ -1775,6 +2239,7 @@ export interface components {
       steps: components['schemas']['ExplanationStep'][];
     };
     ExplanationStep: {
+      /** @description The id of the event. */
       event_id: string;
       /** @description In the store's language: English, German, French or Spanish, else English */
       text: string;
@@ -1784,36 +2249,61 @@ export interface components {
       balance: number;
     };
     ExportedActor: {
-      /** @enum {string} */
+      /**
+       * @description The kind of actor.
+       * @enum {string}
+       */
       type: 'token' | 'user' | 'customer' | 'system';
+      /** @description The id. */
       id: number;
+      /** @description The name. */
       name: string | null;
     };
     ExportedConsent: {
-      /** @enum {string} */
+      /**
+       * @description Which consent.
+       * @enum {string}
+       */
       name: 'marketing_consent' | 'sms_consent';
+      /** @description Whether it was given. */
       value: boolean;
       /**
        * Format: date-time
        * @description When it was recorded
        */
       since: string;
+      /** @description The id of the event. */
       event_id: string;
     };
     ExportedEvent: {
+      /** @description The id. */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of record.
+       * @enum {string}
+       */
       record: 'customer' | 'customer_card';
+      /** @description The id of the record. */
       record_id: number;
       /** @description The revision of the record, from 0 */
       sequence: number;
+      /** @description The kind of event. */
       type: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened.
+       */
       occurred_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was written to the history.
+       */
       recorded_at: string;
+      /** @description The way by which it came. */
       channel: string;
+      /** @description Who did it. */
       actor: components['schemas']['ExportedActor'];
+      /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
       /** @description All that was recorded, notes and reasons included */
       data: {
@@ -1821,18 +2311,29 @@ export interface components {
       };
     };
     ExternalReference: {
+      /** @description The other system. */
       source: string;
+      /** @description The customer’s id in the other system. */
       external_id: string;
+      /** @description What other systems keep with it. */
       metadata: {
         [key: string]: unknown;
       };
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
     };
     ExternalReferenceInput: {
+      /** @description The other system, by a name of your choice. */
       source: string;
+      /** @description The customer’s id in the other system. */
       external_id: string | number;
       /**
        * @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB
@@ -1843,7 +2344,10 @@ export interface components {
       } | null;
     };
     HistoryActor: {
-      /** @enum {string} */
+      /**
+       * @description The kind of actor.
+       * @enum {string}
+       */
       type: 'token' | 'user' | 'customer' | 'system';
       /** @description 0 for the system */
       id: number;
@@ -1851,27 +2355,46 @@ export interface components {
       name: string | null;
     };
     HistoryEntry: {
+      /** @description The id. */
       id: string;
       /** @description The type of the public event where there is one, else a name such as card.archived */
       type: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened.
+       */
       occurred_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was written to the history.
+       */
       recorded_at: string;
-      /** @enum {string} */
+      /**
+       * @description The way by which it came.
+       * @enum {string}
+       */
       channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+      /** @description Who did it. */
       actor: components['schemas']['HistoryActor'];
+      /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
+      /** @description The customer. */
       customer_id: number | null;
+      /** @description The customer card. */
       customer_card_id: number | null;
+      /** @description The card, which is a template. */
       card_id: number | null;
       /** @description The signed change of the balance */
       stamps: number | null;
       /** @description Of the customer card, after it */
       balance: number | null;
+      /** @description The reward. */
       reward_id: number | null;
+      /** @description Where it happened. */
       location_id: number | null;
+      /** @description Who of the staff did it, by a name of your choice. */
       staff_ref: string | null;
+      /** @description The receipt number. */
       external_ref: string | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -1881,9 +2404,13 @@ export interface components {
       reversed_by: string | null;
     };
     ListedRedemption: {
+      /** @description The id. */
       id: number;
+      /** @description The reward. */
       reward_id: number;
+      /** @description The name of the reward, as it was then. */
       reward_name: string;
+      /** @description How many stamps were spent. */
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
@@ -1894,7 +2421,9 @@ export interface components {
       redeemed_at: string;
       /** @description The receipt number */
       external_ref: string | null;
+      /** @description Who of the staff did it, by a name of your choice. */
       staff_ref: string | null;
+      /** @description Where it happened. */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -1916,11 +2445,17 @@ export interface components {
       reversed_at: string | null;
     };
     Location: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The name. */
       name: string;
+      /** @description The postal address, in one line. */
       address: string;
+      /** @description Degrees north; null until the address was found. */
       latitude: number | null;
+      /** @description Degrees east; null until the address was found. */
       longitude: number | null;
       /**
        * @description The result of geocoding the address; ok has coordinates
@@ -1932,91 +2467,148 @@ export interface components {
        * @enum {string|null}
        */
       precision: 'manual' | 'rooftop' | 'street' | 'postcode' | 'city' | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
     };
     LocationChanges: {
+      /** @description The name. */
       name?: string;
+      /** @description The postal address, in one line. */
       address?: string;
       /** @description Where exactly the shop is; null removes the pin */
       pin?: {
+        /** @description Degrees north. */
         latitude: number;
+        /** @description Degrees east. */
         longitude: number;
       } | null;
     };
     LocationInput: {
+      /** @description The name. */
       name: string;
+      /** @description The postal address, in one line. */
       address: string;
       /**
        * @description Where exactly the shop is; null: geocode the address
        * @default null
        */
       pin?: {
+        /** @description Degrees north. */
         latitude: number;
+        /** @description Degrees east. */
         longitude: number;
       } | null;
     };
     MergeInput: {
+      /** @description The customer who is merged into the one of the path. */
       from_customer_id: number;
     };
     Pagination: {
+      /** @description How many customers match, on all pages together. */
       count: number;
+      /** @description The size of a page in force. */
       items: number;
+      /** @description The page asked for, from 1. */
       page: number;
+      /** @description How many pages there are, at least 1. */
       pages: number;
     };
     Poster: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The headline of the poster. */
       title: string;
-      /** @enum {string} */
+      /**
+       * @description The size that it is printed in.
+       * @enum {string}
+       */
       paper_size: 'a4' | 'a5' | 'a6' | 'letter';
+      /** @description The background of the poster. */
       primary_color: string;
+      /** @description The colour of texts. */
       text_color: string;
+      /** @description The colour of its accents. */
       secondary_color: string;
       /** @description Whether the signup URL is live */
       active: boolean;
-      /** @enum {string} */
+      /**
+       * @description Which contact the sign-up asks for.
+       * @enum {string}
+       */
       contact_collection_mode: 'email_and_phone' | 'email_only' | 'phone_only';
+      /** @description Whether the sign-up asks for an e-mail address; it follows from contact_collection_mode. */
       collect_email: boolean;
+      /** @description Whether the sign-up asks for a phone number; it follows from contact_collection_mode. */
       collect_phone: boolean;
       /** @description If neither contact is required, one of them must still be given */
       require_email: boolean;
+      /** @description Whether the sign-up requires a phone number. */
       require_phone: boolean;
+      /** @description Whether the sign-up requires a birthday. */
       require_birthday: boolean;
+      /** @description The age in years below which nobody can sign up; null: any age. */
       minimum_age: number | null;
+      /** @description Where people sign up. */
       signup_url: string;
       /** @description The content of the QR code */
       qr_code_url: string;
       /** @description The poster on screen */
       display_url: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
     };
     PosterChanges: {
+      /** @description The headline of the poster. */
       title?: string;
-      /** @enum {string} */
+      /**
+       * @description The size that it is printed in.
+       * @enum {string}
+       */
       paper_size?: 'a4' | 'a5' | 'a6' | 'letter';
+      /** @description The background of the poster. */
       primary_color?: string;
+      /** @description The colour of texts. */
       text_color?: string;
+      /** @description The colour of its accents. */
       secondary_color?: string;
+      /** @description Whether people can sign up with it. */
       active?: boolean;
-      /** @enum {string} */
+      /**
+       * @description Which contact the sign-up asks for.
+       * @enum {string}
+       */
       contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only';
       /** @description True for a contact that is the only one collected, false for one that is not collected; if omitted, follows the mode */
       require_email?: boolean;
       /** @description True for a contact that is the only one collected, false for one that is not collected; if omitted, follows the mode */
       require_phone?: boolean;
+      /** @description Whether the sign-up requires a birthday. */
       require_birthday?: boolean;
       /** @description Years; only with require_birthday */
       minimum_age?: number | null;
     };
     PosterInput: {
+      /** @description The card, which is a template. */
       card_id: number;
       /**
        * @description Null: the card's name
@@ -2024,6 +2616,7 @@ export interface components {
        */
       title?: string | null;
       /**
+       * @description The size that it is printed in.
        * @default a4
        * @enum {string|null}
        */
@@ -2043,9 +2636,13 @@ export interface components {
        * @default null
        */
       secondary_color?: string | null;
-      /** @default true */
+      /**
+       * @description Whether people can sign up with it.
+       * @default true
+       */
       active?: boolean | null;
       /**
+       * @description Which contact the sign-up asks for.
        * @default email_and_phone
        * @enum {string|null}
        */
@@ -2060,7 +2657,10 @@ export interface components {
        * @default null
        */
       require_phone?: boolean | null;
-      /** @default false */
+      /**
+       * @description Whether the sign-up requires a birthday.
+       * @default false
+       */
       require_birthday?: boolean | null;
       /**
        * @description Years; only with require_birthday
@@ -2069,16 +2669,26 @@ export interface components {
       minimum_age?: number | null;
     };
     PreviousAttributes: {
+      /** @description The first name. */
       first_name?: string;
+      /** @description The last name. */
       last_name?: string | null;
+      /** @description The e-mail address, unique in the store whatever its case. */
       email?: string | null;
+      /** @description The phone number, unique in the store. */
       phone?: string | null;
-      /** Format: date */
+      /**
+       * Format: date
+       * @description The day of birth, as YYYY-MM-DD.
+       */
       birthday?: string | null;
+      /** @description What other systems keep with it. */
       metadata?: {
         [key: string]: unknown;
       };
+      /** @description Whether the customer agreed to marketing. */
       marketing_consent?: boolean;
+      /** @description Whether the customer agreed to text messages. */
       sms_consent?: boolean;
     };
     Problem: {
@@ -2119,51 +2729,90 @@ export interface components {
       };
       /** @description How to fix it */
       resolution?: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description A page for people that says what happened and what to do.
+       */
       documentation_url: string;
+      /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
       /** @description On a 410 of the status: which versions there are instead */
       versioning?: components['schemas']['Versioning'];
-      /** Format: uri-reference */
+      /**
+       * Format: uri-reference
+       * @description A page about this kind of error.
+       */
       type: string;
+      /** @description What the HTTP status is called. */
       title: string;
+      /** @description The HTTP status. */
       status: number;
+      /** @description What went wrong, for people. */
       detail: string;
-      /** Format: uri-reference */
+      /**
+       * Format: uri-reference
+       * @description The path of the request.
+       */
       instance: string;
     };
     RedeemInput: {
-      /** @default false */
+      /**
+       * @description true: the pass is updated without a message to its holder. Webhooks are sent all the same.
+       * @default false
+       */
       skip_notifications?: boolean | null;
-      /** @default null */
+      /**
+       * @description Where it happened.
+       * @default null
+       */
       location_id?: number | null;
-      /** @default null */
+      /**
+       * @description Who of the staff did it, by a name of your choice.
+       * @default null
+       */
       staff_ref?: string | null;
-      /** @default null */
+      /**
+       * @description A receipt number, which counts once in a store for ever: the same one again gets the first answer.
+       * @default null
+       */
       external_ref?: string | null;
       /**
        * Format: date-time
+       * @description When it happened, for a till that was offline.
        * @default null
        */
       occurred_at?: string | null;
-      /** @default null */
+      /**
+       * @description A note for the history. It is personal, and gone once the customer is erased.
+       * @default null
+       */
       note?: string | null;
       /**
+       * @description pos: a till. It stands in the history and in events.
        * @default api
        * @enum {string|null}
        */
       source?: 'api' | 'pos' | null;
+      /** @description The reward. */
       reward_id: number;
     };
     Redemption: {
-      /** @enum {boolean} */
+      /**
+       * @description Always true: a redemption that fails is an error.
+       * @enum {boolean}
+       */
       success: true;
+      /** @description The redemption. */
       redemption: components['schemas']['RedemptionRecord'];
     };
     RedemptionRecord: {
+      /** @description The id. */
       id: number;
+      /** @description The reward. */
       reward_id: number;
+      /** @description The name of the reward, as it was then. */
       reward_name: string;
+      /** @description How many stamps were spent. */
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
@@ -2174,7 +2823,9 @@ export interface components {
       redeemed_at: string;
       /** @description The receipt number */
       external_ref: string | null;
+      /** @description Who of the staff did it, by a name of your choice. */
       staff_ref: string | null;
+      /** @description Where it happened. */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2189,41 +2840,76 @@ export interface components {
       reason: string;
     };
     Reward: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name. */
       name: string;
+      /** @description A text about it. */
       description: string | null;
+      /** @description How many stamps it takes. */
       stamps_required: number;
+      /** @description The place in the list of the card’s rewards. */
       position: number;
+      /** @description Whether it can be redeemed. */
       active: boolean;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
     };
     RewardChanges: {
+      /** @description The name. */
       name?: string;
+      /** @description How many stamps it takes. */
       stamps_required?: number;
+      /** @description A text about it. */
       description?: string | null;
+      /** @description The place in the list of the card’s rewards. */
       position?: number;
+      /** @description Whether it can be redeemed. */
       active?: boolean;
     };
     RewardInput: {
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name. */
       name: string;
+      /** @description How many stamps it takes. */
       stamps_required: number;
-      /** @default null */
+      /**
+       * @description A text about it.
+       * @default null
+       */
       description?: string | null;
-      /** @default null */
+      /**
+       * @description The place in the list of the card’s rewards.
+       * @default null
+       */
       position?: number | null;
-      /** @default true */
+      /**
+       * @description Whether it can be redeemed.
+       * @default true
+       */
       active?: boolean | null;
     };
     RewardRedeemedData: {
+      /** @description The id. */
       id: number;
+      /** @description The reward. */
       reward_id: number;
+      /** @description The name of the reward, as it was then. */
       reward_name: string;
+      /** @description How many stamps were spent. */
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
@@ -2234,7 +2920,9 @@ export interface components {
       redeemed_at: string;
       /** @description The receipt number */
       external_ref: string | null;
+      /** @description Who of the staff did it, by a name of your choice. */
       staff_ref: string | null;
+      /** @description Where it happened. */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2243,16 +2931,24 @@ export interface components {
        * @description The same as redeemed_at, by the name that stampings have
        */
       occurred_at: string;
+      /** @description The customer. */
       customer_id: number;
+      /** @description The customer card. */
       customer_card_id: number;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name of the card. */
       card_name: string;
+      /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
     };
     RewardRedeemedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'reward.redeemed';
       /**
        * Format: date-time
@@ -2261,22 +2957,34 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['RewardRedeemedData'];
     };
     RewardUnlockedData: {
+      /** @description The customer. */
       customer_id: number;
+      /** @description The customer card. */
       customer_card_id: number;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name of the card. */
       card_name: string;
+      /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
+      /** @description The stamps on the card. */
       stamps_count: number;
+      /** @description The reward, as it was then. */
       reward: components['schemas']['AvailableReward'];
     };
     RewardUnlockedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'reward.unlocked';
       /**
        * Format: date-time
@@ -2285,7 +2993,9 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['RewardUnlockedData'];
     };
     SecretRotation: {
@@ -2296,22 +3006,39 @@ export interface components {
       grace_seconds?: number | null;
     };
     StampEarnedData: {
+      /** @description The customer. */
       customer_id: number;
+      /** @description The customer card. */
       customer_card_id: number;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name of the card. */
       card_name: string;
+      /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
+      /** @description The stamps on the card. */
       stamps_count: number;
+      /** @description How many stamps are missing to a full card, 0 beyond it. */
       stamps_remaining: number;
-      /** @enum {string} */
+      /**
+       * @description Where it came from.
+       * @enum {string}
+       */
       source: 'app_scan' | 'api' | 'pos' | 'welcome_bonus' | 'adjustment';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened.
+       */
       occurred_at: string;
+      /** @description Where it happened. */
       location_id: number | null;
+      /** @description Who of the staff did it, by a name of your choice. */
       staff_ref: string | null;
+      /** @description The receipt number. */
       external_ref: string | null;
       /** @description What was written beside it, or the reason of a correction */
       note: string | null;
+      /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many stamps were added */
       stamps: number;
@@ -2319,7 +3046,10 @@ export interface components {
     StampEarnedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'stamp.earned';
       /**
        * Format: date-time
@@ -2328,49 +3058,86 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['StampEarnedData'];
     };
     StampInput: {
-      /** @default false */
+      /**
+       * @description true: the pass is updated without a message to its holder. Webhooks are sent all the same.
+       * @default false
+       */
       skip_notifications?: boolean | null;
-      /** @default null */
+      /**
+       * @description Where it happened.
+       * @default null
+       */
       location_id?: number | null;
-      /** @default null */
+      /**
+       * @description Who of the staff did it, by a name of your choice.
+       * @default null
+       */
       staff_ref?: string | null;
-      /** @default null */
+      /**
+       * @description A receipt number, which counts once in a store for ever: the same one again gets the first answer.
+       * @default null
+       */
       external_ref?: string | null;
       /**
        * Format: date-time
+       * @description When it happened, for a till that was offline.
        * @default null
        */
       occurred_at?: string | null;
-      /** @default null */
+      /**
+       * @description A note for the history. It is personal, and gone once the customer is erased.
+       * @default null
+       */
       note?: string | null;
       /**
+       * @description pos: a till. It stands in the history and in events.
        * @default api
        * @enum {string|null}
        */
       source?: 'api' | 'pos' | null;
+      /** @description How many stamps are added. */
       stamps: number;
     };
     StampRemovedData: {
+      /** @description The customer. */
       customer_id: number;
+      /** @description The customer card. */
       customer_card_id: number;
+      /** @description The card, which is a template. */
       card_id: number;
+      /** @description The name of the card. */
       card_name: string;
+      /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
+      /** @description The stamps on the card. */
       stamps_count: number;
+      /** @description How many stamps are missing to a full card, 0 beyond it. */
       stamps_remaining: number;
-      /** @enum {string} */
+      /**
+       * @description Where it came from.
+       * @enum {string}
+       */
       source: 'app_scan' | 'api' | 'pos' | 'welcome_bonus' | 'adjustment';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened.
+       */
       occurred_at: string;
+      /** @description Where it happened. */
       location_id: number | null;
+      /** @description Who of the staff did it, by a name of your choice. */
       staff_ref: string | null;
+      /** @description The receipt number. */
       external_ref: string | null;
       /** @description What was written beside it, or the reason of a correction */
       note: string | null;
+      /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];
       /** @description How many were removed */
       stamps: number;
@@ -2378,7 +3145,10 @@ export interface components {
     StampRemovedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'stamp.removed';
       /**
        * Format: date-time
@@ -2387,63 +3157,119 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['StampRemovedData'];
     };
     Status: {
-      /** @enum {string} */
+      /**
+       * @description ok: the API is up.
+       * @enum {string}
+       */
       status: 'ok';
-      /** @enum {string} */
+      /**
+       * @description The version that answers.
+       * @enum {string}
+       */
       api_version: 'v1';
+      /** @description How to authenticate. */
       authentication: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Documentation, for people.
+       */
       documentation_url: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Documentation, for people.
+       */
       developer_portal_url: string;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description This document.
+       */
       openapi_url: string;
+      /** @description The limit in force for you. */
       rate_limit: components['schemas']['StatusRateLimit'];
+      /** @description Which versions there are. */
       versioning: components['schemas']['StatusVersioning'];
     };
     StatusRateLimit: {
+      /** @description Requests allowed in a window. */
       limit: number;
+      /** @description How long a window is. */
       window_seconds: number;
-      /** @enum {string} */
+      /**
+       * @description What is counted together.
+       * @enum {string}
+       */
       scope: 'api_token';
     };
     StatusVersioning: {
-      /** @enum {string} */
+      /**
+       * @description The version to use.
+       * @enum {string}
+       */
       current: 'v1';
+      /** @description Versions that answer. */
       supported: string[];
+      /** @description Versions that are being retired. */
       deprecated: string[];
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description How versions end, for people.
+       */
       policy_url: string;
+      /** @description The headers that announce the end of a version. */
       signalling: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Since when this version is being retired.
+       */
       deprecation_date?: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When this version stops answering.
+       */
       sunset_date?: string;
     };
     Store: {
+      /** @description The id. */
       id: number;
+      /** @description The name. */
       name: string;
+      /** @description The name that customers read; null: they read name. */
       store_name: string | null;
       /** @description store_name, or name if that is null */
       display_store_name: string;
       /** @description Whether this is the own store of the token's user */
       personal: boolean;
+      /** @description How many locations the store has. */
       locations_count: number;
+      /** @description How many cards the store has, archived ones included. */
       cards_count: number;
+      /** @description How many customers the store has. */
       customers_count: number;
+      /** @description How many posters the store has. */
       posters_count: number;
+      /** @description In which days and birthdays are counted, by its IANA name. */
       time_zone: string;
+      /** @description The language of the store, for texts to its customers. */
       locale: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
     };
     StoreChanges: {
+      /** @description The name. */
       name?: string;
       /** @description The public name; null means the name */
       store_name?: string | null;
@@ -2453,21 +3279,38 @@ export interface components {
       locale?: string;
     };
     Versioning: {
+      /** @description The version to use. */
       current: string;
+      /** @description Versions that answer. */
       supported: string[];
+      /** @description Versions that are being retired. */
       deprecated: string[];
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description How versions end, for people.
+       */
       policy_url: string;
+      /** @description The headers that announce the end of a version. */
       signalling: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Since when this version is being retired.
+       */
       deprecation_date?: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When this version stops answering.
+       */
       sunset_date?: string;
     };
     Wallet: {
+      /** @description The customer card. */
       customer_card_id: number;
+      /** @description In Apple Wallet. */
       apple: components['schemas']['WalletPlatform'];
+      /** @description In Google Wallet. */
       google: components['schemas']['WalletPlatform'];
+      /** @description On the card’s own page, installed in a browser. */
       web: components['schemas']['WalletPlatform'];
     };
     WalletPlatform: {
@@ -2476,35 +3319,55 @@ export interface components {
        * @enum {string}
        */
       state: 'not_installed' | 'installed' | 'updating' | 'failing' | 'removed';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the card was installed; null: never.
+       */
       installed_at: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the card was removed; null while it is there.
+       */
       removed_at: string | null;
       /**
        * Format: date-time
        * @description When the platform last got the pass
        */
       last_synced_at: string | null;
+      /** @description Why the last update did not arrive; null when it did. */
       last_error: string | null;
     };
     WebhookAttempt: {
+      /** @description The number of the attempt, from 1. */
       attempt: number;
-      /** @enum {string} */
+      /**
+       * @description Whether it was planned or asked for.
+       * @enum {string}
+       */
       kind: 'scheduled' | 'manual';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       at: string;
       /** @description The HTTP status of the answer */
       status: number | null;
+      /** @description How long the attempt took, in milliseconds. */
       duration_ms: number;
+      /** @description Why it failed; null when it did not. */
       error: string | null;
       /** @description The first KiB of the answer */
       response_excerpt: string | null;
     };
     WebhookDelivery: {
+      /** @description The id. */
       id: number;
       /** @description The webhook-id, the same in every attempt */
       event_id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type:
         | 'customer.created'
         | 'customer.updated'
@@ -2513,24 +3376,38 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed';
-      /** @enum {string} */
+      /**
+       * @description The state.
+       * @enum {string}
+       */
       status: 'pending' | 'delivered' | 'failed' | 'cancelled';
+      /** @description How many attempts there were. */
       attempts_count: number;
       /**
        * Format: date-time
        * @description Null unless pending
        */
       next_attempt_at: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the receiver accepted it; null until then.
+       */
       delivered_at: string | null;
     };
     WebhookDeliveryDetail: {
+      /** @description The id. */
       id: number;
       /** @description The webhook-id, the same in every attempt */
       event_id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type:
         | 'customer.created'
         | 'customer.updated'
@@ -2539,18 +3416,29 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed';
-      /** @enum {string} */
+      /**
+       * @description The state.
+       * @enum {string}
+       */
       status: 'pending' | 'delivered' | 'failed' | 'cancelled';
+      /** @description How many attempts there were. */
       attempts_count: number;
       /**
        * Format: date-time
        * @description Null unless pending
        */
       next_attempt_at: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the receiver accepted it; null until then.
+       */
       delivered_at: string | null;
+      /** @description Every attempt so far, the first one first. */
       attempts: components['schemas']['WebhookAttempt'][];
     };
     WebhookReplay: {
@@ -2586,8 +3474,11 @@ export interface components {
       matched: number;
     };
     WebhookSubscription: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The events that are delivered; * stands for all, those to come included. */
       events: (
         | 'customer.created'
         | 'customer.updated'
@@ -2600,23 +3491,48 @@ export interface components {
       )[];
       /** @description The event, if there is exactly one */
       event: string | null;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where events are sent.
+       */
       target_url: string;
+      /** @description Your own label. */
       description: string | null;
-      /** @enum {string} */
+      /**
+       * @description What is sent: envelope, or flat, which is only the data.
+       * @enum {string}
+       */
       payload_format: 'envelope' | 'flat';
+      /** @description Whether events are delivered. */
       enabled: boolean;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was disabled; null while it is enabled.
+       */
       disabled_at: string | null;
-      /** @enum {string|null} */
+      /**
+       * @description Why it was disabled: by a user, after three days without a successful delivery, or because its address may not be reached.
+       * @enum {string|null}
+       */
       disabled_reason: 'disabled_by_user' | 'failing' | 'blocked_address' | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the last attempt was made.
+       */
       last_delivery_at: string | null;
+      /** @description The HTTP status that the last attempt got; null: none. */
       last_delivery_status: number | null;
+      /** @description Why the last attempt failed; null when it did not. */
       last_delivery_error: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
     };
     WebhookSubscriptionChanges: {
@@ -2650,8 +3566,12 @@ export interface components {
        * @description Publicly reachable https URL
        */
       target_url?: string;
+      /** @description Your own label. */
       description?: string | null;
-      /** @enum {string} */
+      /**
+       * @description What is sent: envelope, or flat, which is only the data.
+       * @enum {string}
+       */
       payload_format?: 'envelope' | 'flat';
       /** @description false pauses, true resumes */
       enabled?: boolean;
@@ -2693,19 +3613,29 @@ export interface components {
        * @description Publicly reachable https URL
        */
       target_url: string;
-      /** @default null */
+      /**
+       * @description Your own label.
+       * @default null
+       */
       description?: string | null;
       /**
+       * @description What is sent: envelope, or flat, which is only the data.
        * @default envelope
        * @enum {string|null}
        */
       payload_format?: 'envelope' | 'flat' | null;
-      /** @default true */
+      /**
+       * @description Whether events are delivered.
+       * @default true
+       */
       enabled?: boolean | null;
     };
     WebhookSubscriptionWithSecret: {
+      /** @description The id. */
       id: number;
+      /** @description The store. */
       account_id: number;
+      /** @description The events that are delivered; * stands for all, those to come included. */
       events: (
         | 'customer.created'
         | 'customer.updated'
@@ -2718,23 +3648,48 @@ export interface components {
       )[];
       /** @description The event, if there is exactly one */
       event: string | null;
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description Where events are sent.
+       */
       target_url: string;
+      /** @description Your own label. */
       description: string | null;
-      /** @enum {string} */
+      /**
+       * @description What is sent: envelope, or flat, which is only the data.
+       * @enum {string}
+       */
       payload_format: 'envelope' | 'flat';
+      /** @description Whether events are delivered. */
       enabled: boolean;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was disabled; null while it is enabled.
+       */
       disabled_at: string | null;
-      /** @enum {string|null} */
+      /**
+       * @description Why it was disabled: by a user, after three days without a successful delivery, or because its address may not be reached.
+       * @enum {string|null}
+       */
       disabled_reason: 'disabled_by_user' | 'failing' | 'blocked_address' | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the last attempt was made.
+       */
       last_delivery_at: string | null;
+      /** @description The HTTP status that the last attempt got; null: none. */
       last_delivery_status: number | null;
+      /** @description Why the last attempt failed; null when it did not. */
       last_delivery_error: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
       updated_at: string;
       /** @description Signs the deliveries as in Standard Webhooks */
       secret: string;
@@ -2750,13 +3705,18 @@ export interface components {
       error: string | null;
     };
     WebhookTestData: {
+      /** @description The webhook subscription. */
       subscription_id: number;
+      /** @description A sentence for whoever reads the test. */
       message: string;
     };
     WebhookTestEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
-      /** @enum {string} */
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
       type: 'webhook.test';
       /**
        * Format: date-time
@@ -2765,7 +3725,9 @@ export interface components {
       timestamp: string;
       /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
       sequence?: number;
+      /** @description The store. */
       account_id: number;
+      /** @description What happened, in a shape that depends on type. */
       data: components['schemas']['WebhookTestData'];
     };
   };
@@ -2986,6 +3948,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3022,6 +3985,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3029,6 +3993,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           account: components['schemas']['StoreChanges'];
         };
       };
@@ -3070,10 +4035,15 @@ export interface operations {
         from?: string | null;
         /** @description Recorded before this time */
         to?: string | null;
+        /** @description Only those of this customer. */
         customer_id?: number | null;
+        /** @description Only those of this customer card. */
         customer_card_id?: number | null;
+        /** @description Only those of this card. */
         card_id?: number | null;
+        /** @description Only those at this location. */
         location_id?: number | null;
+        /** @description Only what came this way. */
         channel?: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system' | null;
         /** @description Who did it, as type and id */
         actor?: string | null;
@@ -3085,6 +4055,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3131,8 +4102,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3167,8 +4141,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3222,6 +4199,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3270,6 +4248,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3314,6 +4293,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3350,6 +4330,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3357,6 +4338,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           card: components['schemas']['CardInput'];
         };
       };
@@ -3398,7 +4380,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3435,7 +4419,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3443,6 +4429,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           card: components['schemas']['CardChanges'];
         };
       };
@@ -3483,7 +4470,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3532,7 +4521,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3574,7 +4565,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3613,6 +4606,7 @@ export interface operations {
         cursor?: string | null;
         /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
         as_of?: string | null;
+        /** @description Only those of this card. */
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
@@ -3624,6 +4618,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3660,6 +4655,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -3667,6 +4663,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           reward: components['schemas']['RewardInput'];
         };
       };
@@ -3708,7 +4705,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3745,7 +4744,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3785,7 +4786,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3793,6 +4796,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           reward: components['schemas']['RewardChanges'];
         };
       };
@@ -3838,7 +4842,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
       };
       cookie?: never;
@@ -3875,7 +4881,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
       };
       cookie?: never;
@@ -3921,8 +4929,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -3962,8 +4973,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4011,8 +5025,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4055,6 +5072,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
         /** @description The code of a customer card, which is what its barcode holds, in any case */
         code: string;
@@ -4096,6 +5114,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
         /** @description The code of a customer card, which is what its barcode holds, in any case */
         code: string;
@@ -4145,6 +5164,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
         /** @description The code of a customer card, which is what its barcode holds, in any case */
         code: string;
@@ -4191,8 +5211,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4238,8 +5261,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
         /** @description The id of an event, as webhooks show it */
         event_id: string;
@@ -4282,6 +5308,7 @@ export interface operations {
         search?: string | null;
         /** @description With external_id: exactly that customer */
         source?: string | null;
+        /** @description With source: exactly the customer who has this id in the other system. */
         external_id?: string | null;
         /** @description Exactly this e-mail address, in any case */
         email?: string | null;
@@ -4291,6 +5318,7 @@ export interface operations {
         code?: string | null;
         /** @description Changed at or after this time */
         updated_since?: string | null;
+        /** @description Which page, from 1. */
         page?: number | null;
         /** @description Clamped to 1..100 */
         items?: number | null;
@@ -4302,6 +5330,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -4338,6 +5367,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -4345,10 +5375,17 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           customer: components['schemas']['CustomerInput'];
-          /** @default null */
+          /**
+           * @description The card, which is a template.
+           * @default null
+           */
           card_id?: number | null;
-          /** @default false */
+          /**
+           * @description true, with card_id: the wallet links are sent to the customer by e-mail or SMS.
+           * @default false
+           */
           send_card_links?: boolean | null;
         };
       };
@@ -4389,7 +5426,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4426,7 +5465,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4434,6 +5475,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           customer: components['schemas']['CustomerChanges'];
         };
       };
@@ -4473,7 +5515,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4511,7 +5555,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4549,7 +5595,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4595,7 +5643,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4644,6 +5694,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -4680,6 +5731,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -4687,6 +5739,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           location: components['schemas']['LocationInput'];
         };
       };
@@ -4725,7 +5778,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4762,7 +5817,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4802,7 +5859,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4810,6 +5869,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           location: components['schemas']['LocationChanges'];
         };
       };
@@ -4847,6 +5907,7 @@ export interface operations {
         cursor?: string | null;
         /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
         as_of?: string | null;
+        /** @description Only those of this card. */
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
@@ -4858,6 +5919,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -4894,6 +5956,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -4901,6 +5964,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           poster: components['schemas']['PosterInput'];
         };
       };
@@ -4939,7 +6003,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -4976,7 +6042,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5016,7 +6084,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5024,6 +6094,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
+          /** @description The fields to write. */
           poster: components['schemas']['PosterChanges'];
         };
       };
@@ -5062,6 +6133,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
         /** @description The id of an event, as webhooks show it */
         event_id: string;
@@ -5106,6 +6178,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -5143,6 +6216,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -5186,7 +6260,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5224,7 +6300,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5264,7 +6342,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5310,7 +6390,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5352,7 +6434,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5393,7 +6477,9 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
+        /** @description Only deliveries in this state. */
         status?: 'pending' | 'delivered' | 'failed' | 'cancelled' | null;
+        /** @description Only events of this type. */
         type?:
           | 'customer.created'
           | 'customer.updated'
@@ -5415,7 +6501,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The webhook subscription. */
         subscription_id: number;
       };
       cookie?: never;
@@ -5451,8 +6539,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The webhook subscription. */
         subscription_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5490,8 +6581,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The webhook subscription. */
         subscription_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;
@@ -5533,7 +6627,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The webhook subscription. */
         subscription_id: number;
       };
       cookie?: never;
@@ -5572,6 +6668,7 @@ export interface operations {
       query?: {
         /** @description The id of the last envelope seen; if omitted, starts at the oldest event that is kept */
         after?: string | null;
+        /** @description Only events of this type. */
         type?:
           | 'customer.created'
           | 'customer.updated'
@@ -5591,6 +6688,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
       };
       cookie?: never;
@@ -5626,8 +6724,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
+        /** @description The store. */
         account_id: number;
+        /** @description The customer. */
         customer_id: number;
+        /** @description The record. */
         id: number;
       };
       cookie?: never;

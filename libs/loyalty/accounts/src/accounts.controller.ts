@@ -25,7 +25,8 @@ export class AccountsController {
   @Endpoint({
     id: 'listAccounts',
     tag: 'Stores',
-    summary: 'The stores that the token may access, by id',
+    summary: 'List stores',
+    description: 'Every store that the token may access, by id.',
     status: 200,
     answer: [AccountJson],
     errors: [422],
@@ -45,7 +46,8 @@ export class AccountsController {
   @Endpoint({
     id: 'getAccount',
     tag: 'Stores',
-    summary: 'One store',
+    summary: 'Show a store',
+    description: 'Its names, settings and how many records it has.',
     path: ['account_id'],
     status: 200,
     answer: AccountJson,
@@ -65,7 +67,8 @@ export class AccountsController {
   @Endpoint({
     id: 'updateAccount',
     tag: 'Stores',
-    summary: 'Change the given fields',
+    summary: 'Update a store',
+    description: 'Only the given fields change.',
     path: ['account_id'],
     status: 200,
     answer: AccountJson,

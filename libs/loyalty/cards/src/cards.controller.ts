@@ -47,7 +47,9 @@ export class CardsController {
   @Endpoint({
     id: 'listCards',
     tag: 'Cards',
-    summary: "A store's card templates, by id",
+    summary: 'List cards',
+    description:
+      'The card templates of a store, by id; archived ones only when scope asks for them.',
     path: ['account_id'],
     status: 200,
     answer: [CardJson],
@@ -68,7 +70,8 @@ export class CardsController {
   @Endpoint({
     id: 'getCard',
     tag: 'Cards',
-    summary: 'One card template',
+    summary: 'Show a card',
+    description: 'One card template, archived or not.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CardJson,
@@ -90,7 +93,8 @@ export class CardsController {
   @Endpoint({
     id: 'createCard',
     tag: 'Cards',
-    summary: 'Create a card template',
+    summary: 'Create a card',
+    description: 'A template, of which each customer gets a card of their own.',
     path: ['account_id'],
     status: 201,
     answer: CardJson,
@@ -104,7 +108,8 @@ export class CardsController {
   @Endpoint({
     id: 'updateCard',
     tag: 'Cards',
-    summary: 'Change the given fields',
+    summary: 'Update a card',
+    description: 'Only the given fields change.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CardJson,
@@ -124,7 +129,7 @@ export class CardsController {
   @Endpoint({
     id: 'setCardStripImage',
     tag: 'Cards',
-    summary: 'Upload the picture of the strip',
+    summary: 'Upload the picture of a card’s strip',
     description:
       'The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken.',
     path: ['account_id', 'id'],
@@ -152,7 +157,8 @@ export class CardsController {
   @Endpoint({
     id: 'archiveCard',
     tag: 'Cards',
-    summary: 'Hide a card from the list; customers who have it keep it',
+    summary: 'Archive a card',
+    description: 'It is hidden from the list; customers who have it keep it.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CardJson,
@@ -168,6 +174,7 @@ export class CardsController {
     id: 'unarchiveCard',
     tag: 'Cards',
     summary: 'Take a card out of the archive',
+    description: 'It stands in the list again.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CardJson,

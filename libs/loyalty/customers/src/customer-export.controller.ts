@@ -22,9 +22,9 @@ export class CustomerExportController {
   @Endpoint({
     id: 'exportCustomer',
     tag: 'Customers',
-    summary: 'All that is held on one person, as one JSON document',
+    summary: 'Export all that is held on a person',
     description:
-      'Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Customers who are merged are one person: the export of one has all of them. Of an erased person, what is left.',
+      'All that is held on one person, as one JSON document. Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Customers who are merged are one person: the export of one has all of them. Of an erased person, what is left.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CustomerExportJson,

@@ -40,7 +40,9 @@ export class CustomersController {
   @Endpoint({
     id: 'listCustomers',
     tag: 'Customers',
-    summary: 'Search customers, newest first',
+    summary: 'List or search customers',
+    description:
+      'Newest first. Filters narrow each other down; those who are merged or erased are found by none.',
     path: ['account_id'],
     status: 200,
     answer: CustomerListJson,
@@ -57,7 +59,8 @@ export class CustomersController {
   @Endpoint({
     id: 'getCustomer',
     tag: 'Customers',
-    summary: 'One customer with their cards',
+    summary: 'Show a customer',
+    description: 'One customer with their cards.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CustomerJson,
@@ -79,7 +82,9 @@ export class CustomersController {
   @Endpoint({
     id: 'createCustomer',
     tag: 'Customers',
-    summary: 'Add a customer; with card_id, also enrol them on that card',
+    summary: 'Create a customer',
+    description:
+      'With card_id, the customer is enrolled on that card at once. Sends customer.created, and what an enrolment sends.',
     path: ['account_id'],
     status: 201,
     answer: CreatedCustomerJson,
@@ -98,9 +103,9 @@ export class CustomersController {
   @Endpoint({
     id: 'updateCustomer',
     tag: 'Customers',
-    summary: 'Change the given fields',
+    summary: 'Update a customer',
     description:
-      'metadata is merged key by key, and external_references are added to the existing ones. Sends customer.updated, unless only external_references changed.',
+      'Only the given fields change. metadata is merged key by key, and external_references are added to the existing ones. Sends customer.updated, unless only external_references changed.',
     path: ['account_id', 'id'],
     status: 200,
     answer: CustomerJson,
@@ -119,9 +124,9 @@ export class CustomersController {
   @Endpoint({
     id: 'eraseCustomer',
     tag: 'Customers',
-    summary: 'Erase a person; their history and every total stay',
+    summary: 'Erase a customer',
     description:
-      'Destroys all personal data: names, e-mail address, phone, birthday, metadata, external references, and notes and reasons in the history. It cannot be undone. Sends customer.updated. Erasing somebody again is 204 too.',
+      'Their history and every total stay. Destroys all personal data: names, e-mail address, phone, birthday, metadata, external references, and notes and reasons in the history. It cannot be undone. Sends customer.updated. Erasing somebody again is 204 too.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

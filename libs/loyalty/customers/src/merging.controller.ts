@@ -21,7 +21,7 @@ export class MergingController {
   @Endpoint({
     id: 'mergeCustomers',
     tag: 'Customers',
-    summary: 'Merge another customer into this one',
+    summary: 'Merge two customers',
     description:
       'This customer goes on for both: keeps what it has, takes what it lacks, and gets the cards of the other one; where both have a card of one template, the stamps are added together. The other one is found only by id, with merged_into. Sends customer.updated about both, and for stamps that move to another card stamp.removed, stamp.earned and reward.unlocked. Undone by unmerge.',
     path: ['account_id', 'id'],
@@ -44,7 +44,7 @@ export class MergingController {
   @Endpoint({
     id: 'unmergeCustomers',
     tag: 'Customers',
-    summary: 'Undo the last merge into this customer',
+    summary: 'Undo the last merge of a customer',
     description:
       'The other customer has again what the merge took from it; of stamps that were added to another card, as many as are still there. Sends customer.updated about both, and for stamps that go back stamp.removed and stamp.earned.',
     path: ['account_id', 'id'],

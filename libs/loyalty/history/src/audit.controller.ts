@@ -15,7 +15,8 @@ export class AuditController {
   @Endpoint({
     id: 'listAudit',
     tag: 'History',
-    summary: 'What was done to users, tokens and webhook subscriptions, newest first',
+    summary: 'List what was done to users, tokens and subscriptions',
+    description: 'What was done to users, tokens and webhook subscriptions, newest first.',
     path: ['account_id'],
     status: 200,
     answer: [AuditEntryJson],

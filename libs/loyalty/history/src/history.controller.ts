@@ -45,7 +45,8 @@ export class HistoryController {
   @Endpoint({
     id: 'listHistory',
     tag: TAG,
-    summary: 'What happened in a store, newest first',
+    summary: 'List what happened in a store, newest first',
+    description: 'Every change, with who made it and through which channel.',
     path: ['account_id'],
     status: 200,
     answer: [HistoryEntryJson],
@@ -63,7 +64,8 @@ export class HistoryController {
   @Endpoint({
     id: 'listCustomerCardEvents',
     tag: TAG,
-    summary: 'What happened on a customer card, newest first, with the balance after each',
+    summary: 'List what happened on a customer card, newest first',
+    description: 'Each entry has the balance after it, and who did it through which channel.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: [HistoryEntryJson],
@@ -85,7 +87,9 @@ export class HistoryController {
   @Endpoint({
     id: 'explainCustomerCard',
     tag: TAG,
-    summary: 'How the balance and the rewards of a customer card came about, in words',
+    summary: 'Explain a balance',
+    description:
+      'How the balance and the rewards of a customer card came about, step by step, in the language of the store.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: ExplanationJson,

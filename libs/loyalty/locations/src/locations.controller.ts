@@ -30,7 +30,8 @@ export class LocationsController {
   @Endpoint({
     id: 'listLocations',
     tag: 'Locations',
-    summary: "A store's locations, by id",
+    summary: 'List locations',
+    description: 'The locations of a store, by id.',
     path: ['account_id'],
     status: 200,
     answer: [LocationJson],
@@ -52,7 +53,8 @@ export class LocationsController {
   @Endpoint({
     id: 'getLocation',
     tag: 'Locations',
-    summary: 'One location',
+    summary: 'Show a location',
+    description: 'One location with its coordinates, once they are known.',
     path: ['account_id', 'id'],
     status: 200,
     answer: LocationJson,
@@ -67,7 +69,7 @@ export class LocationsController {
   @Endpoint({
     id: 'createLocation',
     tag: 'Locations',
-    summary: 'Add a location',
+    summary: 'Create a location',
     description:
       'Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded.',
     path: ['account_id'],
@@ -86,9 +88,9 @@ export class LocationsController {
   @Endpoint({
     id: 'updateLocation',
     tag: 'Locations',
-    summary: 'Change the given fields',
+    summary: 'Update a location',
     description:
-      'A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.',
+      'Only the given fields change. A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.',
     path: ['account_id', 'id'],
     status: 200,
     answer: LocationJson,
@@ -112,7 +114,8 @@ export class LocationsController {
   @Endpoint({
     id: 'deleteLocation',
     tag: 'Locations',
-    summary: 'Delete a location; what happened there stays in the history',
+    summary: 'Delete a location',
+    description: 'What happened there stays in the history.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

@@ -31,7 +31,8 @@ export class PostersController {
   @Endpoint({
     id: 'listPosters',
     tag: 'Posters',
-    summary: "A store's posters, by id",
+    summary: 'List posters',
+    description: 'The signup posters of a store, by id.',
     path: ['account_id'],
     status: 200,
     answer: [PosterJson],
@@ -54,7 +55,8 @@ export class PostersController {
   @Endpoint({
     id: 'getPoster',
     tag: 'Posters',
-    summary: 'One poster',
+    summary: 'Show a poster',
+    description: 'One poster with its public addresses.',
     path: ['account_id', 'id'],
     status: 200,
     answer: PosterJson,
@@ -69,7 +71,7 @@ export class PostersController {
   @Endpoint({
     id: 'createPoster',
     tag: 'Posters',
-    summary: 'Create a poster for a card',
+    summary: 'Create a poster',
     description:
       "The card's name and colours are copied; later changes to the card do not affect the poster.",
     path: ['account_id'],
@@ -88,9 +90,9 @@ export class PostersController {
   @Endpoint({
     id: 'updatePoster',
     tag: 'Posters',
-    summary: 'Change the given fields',
+    summary: 'Update a poster',
     description:
-      'The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.',
+      'Only the given fields change. The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.',
     path: ['account_id', 'id'],
     status: 200,
     answer: PosterJson,
@@ -109,7 +111,8 @@ export class PostersController {
   @Endpoint({
     id: 'deletePoster',
     tag: 'Posters',
-    summary: 'Delete a poster; its signup URL stops working',
+    summary: 'Delete a poster',
+    description: 'Its signup URL stops working.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

@@ -37,7 +37,8 @@ export class RewardsController {
   @Endpoint({
     id: 'listRewards',
     tag: 'Rewards',
-    summary: "A store's rewards, by card and position",
+    summary: 'List rewards',
+    description: 'The rewards of a store, by card and position.',
     path: ['account_id'],
     status: 200,
     answer: [RewardJson],
@@ -59,7 +60,8 @@ export class RewardsController {
   @Endpoint({
     id: 'getReward',
     tag: 'Rewards',
-    summary: 'One reward',
+    summary: 'Show a reward',
+    description: 'One reward, active or not.',
     path: ['account_id', 'id'],
     status: 200,
     answer: RewardJson,
@@ -81,7 +83,8 @@ export class RewardsController {
   @Endpoint({
     id: 'createReward',
     tag: 'Rewards',
-    summary: 'Add a reward to a card',
+    summary: 'Create a reward',
+    description: 'It belongs to one card for good.',
     path: ['account_id'],
     status: 201,
     answer: RewardJson,
@@ -107,7 +110,8 @@ export class RewardsController {
   @Endpoint({
     id: 'updateReward',
     tag: 'Rewards',
-    summary: 'Change the given fields',
+    summary: 'Update a reward',
+    description: 'Only the given fields change.',
     path: ['account_id', 'id'],
     status: 200,
     answer: RewardJson,
@@ -126,7 +130,8 @@ export class RewardsController {
   @Endpoint({
     id: 'deleteReward',
     tag: 'Rewards',
-    summary: 'Remove a reward that nobody has redeemed yet',
+    summary: 'Delete a reward',
+    description: 'Only one that nobody has redeemed yet; set active to false otherwise.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404, 422],

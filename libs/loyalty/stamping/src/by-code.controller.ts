@@ -33,6 +33,7 @@ export class ByCodeController {
     id: 'getCustomerCardByCode',
     tag: 'Customer cards',
     summary: 'Show the customer card with a code',
+    description: 'As by its ids, for tills that scan a code and know no ids.',
     path: ['account_id', 'code'],
     status: 200,
     answer: CustomerCardDetailJson,

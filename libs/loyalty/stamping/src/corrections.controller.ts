@@ -24,7 +24,7 @@ export class CorrectionsController {
   @Endpoint({
     id: 'adjustCustomerCard',
     tag: 'Customer cards',
-    summary: 'Correct the balance',
+    summary: 'Correct a balance',
     description:
       'Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.',
     path: ['account_id', 'customer_id', 'id'],
@@ -45,9 +45,9 @@ export class CorrectionsController {
   @Endpoint({
     id: 'reverseCardEvent',
     tag: 'Customer cards',
-    summary: 'Undo a stamping, a redemption or an adjustment, once',
+    summary: 'Undo an event of a customer card',
     description:
-      'Takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.',
+      'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.',
     path: ['account_id', 'customer_id', 'id', 'event_id'],
     status: 200,
     answer: CustomerCardDetailJson,

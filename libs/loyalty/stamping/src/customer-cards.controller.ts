@@ -47,7 +47,8 @@ export class CustomerCardsController {
   @Endpoint({
     id: 'listCustomerCards',
     tag: 'Customer cards',
-    summary: "A customer's cards, by id",
+    summary: 'List the cards of a customer',
+    description: 'By id, in the list shape.',
     path: ['account_id', 'customer_id'],
     status: 200,
     answer: [CustomerCardJson],
@@ -73,7 +74,8 @@ export class CustomerCardsController {
   @Endpoint({
     id: 'getCustomerCard',
     tag: 'Customer cards',
-    summary: 'One customer card with its available rewards',
+    summary: 'Show a customer card',
+    description: 'In the detail shape, with the rewards that its balance covers.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: CustomerCardDetailJson,
@@ -95,9 +97,9 @@ export class CustomerCardsController {
   @Endpoint({
     id: 'enrolCustomer',
     tag: 'Customer cards',
-    summary: 'Enrol a customer on a card, with its welcome stamps',
+    summary: 'Enrol a customer on a card',
     description:
-      'Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for each threshold that they reach. A customer has at most one card of each template.',
+      'The new card has the welcome stamps of its template. Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for each threshold that they reach. A customer has at most one card of each template.',
     path: ['account_id', 'customer_id'],
     status: 201,
     answer: CustomerCardDetailJson,
@@ -139,8 +141,9 @@ export class CustomerCardsController {
   @Endpoint({
     id: 'redeemReward',
     tag: 'Customer cards',
-    summary: 'Redeem a reward and deduct its stamps',
-    description: 'Sends reward.redeemed. The same external_ref again repeats the first answer.',
+    summary: 'Redeem a reward',
+    description:
+      'Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the first answer.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: RedemptionJson,

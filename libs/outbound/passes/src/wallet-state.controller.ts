@@ -18,7 +18,8 @@ export class WalletStateController {
   @Endpoint({
     id: 'getWallet',
     tag: 'Customer cards',
-    summary: 'Where the customer keeps the card, and whether it is up to date there',
+    summary: 'Show where a customer keeps a card',
+    description: 'For each wallet, whether the card is there and up to date.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     answer: WalletJson,

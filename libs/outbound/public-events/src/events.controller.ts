@@ -30,9 +30,9 @@ export class EventsController {
   @Endpoint({
     id: 'listEvents',
     tag: 'Webhook deliveries',
-    summary: "Catch up on a store's events, oldest first",
+    summary: 'Catch up on the events of a store',
     description:
-      'The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.',
+      'Oldest first. The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.',
     path: ['account_id'],
     status: 200,
     answer: [EnvelopeJson],

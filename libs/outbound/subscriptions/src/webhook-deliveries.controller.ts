@@ -42,7 +42,8 @@ export class WebhookDeliveriesController {
   @Endpoint({
     id: 'listWebhookDeliveries',
     tag: TAG,
-    summary: 'What has been and will be sent to a subscription, newest first',
+    summary: 'List deliveries',
+    description: 'What has been and will be sent to a subscription, newest first.',
     path: ['account_id', 'subscription_id'],
     status: 200,
     answer: [DeliveryJson],
@@ -68,7 +69,8 @@ export class WebhookDeliveriesController {
   @Endpoint({
     id: 'getWebhookDelivery',
     tag: TAG,
-    summary: 'One delivery with all its attempts',
+    summary: 'Show a delivery',
+    description: 'One delivery with all its attempts.',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
     answer: DeliveryDetailJson,
@@ -87,9 +89,9 @@ export class WebhookDeliveriesController {
   @Endpoint({
     id: 'redeliverWebhook',
     tag: TAG,
-    summary: 'Send a delivery again now',
+    summary: 'Send a delivery again',
     description:
-      'With the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.',
+      'At once, with the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
     answer: DeliveryDetailJson,

@@ -49,7 +49,8 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'listWebhookSubscriptions',
     tag: 'Webhook subscriptions',
-    summary: "A store's webhook subscriptions, oldest first, without their secrets",
+    summary: 'List webhook subscriptions',
+    description: "A store's webhook subscriptions, oldest first, without their secrets.",
     path: ['account_id'],
     status: 200,
     answer: [WebhookSubscriptionJson],
@@ -71,7 +72,8 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'getWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'One webhook subscription, with its secret and the result of its last delivery',
+    summary: 'Show a webhook subscription',
+    description: 'One webhook subscription, with its secret and the result of its last delivery.',
     path: ['account_id', 'id'],
     status: 200,
     answer: WebhookSubscriptionSecretJson,
@@ -89,7 +91,9 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'createWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'Have events sent to a URL from now on',
+    summary: 'Create a webhook subscription',
+    description:
+      'Events are sent to the URL from now on. The answer shows the secret that they are signed with.',
     path: ['account_id'],
     status: 201,
     answer: WebhookSubscriptionSecretJson,
@@ -108,7 +112,8 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'updateWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'Change the given fields; enabled pauses and resumes',
+    summary: 'Update a webhook subscription',
+    description: 'Only the given fields change; enabled pauses and resumes.',
     path: ['account_id', 'id'],
     status: 200,
     answer: WebhookSubscriptionJson,
@@ -129,9 +134,9 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'testWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'Send a signed webhook.test now',
+    summary: 'Send a test event',
     description:
-      'Sent once, even while the subscription is disabled. It does not count as a delivery.',
+      'A signed webhook.test is sent once, even while the subscription is disabled. It does not count as a delivery.',
     path: ['account_id', 'id'],
     status: 200,
     answer: WebhookTestJson,
@@ -146,7 +151,9 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'rotateWebhookSecret',
     tag: 'Webhook subscriptions',
-    summary: 'Replace the signing secret at once',
+    summary: 'Replace the signing secret',
+    description:
+      'The next deliveries are signed with the new one, and with both while grace_seconds last.',
     path: ['account_id', 'id'],
     status: 200,
     answer: WebhookSubscriptionSecretJson,
@@ -165,7 +172,8 @@ export class WebhookSubscriptionsController {
   @Endpoint({
     id: 'deleteWebhookSubscription',
     tag: 'Webhook subscriptions',
-    summary: 'Delete a webhook subscription and its pending deliveries',
+    summary: 'Delete a webhook subscription',
+    description: 'Its pending deliveries are deleted with it.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

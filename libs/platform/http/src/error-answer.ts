@@ -1,5 +1,6 @@
 import { CATALOGUE, worded, type ErrorCode } from '#kernel/error-catalogue.js';
 import type { FieldErrors } from '#kernel/errors.js';
+import { ERROR_PAGE } from './error.dto.js';
 import type { VersioningJson } from './versioning.js';
 
 /** An error response before it is serialised. */
@@ -47,7 +48,7 @@ export function errorJson(
     ...(errors && { errors }),
     ...(resolution !== undefined && { resolution }),
     ...(versioning && { versioning }),
-    documentation_url: `${publicUrl}/docs`,
+    documentation_url: `${publicUrl}${ERROR_PAGE}#${code}`,
     request_id: requestId,
   };
 }

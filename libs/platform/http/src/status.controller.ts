@@ -60,7 +60,8 @@ export class StatusController {
   @Endpoint({
     id: 'getStatus',
     tag: 'Status',
-    summary: 'Whether the API is up, and which limit and version are in force',
+    summary: 'Show the status',
+    description: 'Says that the API is up, which limit is in force and how this version stands.',
     status: 200,
     answer: StatusJson,
     open: true,

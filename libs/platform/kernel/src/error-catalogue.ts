@@ -4,6 +4,8 @@ type Entry = {
   error?: string;
   /** How to put it right. */
   resolution?: string;
+  /** The same for the documentation only, where each answer has advice of its own or none. */
+  advice?: string;
   /** What the code means, for the documentation. */
   meaning: string;
   /** Headers of the answer beyond those that every answer has. */
@@ -54,6 +56,7 @@ export const ERRORS = {
   not_found: {
     status: 404,
     error: 'This path does not exist',
+    advice: 'Look at the path and its ids, and whether the token belongs to a user of the store.',
     meaning: 'The record or path does not exist, or the token may not access its store.',
     response: 'NotFound',
     example: { error: 'Card not found' },
@@ -67,6 +70,8 @@ export const ERRORS = {
   },
   validation_failed: {
     status: 422,
+    advice:
+      'Put right what errors names, field by field, and send the request again; base is about the record as a whole.',
     meaning: 'A field is not valid: errors says which and why.',
     headers: ['Idempotent-Replayed'],
     response: 'Rejected',
@@ -82,16 +87,19 @@ export const ERRORS = {
   malformed_request: {
     status: 400,
     error: 'This is not an HTTP request',
+    advice: 'Send HTTP/1.1, and a body as long as Content-Length says.',
     meaning: 'The bytes received are not a complete HTTP request.',
   },
   header_fields_too_large: {
     status: 431,
     error: 'The header is larger than 16 KiB',
+    advice: 'Send fewer or shorter header fields.',
     meaning: 'The header of the request is larger than 16 KiB.',
   },
   request_timeout: {
     status: 408,
     error: 'The request did not arrive in time',
+    advice: 'Send it again.',
     meaning: 'The request did not arrive completely in time. Nothing was done.',
   },
   payload_too_large: {
@@ -111,34 +119,46 @@ export const ERRORS = {
   },
   insufficient_stamps: {
     status: 422,
+    advice:
+      'Collect the missing stamps first, or choose one of the available_rewards of the customer card.',
     meaning: 'The customer card holds too few stamps for this.',
   },
   reward_inactive: {
     status: 422,
+    advice:
+      'Choose one of the available_rewards of the customer card, or set active of the reward to true.',
     meaning: 'The reward is not active.',
   },
   card_expired: {
     status: 422,
+    advice: 'Move expires_at of the card if it should go on.',
     meaning: 'The card has expired: it can be neither stamped nor redeemed.',
   },
   stamp_limit_reached: {
     status: 422,
+    advice: 'Wait until the limit allows it again, or raise the limits of the card.',
     meaning: "One of the card's stamping limits was reached.",
   },
   customer_erased: {
     status: 422,
+    advice: 'Add the person as a new customer if they come back.',
     meaning: 'The customer was erased: nothing about them can be changed any more.',
   },
   customer_merged: {
     status: 422,
+    advice:
+      'Send the request to the customer who goes on, whom the message names, or unmerge the two first.',
     meaning: 'The customer was merged into another one: the message names the one that goes on.',
   },
   limit_reached: {
     status: 422,
+    advice:
+      'Delete or archive what is not needed, or ask whoever runs the service to raise the limit.',
     meaning: 'There are as many of these records as there may be.',
   },
   idempotency_key_reused: {
     status: 422,
+    advice: 'Use a new key for every new request; the same one only to repeat a request exactly.',
     meaning: 'The Idempotency-Key was already used with another body.',
   },
   idempotency_in_progress: {
@@ -153,6 +173,8 @@ export const ERRORS = {
   internal: {
     status: 500,
     error: 'Something went wrong on our side',
+    advice:
+      'Send the request again later. If it happens again, quote the request_id to whoever runs the service.',
     meaning: 'Something went wrong on our side. Nothing was written.',
     response: 'Failed',
   },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#kernel/config.js';
-import { CATALOGUE } from '#kernel/error-catalogue.js';
+import { CATALOGUE, worded } from '#kernel/error-catalogue.js';
 import { ERROR_PAGE } from '#http/error.dto.js';
 import { isRetired, VERSION_POLICY } from '#http/versioning.js';
 
@@ -77,8 +77,18 @@ function versions(config: Config, now: Date): string {
 
 function codes(): string {
   const entries = Object.entries(CATALOGUE).map(
-    ([code, { status, meaning }]) => `<dt id="${code}">${code}</dt><dd>${status}: ${meaning}</dd>`,
+    ([code, { status, meaning, resolution, advice = resolution }]) =>
+      `<dt id="${code}">${code}</dt>
+    <dd>${status}: ${escaped(meaning)}</dd>
+    <dd>What to do: ${escaped(advice ?? '')}</dd>`,
   );
-  return `<p>Every error is JSON with one of these in <code>code</code>. More may be added.</p>
+  return `<p>Every error is JSON with one of these in <code>code</code>, and a link to its place on this page in
+    <code>documentation_url</code>. More may be added.</p>
     <dl>${entries.join('\n    ')}</dl>`;
+}
+
+/** Advice has placeholders and headers in angle brackets. */
+function escaped(text: string): string {
+  const { seconds, allowed } = { seconds: 'the', allowed: 'those in Allow' };
+  return worded(text, { seconds, allowed }).replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

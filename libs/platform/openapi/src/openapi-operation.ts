@@ -1,6 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { EndpointSpec, PublishedWebhook } from '#http/endpoint.js';
+import { ERROR_PAGE } from '#http/error.dto.js';
 import { curlSample, typescriptSample } from './code-samples.js';
+import { ABOUT_INPUT, EVERYWHERE, LOOKED_AT, type PARAMETERS } from './openapi-headers.js';
+import { PARAMETER_WORDS } from './field-words.js';
 import { REFUSALS } from './refusals.js';
 import { published, Schemas, type JsonSchema } from './schemas.js';
 
@@ -30,108 +33,6 @@ export type RolesFor = (operation: string) => readonly string[] | null;
 
 type Route = { method: string; path: string; rolesFor: RolesFor };
 
-const header = (description: string, schema: JsonSchema, required = false) => ({
-  description,
-  required,
-  schema,
-});
-
-export const HEADERS = {
-  'X-Request-Id': header(
-    'The id of this request: your own if you sent a valid one',
-    { type: 'string', examples: ['0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01'] },
-    true,
-  ),
-  'RateLimit-Limit': header(
-    'Requests allowed in the current window',
-    { type: 'integer', examples: [300] },
-    true,
-  ),
-  'RateLimit-Remaining': header(
-    'Requests still allowed in the window',
-    { type: 'integer', examples: [299] },
-    true,
-  ),
-  'RateLimit-Reset': header(
-    'Seconds until the window resets',
-    { type: 'integer', examples: [60] },
-    true,
-  ),
-  'RateLimit-Policy': header(
-    'quota;w=window-seconds',
-    { type: 'string', examples: ['300;w=60'] },
-    true,
-  ),
-  'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 0, examples: [12] }, true),
-  'Idempotent-Replayed': header('true: the answer is the one stored under this Idempotency-Key', {
-    type: 'string',
-    enum: ['true'],
-  }),
-  'X-Dry-Run': header('true: a dry run, nothing was stored', { type: 'string', enum: ['true'] }),
-  'X-Unknown-Parameters': header(
-    'What the request has and the operation does not take: names of query parameters and body fields, percent-encoded, separated by commas, up to 1,024 bytes',
-    { type: 'string', maxLength: 1024, examples: ['customer.frist_name, limt'] },
-  ),
-  'Preference-Applied': header('handling=strict: it was asked for in Prefer, and applied', {
-    type: 'string',
-    examples: ['handling=strict'],
-  }),
-  Link: header(
-    'rel="next": the next page, while there is one (RFC 8288); rel="deprecation": the versioning policy, while this version is being retired',
-    { type: 'string', examples: ['</api/v1/accounts/1/cards?limit=2&cursor=Mg>; rel="next"'] },
-  ),
-  Deprecation: header(
-    'While this version is being retired: since when, in seconds since 1970 (RFC 9745)',
-    { type: 'string', pattern: '^@\\d+$', examples: ['@1798761600'] },
-  ),
-  Sunset: header('While this version is being retired: when it stops answering (RFC 8594)', {
-    type: 'string',
-    examples: ['Sat, 01 Jan 2028 00:00:00 GMT'],
-  }),
-};
-
-const EVERYWHERE = [
-  'X-Request-Id',
-  'RateLimit-Limit',
-  'RateLimit-Remaining',
-  'RateLimit-Reset',
-  'RateLimit-Policy',
-  'Deprecation',
-  'Sunset',
-  'Link',
-];
-
-/** Where the operation has looked at the whole request. */
-const ABOUT_INPUT = ['X-Unknown-Parameters', 'Preference-Applied'];
-const LOOKED_AT = new Set(['404', '422']);
-
-export const PARAMETERS = {
-  IdempotencyKey: {
-    name: 'Idempotency-Key',
-    in: 'header',
-    required: false,
-    description:
-      'Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action.',
-    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
-  },
-  RequestId: {
-    name: 'X-Request-Id',
-    in: 'header',
-    required: false,
-    description:
-      'Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced.',
-    schema: { type: 'string' },
-  },
-  Prefer: {
-    name: 'Prefer',
-    in: 'header',
-    required: false,
-    description:
-      'handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters.',
-    schema: { type: 'string' },
-  },
-};
-
 /** The refusals that operations share, by name. */
 export function refusalResponses(): Record<string, OpenApiObject> {
   return Object.fromEntries(
@@ -142,12 +43,12 @@ export function refusalResponses(): Record<string, OpenApiObject> {
         code,
         ...(errors && { errors }),
         ...(resolution !== undefined && { resolution }),
-        documentation_url: 'https://inkpad.example/docs',
+        documentation_url: `https://inkpad.example${ERROR_PAGE}#${code}`,
         request_id: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01',
       };
       const problem = {
         ...example,
-        type: `https://inkpad.example/docs/errors#${code}`,
+        type: `https://inkpad.example${ERROR_PAGE}#${code}`,
         title: STATUS_CODES[status],
         status: Number(status),
         detail: error,
@@ -347,6 +248,8 @@ export function webhookObject(
       operationId: `on_${type.replaceAll('.', '_')}`,
       tags: ['Webhook subscriptions'],
       summary,
+      description:
+        'Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.',
       security: [],
       parameters: [
         wire(
@@ -394,7 +297,9 @@ function bodyOf({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema |
 
 /** A query field is declared like one of a body; some keywords belong to the parameter instead. */
 function parameterObject(given: Parameter): Parameter {
-  const { name, in: place, required, description, example, schema } = given;
+  const { name, in: place, required, example, schema } = given;
+  const description =
+    given.description ?? PARAMETER_WORDS[place === 'path' ? `path.${name}` : name];
   const { examples, ...rest } = published(schema);
   const shown = example ?? (Array.isArray(examples) ? (examples[0] as unknown) : undefined);
   return {

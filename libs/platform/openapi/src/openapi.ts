@@ -7,10 +7,9 @@ import { endpoints, publishedWebhooks, tags } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#http/error.dto.js';
 import { serveFixed } from './fixed-text.js';
 import { innerDtos, reachable, Schemas } from './schemas.js';
+import { HEADERS, PARAMETERS } from './openapi-headers.js';
 import {
-  HEADERS,
   operationObject,
-  PARAMETERS,
   refusalResponses,
   webhookObject,
   type FoundOperation,
