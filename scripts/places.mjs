@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import zlib from 'node:zlib';
-import { placeKey } from '../dist/libs/outbound/geocoding/src/place-key.js';
 
 /**
  * Makes data/places.tsv.br, the places that the offline geocoder knows, of data of GeoNames (CC BY 4.0), as the package
@@ -16,6 +15,11 @@ import { placeKey } from '../dist/libs/outbound/geocoding/src/place-key.js';
 const TARGET = path.join(
   path.dirname(path.dirname(fileURLToPath(import.meta.url))),
   'data/places.tsv.br',
+);
+
+// Only there once the project has been built.
+const { placeKey } = await import(
+  new URL('../dist/libs/outbound/geocoding/src/place-key.js', import.meta.url).href
 );
 
 /** As addresses abbreviate them; GeoNames numbers those of Australia and Canada. */
