@@ -35,6 +35,34 @@ try {
 }
 
 async function show() {
+  const { phone, google, call, path } = await cardOnTwoPhones();
+  const shown = async (count) => {
+    await until(() => phone.messages.length >= count, 'a message on the phone');
+    await until(() => google.notices.length >= count, 'a notification by Google');
+    say(`  the phone shows:  ${phone.messages.at(-1)}`);
+    say(`  Google notifies:  ${google.notices.at(-1).shown}`);
+  };
+  say('The shop gives two stamps');
+  await call('POST', `${path}/stamp`, { stamps: 2 });
+  await shown(1);
+  say('and three more, which unlock the reward');
+  await call('POST', `${path}/stamp`, { stamps: 3 });
+  await shown(2);
+
+  say('One more, without a notification');
+  const { rounds } = phone;
+  await call('POST', `${path}/stamp`, { stamps: 1, skip_notifications: true });
+  await until(() => phone.rounds > rounds, 'the silent update');
+  await wait(QUIET_MS);
+  expect(phone.messages.length, 2, 'messages on the phone');
+  expect(google.notices.length, 2, 'notifications by Google');
+  say('  the pass is up to date, and nobody was disturbed');
+  expect(phone.complaints.length, 0, `complaints of the phone (${phone.complaints.join('; ')})`);
+  const wallet = await call('GET', `${path}/wallet`);
+  expect(`${wallet.apple.state} ${wallet.google.state}`, 'installed installed', 'in GET …/wallet');
+}
+
+async function cardOnTwoPhones() {
   const certificates = certificatesOf();
   const apns = await Apns.start(certificates);
   undo.push(() => apns.stop());
@@ -84,31 +112,7 @@ async function show() {
     body: google.envelope({ classId: object.classId, objectId: object.id, eventType: 'save' }),
   });
   say('Another one has saved it to Google Wallet');
-
-  const shown = async (count) => {
-    await until(() => phone.messages.length >= count, 'a message on the phone');
-    await until(() => google.notices.length >= count, 'a notification by Google');
-    say(`  the phone shows:  ${phone.messages.at(-1)}`);
-    say(`  Google notifies:  ${google.notices.at(-1).shown}`);
-  };
-  say('The shop gives two stamps');
-  await call('POST', `${path}/stamp`, { stamps: 2 });
-  await shown(1);
-  say('and three more, which unlock the reward');
-  await call('POST', `${path}/stamp`, { stamps: 3 });
-  await shown(2);
-
-  say('One more, without a notification');
-  const { rounds } = phone;
-  await call('POST', `${path}/stamp`, { stamps: 1, skip_notifications: true });
-  await until(() => phone.rounds > rounds, 'the silent update');
-  await wait(QUIET_MS);
-  expect(phone.messages.length, 2, 'messages on the phone');
-  expect(google.notices.length, 2, 'notifications by Google');
-  say('  the pass is up to date, and nobody was disturbed');
-  expect(phone.complaints.length, 0, `complaints of the phone (${phone.complaints.join('; ')})`);
-  const wallet = await call('GET', `${path}/wallet`);
-  expect(`${wallet.apple.state} ${wallet.google.state}`, 'installed installed', 'in GET …/wallet');
+  return { phone, google, call, path };
 }
 
 function certificatesOf() {

@@ -345,12 +345,8 @@ async function main(args) {
   const at = args.indexOf('--key');
   const files = args.filter((_, i) => at < 0 || (i !== at && i !== at + 1));
   const key = args[at + 1];
-  if (
-    at < 0 ||
-    key === undefined ||
-    files.length === 0 ||
-    files.some((file) => file.startsWith('--'))
-  ) {
+  const isOption = (file) => file.startsWith('--');
+  if (at < 0 || key === undefined || files.length === 0 || files.some(isOption)) {
     console.error(USAGE);
     return 2;
   }

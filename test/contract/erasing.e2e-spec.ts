@@ -286,7 +286,7 @@ describe('what goes out about an erased person', () => {
     expect(after.body[1]?.data.customer).toEqual({ ...gone, phone: null });
     expect(after.body[2]).toEqual({
       ...before.body[2],
-      data: { ...before.body[2]?.data, customer: { ...gone, phone: null } },
+      data: { ...before.body[2]?.data, note: null, customer: { ...gone, phone: null } },
     });
   });
 });

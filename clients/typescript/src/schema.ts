@@ -3036,7 +3036,7 @@ export interface components {
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
-      /** @description What was written beside it, or the reason of a correction */
+      /** @description What was written beside it; null when it is a correction */
       note: string | null;
       /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];
@@ -3135,7 +3135,7 @@ export interface components {
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
-      /** @description What was written beside it, or the reason of a correction */
+      /** @description What was written beside it; null when it is a correction */
       note: string | null;
       /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];

@@ -124,14 +124,13 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
         const { intoCustomerId: customerId, personal } = event.data;
         const before = existing(state);
         const given = pick(before, Object.keys(personal ?? {}) as (keyof PersonalFields)[]);
-        const after = { ...before, ...personal, mergedInto: { customerId, given }, updatedAt: at };
-        return { ...after, ...NOT_FOUND };
+        const mergedInto = { customerId, given };
+        return { ...before, ...personal, ...NOT_FOUND, mergedInto, updatedAt: at };
       }
       case 'CustomerUnmerged': {
-        const before = existing(state);
-        const merges = (before.merges ?? []).slice(0, -1);
-        const after = { ...before, ...event.data.personal, merges, updatedAt: at };
-        return { ...after, ...searchKeys(after) };
+        const { merges = [], ...before } = existing(state);
+        const after = { ...before, ...event.data.personal, merges: merges.slice(0, -1) };
+        return { ...after, updatedAt: at, ...searchKeys(after) };
       }
       case 'CustomerRestored': {
         const { mergedInto: _, ...before } = existing(state);

@@ -1,5 +1,6 @@
 import { existing, unreachable, type Aggregate, type Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { isExpired } from '#cards/card.js';
 import { CardMergedError, handedOver, isAt, type CardPath, type Holder } from './card-holder.js';
 import { customerCardUpcasts } from './customer-card-upcasts.js';
 import type {
@@ -349,10 +350,6 @@ export function targetOf(
 ): number {
   const next = rewards.find((reward) => reward.active && reward.stampsRequired > stampsCount);
   return next?.stampsRequired ?? stampsRequired;
-}
-
-function isExpired({ expiresAt }: Pick<Template, 'expiresAt'>, now: Date): boolean {
-  return expiresAt !== null && new Date(expiresAt) <= now;
 }
 
 /** @throws NotFoundError, CardMergedError */

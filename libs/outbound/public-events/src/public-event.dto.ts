@@ -61,7 +61,7 @@ class StampingData extends OfCustomerCard {
   @TextProperty({ nullable: true }) declare readonly external_ref: string | null;
   @TextProperty({
     nullable: true,
-    description: 'What was written beside it, or the reason of a correction',
+    description: 'What was written beside it; null when it is a correction',
   })
   declare readonly note: string | null;
   @ObjectProperty(() => CustomerCardJson) declare readonly customer_card: CustomerCardJson;

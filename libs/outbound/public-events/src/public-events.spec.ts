@@ -223,7 +223,7 @@ describe('public events', () => {
       location_id: null,
       staff_ref: null,
       external_ref: null,
-      note: 'oat milk',
+      note: null,
       customer: ADA,
       customer_card: { stamps_remaining: 0 },
     });

@@ -151,7 +151,8 @@ export function publicCustomerCardEvent(
         location_id: locationId,
         staff_ref: staffRef,
         external_ref: externalRef,
-        note: personal?.note ?? null,
+        // Why something was corrected is for the shop's own people.
+        note: source === 'adjustment' ? null : (personal?.note ?? null),
         customer: subject.customer,
         customer_card: subject.list,
       });

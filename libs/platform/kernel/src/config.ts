@@ -11,7 +11,8 @@ import { geocoderFaults, geocoderOf, type GeocoderChoice } from './geocoder-sett
 import { makeKeyFile } from './key-file.js';
 import { withSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
-import { momentOf, Settings, type AddressRange, type MailServer } from './settings.js';
+import { faultsTogether } from './setting-faults.js';
+import { Settings, type AddressRange, type MailServer } from './settings.js';
 
 /** The settings as the code uses them, made once at the start. */
 export class Config {
@@ -131,15 +132,7 @@ export class Config {
     this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
     this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
-    this.most = {
-      rewards: env.MAX_REWARDS_PER_CARD,
-      cards: env.MAX_CARDS_PER_STORE,
-      locations: env.MAX_LOCATIONS_PER_STORE,
-      posters: env.MAX_POSTERS_PER_STORE,
-      webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
-      stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
-      smsPerDay: env.MAX_SMS_PER_STORE_PER_DAY,
-    };
+    this.most = caps(env);
     this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
     this.posterFonts = {
       regular: env.POSTER_FONT_REGULAR ?? null,
@@ -161,29 +154,14 @@ export class Config {
     };
     this.webhookRetentionDays = env.WEBHOOK_RETENTION_DAYS;
     this.webhookTimeScale = env.WEBHOOK_TIME_SCALE;
-    this.mail =
-      env.SMTP_URL !== undefined && env.MAIL_FROM !== undefined
-        ? { ...env.SMTP_URL, from: env.MAIL_FROM }
-        : null;
+    this.mail = mailServer(env);
     this.sms = smsProvider(env);
     this.google = googleWallet(env);
     this.apple = appleCredentials(env as AppleSettings, new Date()).credentials;
-    this.oidc =
-      env.OIDC_ISSUER !== undefined && env.OIDC_CLIENT_ID !== undefined
-        ? {
-            issuer: env.OIDC_ISSUER,
-            clientId: env.OIDC_CLIENT_ID,
-            clientSecret: env.OIDC_CLIENT_SECRET ?? null,
-          }
-        : null;
+    this.oidc = companySignIn(env);
     this.geocoder = geocoderOf(env);
     this.metricsPort = env.METRICS_PORT ?? null;
-    const besideData = production ? null : join(dataDir, 'checkpoints');
-    this.checkpoints = {
-      key: env.CHECKPOINT_KEY ?? null,
-      dir: env.CHECKPOINT_DIR === undefined ? besideData : resolve(env.CHECKPOINT_DIR),
-      mailTo: env.CHECKPOINT_MAIL_TO ?? null,
-    };
+    this.checkpoints = checkpoints(env, production ? null : join(dataDir, 'checkpoints'));
     this.otlpEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, '') ?? null;
     this.logLevel = env.LOG_LEVEL;
     this.logFormat = env.LOG_FORMAT ?? (production ? 'json' : 'text');
@@ -225,13 +203,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const faults = [
     ...unreadable,
     ...unusable,
-    ...retirementFaults(given),
-    ...mailFaults(given),
-    ...smsFaults(given),
-    ...renamedFaults(given),
-    ...keyFaults(given),
-    ...googleFaults(given),
-    ...oidcFaults(given),
+    ...faultsTogether(given),
     ...geocoderFaults(given),
     // How they fit together can be said only once each can be read.
     ...(unusable.length > 0 ? [] : appleCredentials(settings as AppleSettings, new Date()).faults),
@@ -242,106 +214,41 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return new Config(settings);
 }
 
-/** How the two dates relate (contract section 9); each alone is checked above. */
-function retirementFaults(given: Record<string, string | undefined>): string[] {
-  const { API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end } = given;
-  if (end !== undefined && announced === undefined) {
-    return ['API_V1_SUNSET_DATE: needs API_V1_DEPRECATION_DATE, at least twelve months before it'];
-  }
-  const deprecatedAt = momentOf(announced ?? '');
-  const sunsetAt = momentOf(end ?? '');
-  if (!deprecatedAt || !sunsetAt) return [];
-  if (sunsetAt < deprecatedAt) {
-    return ['API_V1_SUNSET_DATE: lies before API_V1_DEPRECATION_DATE'];
-  }
-  const earliest = new Date(deprecatedAt);
-  earliest.setUTCFullYear(earliest.getUTCFullYear() + 1);
-  return sunsetAt < earliest
-    ? ['API_V1_SUNSET_DATE: lies less than twelve months after API_V1_DEPRECATION_DATE']
-    : [];
+function caps(env: Settings): Config['most'] {
+  return {
+    rewards: env.MAX_REWARDS_PER_CARD,
+    cards: env.MAX_CARDS_PER_STORE,
+    locations: env.MAX_LOCATIONS_PER_STORE,
+    posters: env.MAX_POSTERS_PER_STORE,
+    webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
+    stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
+    smsPerDay: env.MAX_SMS_PER_STORE_PER_DAY,
+  };
 }
 
-/** EventStoreDB takes every EVENTSTORE_* for an option of its own, and does not start with one that it lacks. */
-function renamedFaults(given: Record<string, string | undefined>): string[] {
-  return ['EVENTSTORE_URL', 'EVENTSTORE_STREAM_PREFIX']
-    .filter((name) => given[name] !== undefined)
-    .map((name) => `${name}: is now ${name.replace('EVENTSTORE', 'EVENT_STORE')}`);
+function mailServer({ SMTP_URL: server, MAIL_FROM: from }: Settings): Config['mail'] {
+  return server !== undefined && from !== undefined ? { ...server, from } : null;
 }
 
-/** One without the other would be a mistake that nobody notices until a mail is missed. */
-/** Anybody in between could sign in as anybody, except on this machine. */
-function oidcFaults({
-  OIDC_ISSUER: issuer,
-  OIDC_CLIENT_ID: id,
-  OIDC_CLIENT_SECRET: secret,
-}: Record<string, string | undefined>): string[] {
-  if (issuer === undefined) {
-    if (id === undefined && secret === undefined) return [];
-    return [`${id === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID'}: needs OIDC_ISSUER`];
-  }
-  if (id === undefined) return ['OIDC_ISSUER: needs OIDC_CLIENT_ID'];
-  if (!URL.canParse(issuer)) return [];
-  const { protocol, hostname } = new URL(issuer);
-  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  return protocol === 'https:' || isHere ? [] : ['OIDC_ISSUER: must start with https://'];
+/** @param besideData the folder if none is set */
+function checkpoints(env: Settings, besideData: string | null): Config['checkpoints'] {
+  return {
+    key: env.CHECKPOINT_KEY ?? null,
+    dir: env.CHECKPOINT_DIR === undefined ? besideData : resolve(env.CHECKPOINT_DIR),
+    mailTo: env.CHECKPOINT_MAIL_TO ?? null,
+  };
 }
 
-function mailFaults({
-  SMTP_URL,
-  MAIL_FROM,
-  CHECKPOINT_MAIL_TO,
-}: Record<string, string | undefined>): string[] {
-  if (CHECKPOINT_MAIL_TO !== undefined && SMTP_URL === undefined) {
-    return ['CHECKPOINT_MAIL_TO: needs SMTP_URL'];
-  }
-  if ((SMTP_URL === undefined) === (MAIL_FROM === undefined)) return [];
-  return SMTP_URL === undefined
-    ? ['MAIL_FROM: needs SMTP_URL']
-    : ['SMTP_URL: needs MAIL_FROM, the address that mails come from'];
-}
-
-const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as const;
-
-/** All or none, and the token only to where nobody can read it on the way. */
-function smsFaults(given: Record<string, string | undefined>): string[] {
-  const set = SMS_SETTINGS.filter((name) => given[name] !== undefined);
-  const [first] = set;
-  if (first === undefined) return [];
-  const missing = SMS_SETTINGS.filter((name) => !set.includes(name));
-  if (missing.length > 0) return [`${first}: needs ${missing.join(', ')}`];
-  const url = given['SMS_URL'] ?? '';
-  const open = given['NODE_ENV'] === 'production' && url.startsWith('http:');
-  return open ? ['SMS_URL: must begin with https:// in production'] : [];
+function companySignIn(env: Settings): Config['oidc'] {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: secret } = env;
+  if (issuer === undefined || clientId === undefined) return null;
+  return { issuer, clientId, clientSecret: secret ?? null };
 }
 
 function smsProvider(env: Settings): Config['sms'] {
   const { SMS_URL: url, SMS_ACCOUNT: account, SMS_TOKEN: token, SMS_FROM: from } = env;
   if (!url || !account || !token || !from) return null;
   return { url: url.replace(/\/+$/, ''), account, token, from };
-}
-
-/** Google is either set up whole or not at all: half of it would look like an outage. */
-function googleFaults(given: Record<string, string | undefined>): string[] {
-  const { GOOGLE_WALLET_ISSUER_ID: issuer, GOOGLE_WALLET_KEY: key, PUBLIC_URL } = given;
-  if (issuer === undefined && key === undefined) return [];
-  if (key === undefined) return ['GOOGLE_WALLET_ISSUER_ID: needs GOOGLE_WALLET_KEY_FILE'];
-  if (issuer === undefined) return ['GOOGLE_WALLET_KEY: needs GOOGLE_WALLET_ISSUER_ID'];
-  // A counterpart on this machine takes images over http as well.
-  const isCounterpart = given['GOOGLE_WALLET_URL']?.startsWith('http:') ?? false;
-  if (isCounterpart || PUBLIC_URL?.startsWith('https:')) return [];
-  return [
-    'PUBLIC_URL: must begin with https:// and be reachable from the internet when GOOGLE_WALLET_ISSUER_ID is set: Google fetches the images of passes from there, and refuses passes without them',
-  ];
-}
-
-function keyFaults({
-  MASTER_KEY,
-  MASTER_KEY_PREVIOUS,
-}: Record<string, string | undefined>): string[] {
-  if (MASTER_KEY_PREVIOUS === undefined) return [];
-  if (MASTER_KEY === undefined) return ['MASTER_KEY_PREVIOUS: needs MASTER_KEY, the new key'];
-  const same = Buffer.from(MASTER_KEY, 'base64').equals(Buffer.from(MASTER_KEY_PREVIOUS, 'base64'));
-  return same ? ['MASTER_KEY_PREVIOUS: is the same key as MASTER_KEY'] : [];
 }
 
 /** What `npm start` has written about its embedded database, for tools that are started beside it. */

@@ -235,14 +235,6 @@ export function webhookObject(
   const envelope = Schemas.refTo(shapes.envelope);
   const data = Schemas.refTo(shapes.data);
   const example = schemas.example(envelope, 'output') as { data: unknown };
-  const wire = (name: string, description: string, value: unknown) => ({
-    name,
-    in: 'header',
-    required: true,
-    description,
-    schema: { type: 'string' },
-    example: value,
-  });
   return {
     post: {
       operationId: `on_${type.replaceAll('.', '_')}`,
@@ -251,24 +243,7 @@ export function webhookObject(
       description:
         'Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.',
       security: [],
-      parameters: [
-        wire(
-          'webhook-id',
-          'The event’s id, the same in every attempt',
-          'evt_01JABCDEFGHJKMNPQRSTVWXYZ0',
-        ),
-        wire(
-          'webhook-timestamp',
-          'When this attempt was made, in seconds since 1970',
-          '1772366400',
-        ),
-        wire(
-          'webhook-signature',
-          'Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces',
-          'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
-        ),
-        wire('Service-Event', 'The type of the event', type),
-      ],
+      parameters: webhookHeaders(type),
       requestBody: {
         required: true,
         content: {
@@ -288,6 +263,31 @@ export function webhookObject(
       },
     },
   };
+}
+
+function webhookHeaders(type: string): OpenApiObject[] {
+  const header = (name: string, description: string, example: string) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: { type: 'string' },
+    example,
+  });
+  return [
+    header(
+      'webhook-id',
+      'The event’s id, the same in every attempt',
+      'evt_01JABCDEFGHJKMNPQRSTVWXYZ0',
+    ),
+    header('webhook-timestamp', 'When this attempt was made, in seconds since 1970', '1772366400'),
+    header(
+      'webhook-signature',
+      'Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces',
+      'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+    ),
+    header('Service-Event', 'The type of the event', type),
+  ];
 }
 
 function bodyOf({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema | undefined {

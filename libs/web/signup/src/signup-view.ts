@@ -96,6 +96,10 @@ export function signupView(
   };
 }
 
+function ageHint({ minimumAge }: SignupPoster['poster'], told: Told): Pick<FieldView, 'hint'> {
+  return minimumAge === null ? {} : { hint: told.words.minimumAge(numberIn(minimumAge, told)) };
+}
+
 function fieldsOf(
   poster: SignupPoster['poster'],
   { values, faults, now, timeZone }: Omit<Shown, 'busySeconds' | 'nonce'> & { timeZone: string },
@@ -118,7 +122,7 @@ function fieldsOf(
       ...rest,
     };
   };
-  const fields = [
+  return [
     field('first_name', true, {
       label: words.firstName,
       type: 'text',
@@ -131,41 +135,29 @@ function fieldsOf(
       autocomplete: 'family-name',
       maxlength: LONGEST.name,
     }),
-  ];
-  if (collectsEmail(mode)) {
-    fields.push(
+    collectsEmail(mode) &&
       field('email', poster.requireEmail, {
         label: words.email,
         type: 'email',
         autocomplete: 'email',
         maxlength: LONGEST.email,
       }),
-    );
-  }
-  if (collectsPhone(mode)) {
-    fields.push(
+    collectsPhone(mode) &&
       field('phone', poster.requirePhone, {
         label: words.phone,
         type: 'tel',
         autocomplete: 'tel',
         maxlength: LONGEST.phone,
       }),
-    );
-  }
-  if (poster.requireBirthday) {
-    fields.push(
+    poster.requireBirthday &&
       field('birthday', true, {
         label: words.birthday,
         type: 'date',
         autocomplete: 'bday',
         max: latestBirthday(dayOf({ timeZone }, now), 0),
-        ...(poster.minimumAge !== null && {
-          hint: words.minimumAge(numberIn(poster.minimumAge, told)),
-        }),
+        ...ageHint(poster, told),
       }),
-    );
-  }
-  return fields;
+  ].filter((one) => one !== false);
 }
 
 function faultText(fault: Fault, minimumAge: number | null, told: Told): string {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
 import { cardStyle, plainStyle } from './card-style.js';
 import type { Device } from './device.js';
@@ -228,10 +229,6 @@ function notice(content: PassContent, told: Told, now: Date): Html | null {
 
 function hasEnded(content: PassContent, now: Date): boolean {
   return content.state === 'void' || isExpired(content, now);
-}
-
-function isExpired({ expiresAt }: PassContent, now: Date): boolean {
-  return expiresAt !== null && new Date(expiresAt) <= now;
 }
 
 /** What the card holds, in one sentence. */

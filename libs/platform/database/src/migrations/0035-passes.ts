@@ -25,7 +25,6 @@ export class Passes implements MigrationInterface {
       );
       create index passes_account on passes (account_id, customer_card_id);
       create index passes_card on passes (card_id, customer_card_id);
-
       -- Where a customer keeps the card. Shown as pass_installed and by GET .../wallet.
       create table pass_installations (
         customer_card_id bigint not null,

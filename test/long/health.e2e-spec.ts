@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
-import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
+import { DispatcherModule } from '../../apps/dispatcher/src/dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
 import { Readiness } from '#operations/readiness.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
@@ -11,11 +11,11 @@ import {
   testDatabase,
   testEnvironment,
   type TestDatabase,
-} from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { Line } from './support/line.js';
-import { startProgram, type Program } from './support/program.js';
-import { startService } from './support/service.js';
+} from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { Line } from '../support/line.js';
+import { startProgram, type Program } from '../support/program.js';
+import { startService } from '../support/service.js';
 
 const SLOW = 300_000;
 
@@ -102,7 +102,7 @@ describe.each([
 });
 
 it('a process whose work hangs is cut off after it was told to stop', async () => {
-  const stop = new URL('../dist/libs/platform/kernel/src/stop.js', import.meta.url).href;
+  const stop = new URL('../../dist/libs/platform/kernel/src/stop.js', import.meta.url).href;
   const program = startProgram('--input-type=module', {}, [
     '--eval',
     `import { stopInTime } from '${stop}'; stopInTime(); setInterval(() => undefined, 1_000);`,
