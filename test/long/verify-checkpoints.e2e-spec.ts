@@ -216,9 +216,9 @@ describe('noticed is', () => {
       const dir = mkdtempSync(join(tmpdir(), 'inkpad-checkpoints-'));
       cpSync(key.dir, dir, { recursive: true });
       const [one = '', two = ''] = key.files();
-      renameSync(join(dir, one), join(dir, '0000000000000001.checkpoint'));
+      renameSync(join(dir, one), join(dir, '0000000000009999.checkpoint'));
       const found = await verify('--checkpoints', dir);
-      expect(found.output).toContain('0000000000000001.checkpoint is no checkpoint that the key');
+      expect(found.output).toContain('0000000000009999.checkpoint is no checkpoint that the key');
       expect(found.output).toContain(`the first ${original.length} events are there`);
       expect(found.code).toBe(1);
       appendFileSync(join(dir, two), 'x');
