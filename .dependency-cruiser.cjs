@@ -58,7 +58,7 @@ module.exports = {
       from: {
         path: `${LIB}[^./]+[.]ts$`,
         // What draws pages is technical, like the platform.
-        pathNot: ['^libs/platform/', '^libs/web/pages/'],
+        pathNot: ['^libs/platform/', '^libs/web/(pages|docs)/'],
       },
       to: {
         pathNot: [`${LIB}[^./]+[.]ts$`, EVENTS, PURE_OUTSIDE, PURE_PACKAGES],
@@ -94,7 +94,7 @@ module.exports = {
       from: {
         path: '^(libs|apps|scripts)/',
         // These work on the repository itself, and run nowhere else.
-        pathNot: ['[.](spec|contract)[.]ts$', '^scripts/(check-|api-documents)'],
+        pathNot: ['[.](spec|contract)[.]ts$', '^scripts/(check-|api-documents|guides)'],
       },
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],

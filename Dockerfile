@@ -8,6 +8,8 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY apps ./apps
 COPY clients/typescript/src ./clients/typescript/src
+COPY docs/guides ./docs/guides
+COPY docs/webhooks.md ./docs/
 COPY libs ./libs
 COPY scripts ./scripts
 # Not --omit=optional: argon2's native part is an optional package.
@@ -29,6 +31,8 @@ COPY --from=build /app/dist ./dist
 COPY data ./data
 COPY package.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
+# What npm run cli and the like begin with.
+COPY scripts/node-version.cjs scripts/processes.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/
 # Files are owned by root: the process cannot modify its own code. A numeric user lets orchestrators verify
 # that it is not root.
 USER 1000:1000

@@ -2,37 +2,50 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const TICKS_A_SECOND = 100;
 
-/** CPU time of a process in µs; null where the kernel does not say. */
+/** CPU time of a process with all its threads that run, in µs; null where the kernel does not say. */
 export function cpuTime(pid) {
-  const fields = statOf(pid);
-  return fields === null ? null : inMicroseconds(Number(fields[11]) + Number(fields[12]));
+  return known(() =>
+    readdirSync(`/proc/${pid}/task`).reduce(
+      (sum, thread) => sum + onCpu(`/proc/${pid}/task/${thread}/schedstat`),
+      0,
+    ),
+  );
 }
 
 /**
  * CPU time of a process, its children that run and those that have ended, in µs; null where the kernel does not say.
  */
 export function cpuTimeOfFamily(parent) {
+  const own = cpuTime(parent);
   const fields = statOf(parent);
-  if (fields === null) return null;
-  let ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  for (const name of readdirSync('/proc')) {
-    const child = /^[0-9]+$/.test(name) ? statOf(name) : null;
-    if (child?.[1] === String(parent)) ticks += Number(child[11]) + Number(child[12]);
-  }
-  return inMicroseconds(ticks);
+  if (own === null || fields === null) return null;
+  // Of children that have ended the kernel keeps only ticks.
+  const ended = ((Number(fields[13]) + Number(fields[14])) * 1e6) / TICKS_A_SECOND;
+  const children = readdirSync('/proc').filter(
+    (name) => /^[0-9]+$/.test(name) && statOf(name)?.[1] === String(parent),
+  );
+  return children.reduce((sum, child) => sum + (cpuTime(child) ?? 0), own + ended);
+}
+
+/** In µs. The first figure of `schedstat` is in ns, where `stat` counts ticks of 10 ms. */
+function onCpu(file) {
+  return Number(readFileSync(file, 'utf8').split(' ', 1)[0]) / 1000;
 }
 
 /** From the third field on: the second, its name, may contain spaces. */
 function statOf(pid) {
-  try {
+  return known(() => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  });
+}
+
+/** @returns null where there is no such file, or no such process any more */
+function known(read) {
+  try {
+    return read();
   } catch (error) {
     if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error;
     return null;
   }
-}
-
-function inMicroseconds(ticks) {
-  return (ticks * 1e6) / TICKS_A_SECOND;
 }

@@ -113,6 +113,7 @@ export async function startCrud(stage, style, cards) {
   const { port } = await stage.ask(child);
   return {
     url,
+    pid: child.pid,
     port,
     token,
     paths: rows.map(

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Refusal, pause } from '../scripts/processes.mjs';
+import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import {
   MEANING,
   hold,
@@ -13,7 +14,7 @@ import {
   startInkpadDispatcher,
   startSink,
 } from './dispatchers.mjs';
-import { ms, quantile, ratio, spread, table, whole } from './figures.mjs';
+import { ms, quantile, ratio, spread, table, us, whole } from './figures.mjs';
 import { onStage } from './stage.mjs';
 
 const PEERS = ['bullmq', 'graphile-worker'];
@@ -139,12 +140,20 @@ async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
   hold(side);
   await side.plant({ count });
   await sink.ask({ ask: 'begin' });
+  const used = () => [
+    cpuTime(side.dispatcher.pid),
+    cpuTimeOfFamily(side.storePid ?? stage.postgres.pid),
+  ];
+  const before = used();
   release(side);
   const began = now();
   await arrived(stage, sink, side, count, onPoll);
   while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
   const end = now();
   hold(side);
+  const [node, store] = used().map((then, i) =>
+    then === null ? null : (then - before[i]) / count,
+  );
   const report = await sink.ask({ ask: 'report' });
   const { failed } = await side.state();
   faults.push(...faultsOf(side, count, report, failed));
@@ -153,6 +162,8 @@ async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
     perSecond: warm
       ? ((count - warm.count) / (end - warm.at)) * 1000
       : (count / (end - began)) * 1000,
+    node,
+    store,
     seconds: (end - began) / 1000,
     tail: end - report.last,
   };
@@ -253,13 +264,23 @@ async function million(stage, sink, side, faults) {
 
 function tableOf(measured) {
   const yardsticks = [...measured.keys()].filter((name) => name !== 'inkpad');
-  const heading = ['', 'deliveries/s', ...yardsticks.map((name) => `x ${name}`)];
+  const heading = [
+    '',
+    'deliveries/s',
+    'node µs',
+    'store µs',
+    ...yardsticks.map((name) => `x ${name}`),
+  ];
   const rows = [...measured].map(([name, rounds]) => [
     name,
     spread(
       rounds.map((round) => round.perSecond),
       whole,
     ),
+    ...['node', 'store'].map((part) => {
+      const values = rounds.map((round) => round[part]);
+      return values.includes(null) ? us(null) : spread(values, us);
+    }),
     ...yardsticks.map((other) =>
       other === name ? '1' : spread(ratios(measured, name, other), ratio),
     ),

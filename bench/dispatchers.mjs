@@ -28,6 +28,7 @@ export const MEANING = {
  * @property {() => Promise<{ endpoint: number, asked: number, done: number }>} single one more while it runs: when it
  *   was requested and when that was answered
  * @property {() => Promise<{ unfinished: number, failed: number }>} state
+ * @property {number} [storePid] the parent of what it keeps deliveries in, where that is not PostgreSQL
  */
 
 /** The receiver for all sides, pinned to the last core where the system supports that. */
@@ -64,9 +65,7 @@ export async function startInkpadDispatcher(
   await planter({ ask: 'know', cards: stores });
   await planter({ ask: 'lead', on: true });
   const startDispatcher = async () =>
-    stage.start('dist/apps/dispatcher/src/main.js', {
-      env: { ...service.env, HEALTH_PORT: String(await freePort()) },
-    });
+    stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
   const deliveries = () => deliveriesOf(stage, service.url);
   const stamp = stampInTurn(service, stores.slice(0, spread));
   let planted = 0;
@@ -192,8 +191,10 @@ export async function startBullmq(stage, config) {
   const port = await freePort();
   const dir = join(stage.dataDir, 'redis');
   mkdirSync(dir);
-  await stage.ask(stage.start('bench/redis.mjs', { args: [dir, String(port)] }));
-  return startPeer(stage, 'bullmq', 'bullmq', { ...config, port });
+  const redis = stage.start('bench/redis.mjs', { args: [dir, String(port)] });
+  await stage.ask(redis);
+  const side = await startPeer(stage, 'bullmq', 'bullmq', { ...config, port });
+  return { ...side, storePid: redis.pid };
 }
 
 export async function startGraphile(stage, config) {

@@ -21,6 +21,8 @@ export const ratio = (value) => value.toFixed(2);
 /** More than three digits would be noise. */
 export const ms = (value) => (value >= 10 ? value.toFixed(0) : value.toFixed(value >= 1 ? 1 : 2));
 
+export const us = (value) => (value === null ? 'not known' : value.toFixed(0));
+
 /** @param {string[][]} rows the first one is the heading */
 export function table(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));

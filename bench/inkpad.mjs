@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { freePort } from './stage.mjs';
+import { freePort, root } from './stage.mjs';
 
 const AT_ONCE = 16;
 const START_PATIENCE_MS = 30_000;
@@ -15,7 +15,7 @@ export const template = {
 };
 
 /** An Inkpad database, migrated, with a first store and token. */
-export async function setUpInkpad(stage, name, engine = {}) {
+export async function setUpInkpad(stage, name, engine = {}, from = root) {
   const url = await stage.database(name);
   const env = {
     DATABASE_URL: url,
@@ -24,21 +24,28 @@ export async function setUpInkpad(stage, name, engine = {}) {
     RATE_LIMIT_PER_MINUTE: '100000000',
     LOG_LEVEL: 'error',
     EVENT_STORE_URL: '',
+    // Whatever is free: the usual ports may belong to a service that runs beside the bench.
+    METRICS_PORT: '0',
+    HEALTH_PORT: '0',
     ...engine,
   };
-  await stage.script('dist/scripts/migrate.js', env);
+  await stage.script('dist/scripts/migrate.js', env, from);
   const { api_token: token, account_id: accountId } = JSON.parse(
-    await stage.script('dist/scripts/setup.js', env),
+    await stage.script('dist/scripts/setup.js', env, from),
   );
   return { url, env, token, accountId };
 }
 
-/** The api as it runs in production, and a card on which customers can be enrolled. */
-export async function startInkpad(stage, name = 'bench_inkpad', engine = {}) {
-  const service = await setUpInkpad(stage, name, engine);
+/**
+ * The api as it runs in production, and a card on which customers can be enrolled.
+ * @param {string} from the folder of the clone whose build runs
+ */
+export async function startInkpad(stage, name = 'bench_inkpad', engine = {}, from = root) {
+  const service = await setUpInkpad(stage, name, engine, from);
   const port = await freePort();
-  stage.start('dist/apps/api/src/main.js', {
+  const { pid } = stage.start('dist/apps/api/src/main.js', {
     env: { ...service.env, PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: '' },
+    from,
   });
   const api = `http://127.0.0.1:${port}/api/v1`;
   await untilAnswered(stage, `${api}/status`);
@@ -72,9 +79,10 @@ export async function startInkpad(stage, name = 'bench_inkpad', engine = {}) {
   };
   return {
     ...service,
+    pid,
     port,
     enrol,
-    verify: () => stage.script('dist/scripts/verify.js', service.env),
+    verify: () => stage.script('dist/scripts/verify.js', service.env, from),
   };
 }
 

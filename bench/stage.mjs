@@ -99,11 +99,14 @@ class Stage {
     }
   }
 
-  /** Starts a process; if it ends before the bench does, that is an error. */
-  start(module, { args = [], env = {} } = {}) {
+  /**
+   * Starts a process; if it ends before the bench does, that is an error.
+   * @param {string} module @param {{ args?: string[], env?: object, from?: string }} options from: the clone it is in
+   */
+  start(module, { args = [], env = {}, from = root } = {}) {
     this.abort.signal.throwIfAborted();
-    const child = fork(join(root, module), args, {
-      cwd: root,
+    const child = fork(join(from, module), args, {
+      cwd: from,
       env: { ...process.env, ...env },
       execArgv: ['--import', TIE],
       // Out of reach of the terminal's Ctrl-C: the bench alone decides in which order processes stop.
@@ -150,9 +153,9 @@ class Stage {
   }
 
   /** Runs one of the repository's scripts to its end. */
-  async script(module, env) {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(root, module)], {
-      cwd: root,
+  async script(module, env, from = root) {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(from, module)], {
+      cwd: from,
       env: { ...process.env, ...env },
       signal: this.abort.signal,
       maxBuffer: 16 * 1024 * 1024,

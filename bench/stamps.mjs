@@ -1,20 +1,25 @@
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
 import { startEventStoreDbProcess } from '../test/support/eventstoredb/as-process.mjs';
+import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import { crudStamps, startCrud } from './crud.mjs';
-import { median, ms, ratio, spread, table, whole } from './figures.mjs';
+import { median, ms, ratio, spread, table, us, whole } from './figures.mjs';
 import { enrolMany, setUpInkpad, startInkpad } from './inkpad.mjs';
-import { onStage } from './stage.mjs';
+import { onStage, root } from './stage.mjs';
 
 const CARDS = 2_000;
 const WARM_UP_SECONDS = 1.2;
-const YARDSTICKS = ['crud-tx', 'crud-one'];
+const API = 'dist/apps/api/src/main.js';
+const PEERS = ['crud-tx', 'crud-one', 'bare-commit'];
+const YARDSTICKS = ['crud-tx', 'crud-one', 'other'];
 /** Inkpad must not be slower than the usual way to write the same service. */
 const FLOOR = { concurrency: 16, yardstick: 'crud-tx', ratio: 1 };
 
 const MEANING = {
   inkpad: 'the api, over HTTP',
+  other: 'the api of another clone, over HTTP',
   eventstoredb: 'the same with its events in EventStoreDB',
   'crud-tx': 'Fastify and pg, one transaction of 6 statements, over HTTP',
   'crud-one': 'Fastify and pg, one CTE statement, over HTTP',
@@ -30,12 +35,23 @@ export function run(args) {
       seconds: { type: 'string', default: '2' },
       concurrency: { type: 'string', default: '1,16,64' },
       engine: { type: 'string', default: 'postgres' },
+      peers: { type: 'string', default: PEERS.join() },
+      against: { type: 'string' },
     },
   });
   if (!['postgres', 'eventstoredb'].includes(values.engine)) {
     throw new Refusal(`--engine ${values.engine}: postgres, or eventstoredb to measure both`);
   }
+  const against = values.against === undefined ? null : resolve(values.against);
+  if (against !== null && !existsSync(join(against, API))) {
+    throw new Refusal(`--against ${values.against}: must be a clone that has been built`);
+  }
+  const peers = values.peers === 'none' ? [] : values.peers.split(',');
+  const unknown = peers.find((peer) => !PEERS.includes(peer));
+  if (unknown) throw new Refusal(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
   const plan = {
+    peers,
+    against,
     eventStoreDb: values.engine === 'eventstoredb',
     rounds: positive('rounds', values.rounds),
     seconds: positive('seconds', values.seconds),
@@ -50,26 +66,28 @@ function positive(name, text) {
   throw new Refusal(`--${name} ${text}: must be a number above 0`);
 }
 
-async function measure(stage, { eventStoreDb, rounds, seconds, concurrencies }) {
+async function measure(stage, plan) {
+  const { rounds, seconds, concurrencies } = plan;
   console.log(
     `Stamps over ${whole(CARDS)} cards each, ${rounds} rounds of ${seconds} s at each concurrency.`,
   );
-  const variants = await prepare(stage, eventStoreDb);
+  const variants = await prepare(stage, plan);
   for (const { name } of variants) console.log(`  ${name.padEnd(12)}  ${MEANING[name]}`);
   const results = new Map();
   // Warm up once with many callers; the few of a low concurrency would be measured while code is still being compiled.
   const most = Math.max(...concurrencies, FLOOR.concurrency);
   for (const variant of variants) {
-    await once(variant, { concurrency: most, seconds: WARM_UP_SECONDS });
+    await once(stage, variant, { concurrency: most, seconds: WARM_UP_SECONDS });
   }
   for (const concurrency of concurrencies) {
-    for (const variant of variants) await once(variant, { concurrency, seconds: WARM_UP_SECONDS });
+    for (const variant of variants)
+      await once(stage, variant, { concurrency, seconds: WARM_UP_SECONDS });
     const measured = new Map(variants.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round++) {
       // Alternates the order, so that no variant always runs first.
       const order = round % 2 === 0 ? variants : [...variants].reverse();
       for (const variant of order) {
-        measured.get(variant.name).push(await once(variant, { concurrency, seconds }));
+        measured.get(variant.name).push(await once(stage, variant, { concurrency, seconds }));
       }
     }
     results.set(concurrency, measured);
@@ -91,20 +109,26 @@ async function measure(stage, { eventStoreDb, rounds, seconds, concurrencies }) 
 }
 
 /** One round of one variant; failures are collected and reported at the end. */
-async function once(variant, wanted) {
+async function once(stage, variant, wanted) {
+  const used = () => [cpuTime(variant.pid), cpuTimeOfFamily(stage.postgres.pid)];
+  const before = used();
   const result = await variant.run(wanted);
+  const [node, postgres] = used().map((now, i) =>
+    now === null ? null : (now - before[i]) / result.done,
+  );
   variant.acknowledged += result.done;
   variant.failed += result.failures;
-  return result;
+  return { ...result, node, postgres };
 }
 
-async function prepare(stage, eventStoreDb) {
+async function prepare(stage, { eventStoreDb, against, peers }) {
   const load = stage.start('bench/load.mjs');
   const overHttp = async (name, target, stamps) => {
     const { port, token, paths } = target;
     await stage.ask(load, { target: { name, port, token, paths } });
     return {
       name,
+      pid: target.pid,
       acknowledged: 0,
       failed: 0,
       run: (wanted) => stage.ask(load, { name, ...wanted }),
@@ -113,35 +137,43 @@ async function prepare(stage, eventStoreDb) {
     };
   };
 
-  const inkpad = await startInkpad(stage);
-  inkpad.paths = await enrolMany(inkpad.enrol, CARDS);
-  const variants = [await overHttp('inkpad', inkpad, () => inkpadStamps(stage, inkpad))];
+  const api = async (name, from) => {
+    const inkpad = await startInkpad(stage, `bench_${name}`, {}, from);
+    inkpad.paths = await enrolMany(inkpad.enrol, CARDS);
+    return overHttp(name, inkpad, () => inkpadStamps(stage, inkpad));
+  };
+  const variants = [await api('inkpad', root)];
+  if (against !== null) variants.push(await api('other', against));
   if (eventStoreDb) {
     const engine = { EVENT_STORE_URL: await eventStoreUrl(stage) };
     const other = await startInkpad(stage, 'bench_inkpad_eventstoredb', engine);
     other.paths = await enrolMany(other.enrol, CARDS);
     variants.push(await overHttp('eventstoredb', other, () => rowStamps(stage, other)));
   }
-  for (const style of YARDSTICKS) {
+  for (const style of peers.filter((peer) => peer !== 'bare-commit')) {
     const crud = await startCrud(stage, style, CARDS);
     variants.push(await overHttp(style, crud, () => crudStamps(stage, crud)));
   }
+  if (peers.includes('bare-commit')) variants.push(await bareCommit(stage));
+  return variants;
+}
 
+async function bareCommit(stage) {
   const bare = await setUpInkpad(stage, 'bench_bare_commit');
   const child = stage.start('bench/bare-commit.mjs', {
     args: [String(bare.accountId), String(CARDS)],
     env: bare.env,
   });
   await stage.ask(child);
-  variants.push({
+  return {
     name: 'bare-commit',
+    pid: child.pid,
     acknowledged: 0,
     failed: 0,
     run: (wanted) => stage.ask(child, wanted),
     stamps: () => inkpadStamps(stage, bare),
     verify: () => stage.script('dist/scripts/verify.js', bare.env),
-  });
-  return variants;
+  };
 }
 
 /** The server at EVENT_STORE_URL, or else the tests' counterpart with its log in a file and fsync on. */
@@ -191,7 +223,16 @@ async function checked({ name, acknowledged, failed, stamps, verify }) {
 }
 
 function tableOf(measured) {
-  const heading = ['', 'stamps/s', 'p50 ms', 'p99 ms', ...YARDSTICKS.map((name) => `x ${name}`)];
+  const yardsticks = YARDSTICKS.filter((name) => measured.has(name));
+  const heading = [
+    '',
+    'stamps/s',
+    'p50 ms',
+    'p99 ms',
+    'node µs',
+    'PostgreSQL µs',
+    ...yardsticks.map((name) => `x ${name}`),
+  ];
   const rows = [...measured].map(([name, rounds]) => [
     name,
     spread(
@@ -200,11 +241,16 @@ function tableOf(measured) {
     ),
     ms(median(rounds.map((round) => round.p50))),
     ms(median(rounds.map((round) => round.p99))),
-    ...YARDSTICKS.map((yardstick) =>
+    ...['node', 'postgres'].map((part) => cpuEach(rounds.map((round) => round[part]))),
+    ...yardsticks.map((yardstick) =>
       yardstick === name ? '1' : spread(ratios(measured, name, yardstick), ratio),
     ),
   ]);
   return table([heading, ...rows]);
+}
+
+function cpuEach(values) {
+  return values.includes(null) ? us(null) : spread(values, us);
 }
 
 /** Computed per round, because a disturbance of the machine then affects both sides. */
@@ -214,8 +260,10 @@ function ratios(measured, name, yardstick) {
 }
 
 function isFastEnough(measured) {
-  if (!measured) {
-    console.log(`the floor is judged at concurrency ${FLOOR.concurrency}, which was not asked for`);
+  if (!measured?.has(FLOOR.yardstick)) {
+    console.log(
+      `the floor is judged against ${FLOOR.yardstick} at concurrency ${FLOOR.concurrency}, which was not asked for`,
+    );
     return true;
   }
   const reached = median(ratios(measured, 'inkpad', FLOOR.yardstick));

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Writes the digest that the registry has for each image into docker-compose.yml and the Dockerfile: after the version in
+# Writes the digest that the registry has for each image into the compose files and the Dockerfile: after the version in
 # its tag has been raised, or to take a rebuilt image of the same version with its fixes. Needs Docker and the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-files=(docker-compose.yml Dockerfile)
+files=(docker-compose.yml docker-compose.postgres.yml Dockerfile)
 images=$(sed -nE 's/^ *(image:|FROM) +([a-z0-9./-]+:[A-Za-z0-9.-]+)(@sha256:[0-9a-f]{64})?( .*)?$/\2/p' "${files[@]}" |
   grep -v '^inkpad:' | sort -u)
 for image in $images; do

@@ -1,7 +1,7 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { copyViews, viewsIn, watchViews } from './views.mjs';
+import { copyViews, drawGuides, GUIDES, guidesIn, viewsIn, watchViews } from './views.mjs';
 import { Refusal, inWords, launch, readIfThere, readJson } from './processes.mjs';
 
 const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
@@ -61,7 +61,8 @@ function sourcesOf(root) {
     .filter((folder) => fs.existsSync(folder))
     .flatMap((folder) => filesIn(folder))
     .filter((file) => /\.(ts|json)$/.test(file) && !left.some((end) => file.endsWith(end)));
-  return [...compiled, ...viewsIn(root).map((file) => path.join(root, file))];
+  const drawn = [...viewsIn(root), ...guidesIn(root)].map((file) => path.join(root, file));
+  return [...compiled, ...drawn];
 }
 
 function filesIn(folder) {
@@ -73,7 +74,9 @@ function filesIn(folder) {
 
 function isBuilt(root, source) {
   if (source.endsWith('.json')) return true;
-  const result = path.join(root, 'dist', path.relative(root, source).replace(/\.ts$/, '.js'));
+  const file = path.relative(root, source);
+  const made = file.endsWith('.md') ? GUIDES : file.replace(/\.ts$/, '.js');
+  const result = path.join(root, 'dist', made);
   const built = fs.statSync(result, { throwIfNoEntry: false });
   return built !== undefined && built.mtimeMs >= fs.statSync(source).mtimeMs;
 }
@@ -136,6 +139,7 @@ export function watchBuild({ root, say, onRebuilt }) {
   fs.rmSync(markerOf(root), { force: true });
   const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   copyViews(root);
+  void drawGuides(root);
   watchViews(root, onRebuilt);
   let onFirst = () => {};
   let wasGood = false;

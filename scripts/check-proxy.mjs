@@ -4,6 +4,7 @@ import dgram from 'node:dgram';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
+import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -22,16 +23,14 @@ await once(names, 'listening');
 
 const apiPort = await freePort('127.0.0.2');
 const apis = await Promise.all(['127.0.0.2', '127.0.0.3'].map(startApi));
-const proxyPort = await freePort('127.0.0.1');
+const [proxyPort, healthPort, httpPort, tlsPort] = await Promise.all(
+  Array.from({ length: 4 }, () => freePort('127.0.0.1')),
+);
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-proxy-'));
 const config = path.join(folder, 'Caddyfile');
 fs.writeFileSync(config, localCaddyfile());
-const caddy = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', config], {
-  env: { PATH: process.env.PATH, HOME: folder },
-  stdio: ['ignore', 'ignore', 'pipe'],
-});
 let said = '';
-caddy.stderr.on('data', (chunk) => (said += chunk));
+let caddy = startCaddy({ SITE_ADDRESS: `http://:${proxyPort}`, TRUSTED_PROXIES: '' });
 
 try {
   await until('it responds', async () => (await servers(1)).has('127.0.0.2'));
@@ -45,8 +44,46 @@ try {
   assert.equal(seen[0].headers['x-request-id'], 'till-1', 'X-Request-Id is passed on');
 
   seen.length = 0;
+  assert.equal(
+    (await answered('GET', '/', {}, { port: healthPort, host: '127.0.0.1' })).status,
+    200,
+    'the health check reaches an api',
+  );
+
+  seen.length = 0;
   assert.equal(await ask('POST', '/dies'), null, 'no response is passed on as no response');
   assert.equal(seen.length, 1, 'a write is not sent twice');
+
+  await restart({ SITE_ADDRESS: `http://:${proxyPort}`, TRUSTED_PROXIES: '127.0.0.1/32 ::1/128' });
+  await until('it responds again', async () => (await ask('GET', '/')) !== null);
+  seen.length = 0;
+  await ask('GET', '/', { 'x-forwarded-for': '6.6.6.6' });
+  assert.equal(
+    seen[0].headers['x-forwarded-for'],
+    '6.6.6.6, 127.0.0.1',
+    'a proxy that is trusted says who calls',
+  );
+
+  await restart({ SITE_ADDRESS: 'localhost', TRUSTED_PROXIES: '' });
+  await until('a domain has TLS by itself', async () => (await askOverTls()) !== null);
+  const redirected = await answered('GET', '/join?x=1', {}, { port: httpPort });
+  assert.equal(redirected.status, 308, 'http leads to https');
+  assert.match(redirected.headers.location, /^https:\/\/localhost(:\d+)?\/join\?x=1$/);
+  seen.length = 0;
+  const secure = await askOverTls();
+  assert.equal(secure.status, 200, 'the api answers over TLS');
+  assert.equal(seen[0].headers['x-forwarded-proto'], 'https');
+  assert.equal(
+    (await answered('GET', '/', {}, { port: healthPort, host: '127.0.0.1' })).status,
+    200,
+    'the health check reaches an api beside TLS',
+  );
+  const { fingerprint } = secure;
+  await restart({ SITE_ADDRESS: 'localhost', TRUSTED_PROXIES: '' });
+  await until('it is back', async () => (await askOverTls()) !== null);
+  assert.equal((await askOverTls()).fingerprint, fingerprint, 'certificates are kept in /data');
+  await restart({ SITE_ADDRESS: `http://:${proxyPort}`, TRUSTED_PROXIES: '' });
+  await until('it is back in plain http', async () => (await ask('GET', '/')) !== null);
 
   await stop(apis[0]);
   await until('requests that one api does not accept go to the other', async () => {
@@ -74,21 +111,41 @@ try {
   console.error(`check-proxy: ${error.message}\n${said}`);
   process.exitCode = 1;
 } finally {
-  // It may have rejected the file and exited already.
-  if (caddy.exitCode === null) {
-    caddy.kill('SIGTERM');
-    await once(caddy, 'exit');
-  }
+  await end(caddy);
   await Promise.all(apis.map(stop));
   names.close();
   fs.rmSync(folder, { recursive: true });
+}
+
+/** With the settings that docker-compose.yml gives it. */
+function startCaddy(environment) {
+  const started = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', config], {
+    env: { PATH: process.env.PATH, HOME: folder, ...environment },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  started.stderr.on('data', (chunk) => (said += chunk));
+  return started;
+}
+
+async function restart(environment) {
+  await end(caddy);
+  caddy = startCaddy(environment);
+}
+
+async function end(process) {
+  // It may have rejected the file and exited already.
+  if (process.exitCode !== null) return;
+  process.kill('SIGTERM');
+  await once(process, 'exit');
 }
 
 /** The committed file, with only addresses and ports replaced. */
 function localCaddyfile() {
   const resolver = `resolvers udp/127.0.0.1:${names.address().port}`;
   return [
-    [':8080 {', `http://:${proxyPort} {\n\tbind 127.0.0.1`],
+    ['admin off', `admin off\n\thttp_port ${httpPort}\n\thttps_port ${tlsPort}`],
+    ['{$SITE_ADDRESS} {', '{$SITE_ADDRESS} {\n\tbind 127.0.0.1'],
+    ['http://127.0.0.1:8081', `http://127.0.0.1:${healthPort}`],
     ['port 3000', `port ${apiPort}\n\t\t\t${resolver}`],
   ].reduce(
     (text, [from, to]) => {
@@ -128,13 +185,32 @@ async function ask(method, url, headers = {}) {
   }
 }
 
-async function answered(method, url, headers = {}) {
-  const request = http.request({ port: proxyPort, method, path: url, headers, agent: false });
+async function answered(method, url, headers = {}, where = { port: proxyPort }) {
+  const request = http.request({ method, path: url, headers, agent: false, ...where });
   request.end();
   const [response] = await once(request, 'response');
   let body = '';
   for await (const chunk of response) body += chunk;
   return { status: response.statusCode, headers: response.headers, body };
+}
+
+/** Trusts nobody but the authority that Caddy has made for localhost. */
+async function askOverTls() {
+  const root = path.join(folder, '.local/share/caddy/pki/authorities/local/root.crt');
+  if (!fs.existsSync(root)) return null;
+  const options = { host: 'localhost', port: tlsPort, ca: fs.readFileSync(root), agent: false };
+  try {
+    const request = https.request({ ...options, path: '/' });
+    request.end();
+    const [response] = await once(request, 'response');
+    const { fingerprint256 } = response.socket.getPeerCertificate();
+    response.resume();
+    await once(response, 'end');
+    return { status: response.statusCode, fingerprint: fingerprint256 };
+  } catch (error) {
+    if (['ECONNRESET', 'ECONNREFUSED', 'EPROTO'].includes(error.code)) return null;
+    throw error;
+  }
 }
 
 async function servers(requests) {

@@ -24,6 +24,7 @@ export function addCheckpointCommands(program: Command): void {
 
   program
     .command('checkpoint:create-key')
+    .description('makes a key that signs checkpoints, and prints what others check them with')
     .requiredOption('--out <file>', 'where the signer key goes, for CHECKPOINT_KEY_FILE')
     .option('--name <name>', 'of the history; by default the public URL without its scheme')
     .action(({ out, name }: { out: string; name?: string }) => {

@@ -1,183 +1,45 @@
-import { CommandBus } from '@nestjs/cqrs';
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { randomBytes } from 'node:crypto';
+import { Command } from 'commander';
 import { Pool } from 'pg';
-import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
-import { CreateAccount } from '#accounts/account.commands.js';
-import { CreateUser, RemoveUser, userIdOf } from '#identity/identity.commands.js';
-import { SecondFactors } from '#identity/second-factors.service.js';
-import { SetPassword } from '#identity/user.commands.js';
-import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
-import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
-import { ROLES, type Role } from '#identity/roles.js';
 import { AuditService } from '#history/audit.service.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
+import { example, positive, time } from './command.js';
 import { erasuresIn, linesOfInput, repeatErasures } from './erasures.js';
 import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
 import { operator } from './operator.js';
+import { addRetirementCommands } from './retirement-commands.js';
 import { runScript, withServices } from './run-script.js';
+import { addStoreCommands } from './store-commands.js';
+import { addTokenCommands } from './token-commands.js';
+import { addUserCommands } from './user-commands.js';
 
 const by = operator();
 
-const program = new Command('cli').description(
-  'Administers users, stores and tokens. Prints one JSON object; can be used while the service is running.',
-);
+const program = new Command('npm run -s cli --')
+  .description(
+    'Administers users, stores and tokens. Prints one JSON object; can be used while the service is running.',
+  )
+  .showHelpAfterError('(--help after the command says how it is used)')
+  .addHelpText(
+    'after',
+    `
+Examples:
+  npm run -s cli -- user:list
+  npm run -s cli -- token:create --user grace@shop.example --name till
+  npm run -s cli -- token:create --help
 
-program
-  .command('user:create')
-  .requiredOption('--email <email>')
-  .requiredOption('--name <name>')
-  .option('--password <password>', 'generated if omitted')
-  .action((options: { email: string; name: string; password?: string }) => {
-    run(async (bus) => {
-      const password = options.password ?? randomBytes(12).toString('base64url');
-      const { userId } = await bus.execute(
-        new CreateUser(by, options.email, options.name, password),
-      );
-      const made = options.password === undefined ? { password } : {};
-      return { user_id: userId, email: options.email, ...made };
-    });
-  });
+The database is that of npm start or DATABASE_URL, and named on standard error. Ends with 0 when all is done, with 1 and
+the reason on standard error when nothing was, and with 2 when it was called wrongly.`,
+  )
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 
-program
-  .command('user:set-password')
-  .requiredOption('--email <email>')
-  .option('--password <password>', 'generated if omitted')
-  .action(({ email, password: given }: { email: string; password?: string }) => {
-    run(async (bus) => {
-      const password = given ?? randomBytes(12).toString('base64url');
-      const { userId } = await bus.execute(new SetPassword(by, email, password));
-      return { user_id: userId, email, ...(given === undefined && { password }) };
-    });
-  });
-
-program
-  .command('user:remove-codes')
-  .description('for who has lost phone and recovery codes: the password alone lets them in')
-  .requiredOption('--email <email>')
-  .action(({ email }: { email: string }) => {
-    runScript(async () => {
-      const userId = await withServices(async (app) => {
-        const found = await userIdOf(app.get(DataSource).manager, email);
-        await app.get(SecondFactors).remove(by, found);
-        return found;
-      });
-      console.log(JSON.stringify({ user_id: userId, email }));
-    });
-  });
-
-program
-  .command('user:remove')
-  .requiredOption('--email <email>')
-  .action(({ email }: { email: string }) => {
-    run(async (bus) => ({ user_id: (await bus.execute(new RemoveUser(by, email))).userId }));
-  });
-
-type StoreOptions = {
-  name: string;
-  user: string;
-  timeZone: string;
-  locale: string;
-  personal: boolean;
-};
-
-program
-  .command('store:create')
-  .requiredOption('--name <name>')
-  .requiredOption('--user <email>')
-  .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
-  .option('--locale <locale>', '', 'en')
-  .option('--personal', "the user's own store", false)
-  .action((options: StoreOptions) => {
-    run(async (bus) => {
-      const { id } = await bus.execute(
-        new CreateAccount(by, {
-          name: options.name,
-          storeName: null,
-          personal: options.personal,
-          timeZone: options.timeZone,
-          locale: options.locale,
-        }),
-      );
-      await bus.execute(new AddMember(by, id, options.user, 'owner', options.personal));
-      return { account_id: id };
-    });
-  });
-
-program
-  .command('member:add')
-  .requiredOption('--store <id>', '', positive)
-  .requiredOption('--user <email>')
-  .addOption(new Option('--role <role>', 'docs/roles.md').choices(ROLES).default('owner'))
-  .action(({ store, user, role }: { store: number; user: string; role: Role }) => {
-    run(async (bus) => {
-      const { userId } = await bus.execute(new AddMember(by, store, user, role));
-      return { account_id: store, user_id: userId, role };
-    });
-  });
-
-program
-  .command('member:role')
-  .description('changes what a member may do in the store')
-  .requiredOption('--store <id>', '', positive)
-  .requiredOption('--user <email>')
-  .addOption(new Option('--role <role>', 'docs/roles.md').choices(ROLES).makeOptionMandatory())
-  .action(({ store, user, role }: { store: number; user: string; role: Role }) => {
-    run(async (bus) => {
-      const { userId } = await bus.execute(new ChangeRole(by, store, user, role));
-      return { account_id: store, user_id: userId, role };
-    });
-  });
-
-program
-  .command('member:remove')
-  .requiredOption('--store <id>', '', positive)
-  .requiredOption('--user <email>')
-  .action(({ store, user }: { store: number; user: string }) => {
-    run(async (bus) => {
-      const { userId } = await bus.execute(new RemoveMember(by, store, user));
-      return { account_id: store, user_id: userId };
-    });
-  });
-
-program
-  .command('token:create')
-  .requiredOption('--user <email>')
-  .requiredOption('--name <name>')
-  .option('--expires <time>', 'when it stops working, ISO 8601; never if omitted', time)
-  .action(({ user, name, expires }: { user: string; name: string; expires?: Date }) => {
-    run(async (bus) => {
-      const made = new CreateToken(by, user, name, expires ?? null);
-      const { tokenId, token } = await bus.execute(made);
-      return { token_id: tokenId, api_token: token };
-    });
-  });
-
-program
-  .command('token:limit')
-  .requiredOption('--token-id <id>', '', positive)
-  .requiredOption('--per-minute <n>', '', positive)
-  .action(({ tokenId, perMinute }: { tokenId: number; perMinute: number }) => {
-    run(async (bus) => {
-      await bus.execute(new LimitToken(by, tokenId, perMinute));
-      return { token_id: tokenId, per_minute: perMinute };
-    });
-  });
-
-program
-  .command('token:revoke')
-  .requiredOption('--token-id <id>', '', positive)
-  .action(({ tokenId }: { tokenId: number }) => {
-    run(async (bus) => {
-      await bus.execute(new RevokeToken(by, tokenId));
-      return { token_id: tokenId, revoked: true };
-    });
-  });
+addUserCommands(program, by);
+addStoreCommands(program, by);
+addTokenCommands(program, by);
 
 program
   .command('key:rotate')
@@ -208,6 +70,7 @@ program
 addCheckpointCommands(program);
 addGeocodeCommands(program);
 addHistoryCommands(program, positive);
+addRetirementCommands(program, by);
 
 program
   .command('erasure:list')
@@ -267,25 +130,24 @@ program
     });
   });
 
+const EXAMPLES: Record<string, string> = {
+  'key:rotate': 'key:rotate',
+  'checkpoint:key': 'checkpoint:key',
+  'checkpoint:create-key': 'checkpoint:create-key --out checkpoint.key --name shop.example/inkpad',
+  'checkpoint:consistency': 'checkpoint:consistency --from 0000000000001000.checkpoint',
+  'geocode:import': 'geocode:import DE.zip',
+  'geocode:again': 'geocode:again',
+  'history:export': 'history:export --account 1 --out store.ndjson --personal',
+  'history:import': 'history:import --in store.ndjson --key shop.example/inkpad+811710a6+Add…',
+  'erasure:list': 'erasure:list > erasures.ndjson',
+  'erasure:repeat': 'erasure:repeat < erasures.ndjson',
+  'retirement:show': 'retirement:show',
+  'retirement:withdraw': 'retirement:withdraw',
+  'audit:list': 'audit:list --account 1 --type token.created --from 2026-01-01',
+};
+for (const command of program.commands) {
+  const shown = EXAMPLES[command.name()];
+  if (shown !== undefined) example(command, shown);
+}
+
 program.parse();
-
-function run(work: (bus: CommandBus) => Promise<object>): void {
-  runScript(async () => {
-    const answer = await withServices((app) => work(app.get(CommandBus)));
-    console.log(JSON.stringify(answer));
-  });
-}
-
-function time(text: string): Date {
-  const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw new InvalidArgumentError('must be an ISO 8601 time');
-  return at;
-}
-
-function positive(text: string): number {
-  const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 1) {
-    throw new InvalidArgumentError('must be a positive integer');
-  }
-  return number;
-}

@@ -24,6 +24,8 @@ try {
   process.exit(1);
 }
 
+console.error(`service: ${service.base_url}, store ${service.account_id}`);
+
 const inkpad = createClient({ baseUrl: service.base_url, token: service.api_token });
 const store = { account_id: service.account_id };
 const received: WebhookRequest[] = [];
@@ -54,8 +56,13 @@ try {
 }
 
 async function story(): Promise<void> {
+  await inkpad.getStatus().catch((cause: unknown) => {
+    if (cause instanceof InkpadError) throw cause;
+    throw new Error(`${service.base_url} does not answer. Run npm start first, then try again.`, {
+      cause,
+    });
+  });
   say(`The service is running at ${service.base_url}`);
-  await inkpad.getStatus();
 
   await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening));
   const { port } = receiver.address() as AddressInfo;

@@ -12,7 +12,7 @@ import { withSecretFiles } from '#kernel/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb-connection.js';
 import { faultOf } from '#event-store/eventstoredb-faults.js';
 import { createUser, userOf } from './event-store-user.js';
-import { runScript } from './run-script.js';
+import { hostsOf, runScript } from './run-script.js';
 
 const ALL = '$all';
 const SETTINGS = '$settings';
@@ -39,6 +39,7 @@ runScript(async () => {
   }
   const named = userIn(process.argv.slice(2));
   const connection = new EventStoreDbConnection(url, 'EVENT_STORE_ADMIN_URL');
+  console.error(`EventStoreDB: ${hostsOf(url)}`);
   try {
     const user = named ?? (await createdUser(url, settings['EVENT_STORE_URL']));
     await connection.ask((client) => grantLog(client, user));

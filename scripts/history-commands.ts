@@ -22,7 +22,7 @@ export function addHistoryCommands(program: Command, positive: (text: string) =>
   program
     .command('history:export')
     .description('writes the history of a store with proofs, one JSON object per line')
-    .requiredOption('--account <id>', '', positive)
+    .requiredOption('--account <id>', 'the store', positive)
     .requiredOption('--out <file>', 'must not exist yet')
     .option(
       '--personal',
@@ -39,7 +39,7 @@ export function addHistoryCommands(program: Command, positive: (text: string) =>
   program
     .command('history:import')
     .description('takes over a store that history:export --personal has written elsewhere')
-    .requiredOption('--in <file>')
+    .requiredOption('--in <file>', 'as history:export has written it')
     .requiredOption('--key <key>', 'verifier key of the other instance, or a file that holds it')
     .action((options: { in: string; key: string }) => {
       runScript(async () => {

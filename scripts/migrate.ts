@@ -1,8 +1,10 @@
 import { readConfig } from '#kernel/config.js';
 import { migrate } from '#database/data-source.js';
-import { runScript } from './run-script.js';
+import { runScript, sayWhere } from './run-script.js';
 
 runScript(async () => {
-  const done = await migrate(readConfig(process.env));
+  const config = readConfig(process.env);
+  sayWhere({ ...config, databaseUrl: config.databaseMigrationUrl });
+  const done = await migrate(config);
   console.log(done.length > 0 ? `migrated: ${done.join(', ')}` : 'the database is up to date');
 });

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { connecting } from '#database/connecting.js';
 import { applicationNameOf, dataSource, poolOf } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';
 import { appendGroups } from '#event-store/append-groups.js';
@@ -21,7 +22,7 @@ import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/positions
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
 import { rowTables } from '../apps/row-tables.js';
-import { runScript } from './run-script.js';
+import { runScript, sayWhere } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
 type Engine = 'postgres' | 'eventstoredb';
@@ -48,6 +49,7 @@ runScript(async () => {
       'EVENT_STORE_URL must be set, since EventStoreDB is one of the two engines.',
     );
   }
+  sayWhere(config);
   await withServicesStopped(config.databaseUrl, SCRIPT, (guard) => move(guard, config, to));
 });
 
@@ -64,7 +66,9 @@ function targetIn(args: string[]): Engine {
 }
 
 async function move(guard: pg.Client, config: Config, to: Engine): Promise<void> {
-  const database = await dataSource(config, COPY).initialize();
+  const database = await connecting(config.databaseUrl, () =>
+    dataSource(config, COPY).initialize(),
+  );
   const pool = poolOf(database);
   const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
   const postgres = new PostgresEventStore(pool, config);

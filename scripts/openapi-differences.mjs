@@ -3,7 +3,15 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 
-const WORDS = new Set(['summary', 'description', 'example', 'examples', 'title', 'propertyNames']);
+const WORDS = new Set([
+  'summary',
+  'description',
+  'example',
+  'examples',
+  'title',
+  'propertyNames',
+  'x-codeSamples',
+]);
 
 const [against = 'HEAD'] = process.argv.slice(2);
 const text = existsSync(against)

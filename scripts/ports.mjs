@@ -18,6 +18,22 @@ export async function checkPort(port) {
   }
 }
 
+/** What the programs would find taken only after the start. @throws Refusal */
+export async function checkMonitoringPorts() {
+  const { HEALTH_PORT: health, METRICS_PORT: metrics } = process.env;
+  const wanted = [
+    ['HEALTH_PORT', Number(health)],
+    ['METRICS_PORT', Number(metrics)],
+    ['METRICS_PORT', Number(metrics) + 1],
+  ].filter(([name, port]) => Number(process.env[name]) > 0 && port <= 65_535);
+  for (const [name, port] of wanted) {
+    const fault = await portFault(port);
+    if (!fault) continue;
+    const why = fault === 'EACCES' ? 'is not for this user' : 'is already used by another program';
+    throw new Refusal(`${name}: port ${port} ${why}; choose another one, or 0 for any.`);
+  }
+}
+
 /** @returns {Promise<string | undefined>} why this port cannot be listened on */
 async function portFault(port) {
   for (const host of ['127.0.0.1', '::']) {

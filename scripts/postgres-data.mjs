@@ -14,6 +14,7 @@ import {
   inWords,
   launch,
   listProcesses,
+  makeFolder,
   readIfThere,
   readJson,
   sendSignal,
@@ -31,8 +32,9 @@ export const serviceName = 'inkpad_app';
 export function makeDataDir(dataDir) {
   try {
     // As root, PostgreSQL's own user must be able to pass through it; each file inside is protected by itself.
-    fs.mkdirSync(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 });
+    makeFolder(dataDir, isRoot() ? 0o711 : 0o700);
     const home = fs.realpathSync(dataDir);
+    fs.readdirSync(home);
     fs.accessSync(home, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
     return home;
   } catch (error) {
@@ -72,7 +74,7 @@ export function locate(home, log) {
   }
   const around = path.dirname(data);
   const outside = data !== inside;
-  if (outside) fs.mkdirSync(around, { recursive: true, mode: 0o711 });
+  if (outside) makeFolder(around, 0o711);
   if (!canEnter(account, around)) {
     throw new Refusal(
       `The database in ${data} cannot be reached by the user that it must run as (uid ${account.uid}); move the data folder back to where it was, or let that user pass through the folders above it.`,

@@ -4,8 +4,17 @@ import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
 
-/** Something the user can fix: shown as one sentence, without a stack trace. */
+/** Something the user can fix: shown as it is, without a stack trace. */
 export class Refusal extends Error {}
+
+/** @returns {string | null} null for a fault of our own, which cannot be found without its stack */
+export function inOneSentence(error) {
+  if (error instanceof Refusal) return error.message;
+  const { code, message } = error;
+  if (['ENOSPC', 'EDQUOT'].includes(code)) return `No space is left on the disk (${message}).`;
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return `Not permitted: ${message}.`;
+  return null;
+}
 
 const onLinux = fs.existsSync('/proc/self/stat');
 
@@ -56,6 +65,18 @@ export function readJson(file) {
     return JSON.parse(text);
   } catch {
     throw new Refusal(`${file} is not valid JSON; fix or remove it.`);
+  }
+}
+
+/** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
+export function makeFolder(folder, mode) {
+  if (fs.existsSync(folder)) return;
+  makeFolder(path.dirname(folder), mode);
+  try {
+    fs.mkdirSync(folder, { mode });
+  } catch (error) {
+    // Another process was first.
+    if (error.code !== 'EEXIST') throw error;
   }
 }
 
@@ -235,6 +256,24 @@ export function inWords({ code, signal, error }) {
 }
 
 /**
+ * What a program said last, whole: what follows its last line that is not indented. Of a stack trace only what went
+ * wrong.
+ * @param {string[]} lines
+ * @returns {string | undefined}
+ */
+export function lastMessage(lines) {
+  const said = lines.filter((line) => line.trim() !== '');
+  if (hasTrace(said)) return said.find((line) => /^\S*error\b/i.test(line));
+  const last = said.findLastIndex((line) => !/^\s/.test(line));
+  return last < 0 ? undefined : said.slice(last).join('\n');
+}
+
+/** @param {string[]} lines */
+export function hasTrace(lines) {
+  return lines.some((line) => /^ {4}at /.test(line));
+}
+
+/**
  * Keeps one program running: restarts it, with growing pauses, whenever it exits.
  * @template {{ pid?: number, birth?: string | null, exited: Promise<any>, stop: Function }} Program
  * @param {string} name
@@ -246,7 +285,7 @@ export function keepRunning(name, begin, { say, onChange, first }) {
   const longestPause = 10_000;
   const longEnough = 30_000;
   const stopping = new AbortController();
-  const keeper = { current: first ?? null, ends: 0, stop, restart };
+  const keeper = { current: first ?? null, ends: 0, end: null, stop, restart };
   let restarting = false;
 
   async function run() {
@@ -257,7 +296,9 @@ export function keepRunning(name, begin, { say, onChange, first }) {
       try {
         keeper.current ??= await begin(stopping.signal);
         onChange();
-        end = inWords(await keeper.current.exited);
+        // With all its output, where that is read here.
+        keeper.end = await (keeper.current.result ?? keeper.current.exited);
+        end = inWords(keeper.end);
       } catch (error) {
         end = error.message;
       }

@@ -2,34 +2,9 @@ import type pg from 'pg';
 import { ConfigError, readConfig } from '#kernel/config.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { MOVED_TO_EVENTSTOREDB } from '#event-store/positions-check.js';
-import { runScript } from './run-script.js';
+import { movePlaces, placesIn, TX } from './log-places.js';
+import { runScript, sayWhere } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
-
-/** Below every transaction id that a server assigns, so that later events sort after these. */
-const TX = '1';
-
-const POSITION = `split_part(p.position, ':', 1)::numeric::text::xid8, split_part(p.position, ':', 2)::bigint`;
-/** Identifies a position by the last event at or before it, whose id does not change. */
-const PLACES = `
-  select p.position, e.event_id
-  from (
-    select position from es.checkpoints
-    union select active_from from webhook_subscriptions where active_from is not null
-    union select active_from from webhook_active_spans
-    union select active_until from webhook_active_spans
-    union select log_head from webhook_replays where log_head is not null
-  ) p
-  left join lateral (
-    select e.event_id from es.events e where (e.tx, e.pos) <= (${POSITION})
-    order by e.tx desc, e.pos desc limit 1
-  ) e on true`;
-
-const REPLACED = (table: string, column: string) => `
-  update ${table} t
-  set ${column} = lpad('${TX}', 20, '0') || ':' || lpad(coalesce(e.pos, 0)::text, 20, '0')
-  from unnest($1::text[], $2::uuid[]) as p (position, event_id)
-  left join es.events e on e.event_id = p.event_id
-  where t.${column} = p.position`;
 
 /** Statements that give the new table, once it has the old name, everything that the old one had. */
 const REMADE = `
@@ -66,6 +41,7 @@ runScript(async () => {
     throw new ConfigError('EVENT_STORE_URL is set: EventStoreDB keeps its own positions.');
   }
   const { databaseMigrationUrl } = config;
+  sayWhere({ ...config, databaseUrl: databaseMigrationUrl });
   const events = await withServicesStopped(databaseMigrationUrl, 'rebase-positions', rebase);
   console.log(`${events} events are in their original order, at positions of this server`);
 });
@@ -94,9 +70,7 @@ async function rebaseIn(client: pg.Client): Promise<number> {
   if (moved.rowCount !== 0) {
     throw new ConfigError('The history was moved to EventStoreDB, which keeps its own positions.');
   }
-  const { rows: places } = await client.query<{ position: string; event_id: string | null }>(
-    PLACES,
-  );
+  const places = await placesIn(client);
   const { rows: remade } = await client.query<{ statement: string }>(REMADE);
   const before = await countOf(client);
 
@@ -114,12 +88,7 @@ async function rebaseIn(client: pg.Client): Promise<number> {
   for (const { statement } of remade) await client.query(statement);
   await client.query('analyze es.events');
 
-  const mapped = [places.map((place) => place.position), places.map((place) => place.event_id)];
-  await client.query(REPLACED('es.checkpoints', 'position'), mapped);
-  await client.query(REPLACED('webhook_subscriptions', 'active_from'), mapped);
-  await client.query(REPLACED('webhook_active_spans', 'active_from'), mapped);
-  await client.query(REPLACED('webhook_active_spans', 'active_until'), mapped);
-  await client.query(REPLACED('webhook_replays', 'log_head'), mapped);
+  await movePlaces(client, places);
   await client.query(
     `update history h set position = lpad('${TX}', 20, '0') || ':' || lpad(e.pos::text, 20, '0')
      from es.events e where e.event_id = h.event_id`,

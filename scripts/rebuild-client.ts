@@ -1,4 +1,5 @@
 import type { Config } from '#kernel/config.js';
+import { connecting } from '#database/connecting.js';
 import { databaseClient, type DatabaseClient } from '#database/database-client.js';
 import { SHADOW } from '#event-store/shadow-tables.js';
 
@@ -15,7 +16,7 @@ const SESSION = `
 /** A connection of the tables' owner whose unqualified names mean the shadows. */
 export async function ownerClient({ databaseMigrationUrl }: Config): Promise<DatabaseClient> {
   const client = databaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
-  await client.connect();
+  await connecting(databaseMigrationUrl, () => client.connect());
   await client.query(`set search_path = ${SHADOW}`);
   await client.query(SESSION);
   return client;

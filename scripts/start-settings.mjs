@@ -1,14 +1,28 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { parseEnv } from 'node:util';
 import { Refusal } from './processes.mjs';
 
 export const LOOPBACK = '127.0.0.1';
 export const EVERYWHERE = '0.0.0.0';
 
+/** Adds what .env says to the environment, for `npm start` and every script alike. What is set already stays, even if empty. */
+export function loadEnvironment(root) {
+  const file = path.join(root, '.env');
+  let text;
+  try {
+    text = fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT') return;
+    const why = error.code === 'EISDIR' ? 'it is a folder' : error.code;
+    throw new Refusal(`The settings in ${file} cannot be read (${why}).`);
+  }
+  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
+}
+
 /** The settings of `npm start` itself; the programs read all others. */
 export function readSettings(root) {
-  const file = path.join(root, '.env');
-  if (fs.existsSync(file)) process.loadEnvFile(file);
+  loadEnvironment(root);
   const port = Number(process.env.PORT || 3000);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new Refusal(`PORT must be a number from 1 to 65535, not "${process.env.PORT}".`);

@@ -1,3 +1,4 @@
+import './node-version.cjs';
 import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -9,8 +10,11 @@ import { makeDataDir } from './postgres-data.mjs';
 import {
   Refusal,
   birthOf,
+  hasTrace,
+  inOneSentence,
   inWords,
   keepRunning,
+  lastMessage,
   launch,
   pause,
   readJson,
@@ -18,7 +22,7 @@ import {
   takeLock,
   writeJson,
 } from './processes.mjs';
-import { checkPort, metricsPort } from './ports.mjs';
+import { checkMonitoringPorts, checkPort, metricsPort } from './ports.mjs';
 import { EVERYWHERE, LOOPBACK, isLocal, readSettings } from './start-settings.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -28,6 +32,9 @@ const programs = {
 };
 const answerPatience = 60_000;
 const endsBeforeGivingUp = 5;
+/** Exit code of whoever cannot work with its settings, see EXIT_UNUSABLE. */
+const unusable = 78;
+const complaintLines = 100;
 
 const stopAsked = new AbortController();
 const hurryAsked = new AbortController();
@@ -37,9 +44,10 @@ const stopped = new Promise((resolve) => {
 
 /** Everything that is running, for the shutdown and for run.json. */
 const running = { step: null, compiler: null, postgres: null, api: null, dispatcher: null };
+/** What each program has said on standard error since it was last started. */
+const complaints = {};
 
 async function main() {
-  checkNodeVersion();
   const settings = readSettings(root);
   const dataDir = makeDataDir(settings.dataDir);
   const lock = takeLock(dataDir);
@@ -48,6 +56,7 @@ async function main() {
   try {
     await clearLeftovers(dataDir, runFile);
     await checkPort(settings.port);
+    await checkMonitoringPorts();
     await run({ ...settings, dataDir, runFile });
   } catch (error) {
     // Steps interrupted by the stop fail because of it, which is no error.
@@ -106,20 +115,13 @@ async function run(settings) {
   for (const name of Object.keys(programs)) {
     running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
   }
-  const [result] = await Promise.all([setup, untilAnswering(host, port)]);
+  const [result] = await Promise.all([setup, untilLive(host, port)]);
   const localFile = path.join(dataDir, 'local.json');
   const { created, ...credentials } = lastJson(result);
   const local = keepLocalFile(localFile, publicUrl, created ? credentials : null);
   if (insecureTargets) sayWhoGetsIn(host);
   welcome(publicUrl, { localFile, local, created });
   await stopped;
-}
-
-function checkNodeVersion() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major < 20 || (major === 20 && minor < 19)) {
-    throw new Refusal(`Inkpad needs Node.js 20.19 or newer; this is ${process.versions.node}.`);
-  }
 }
 
 /** Anyone who may create subscriptions could then reach what listens only for this machine. */
@@ -192,6 +194,8 @@ async function keepPostgres(dataDir, record) {
 }
 
 async function checkDatabase(url) {
+  // Anything else the migration refuses, with all other settings.
+  if (!/^postgres(ql)?:\/\//.test(url) || /%(?![0-9a-f]{2})/i.test(url)) return;
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   try {
@@ -209,12 +213,12 @@ async function checkDatabase(url) {
 /** @returns {Promise<string[]>} the lines of its standard output */
 async function runScript(name, env, dataDir, onStep) {
   const lines = [];
-  const complaints = [];
+  const errors = [];
   const child = launch(process.execPath, [path.join(root, `dist/scripts/${name}.js`)], {
     cwd: root,
     env,
     signal: stopAsked.signal,
-    output: (line, stream) => (stream === 'stdout' ? lines : complaints).push(line),
+    output: (line, stream) => (stream === 'stdout' ? lines : errors).push(line),
   });
   onStep(child);
   const end = await child.result;
@@ -222,37 +226,50 @@ async function runScript(name, env, dataDir, onStep) {
   if (end.code === 0) return lines;
   stopAsked.signal.throwIfAborted();
   const logFile = path.join(dataDir, `${name}.log`);
-  fs.writeFileSync(logFile, [...lines, ...complaints, ''].join('\n'), { mode: 0o600 });
-  const reason =
-    complaints.find((line) => /^\s*\w*error\b/i.test(line)) ?? complaints[0] ?? inWords(end);
-  throw new Refusal(`The script "${name}" failed: ${reason.trim()} (full output in ${logFile}).`);
+  fs.writeFileSync(logFile, [...lines, ...errors, ''].join('\n'), { mode: 0o600 });
+  const reason = lastMessage(errors) ?? inWords(end);
+  if (errors.length > 0 && !hasTrace(errors)) throw new Refusal(reason);
+  throw new Refusal(`The script "${name}" failed (see ${logFile}): ${reason}`);
 }
 
 async function startProgram(name, env) {
+  complaints[name] = [];
   return launch(process.execPath, [path.join(root, programs[name])], {
     cwd: root,
     env: { ...env, METRICS_PORT: await metricsPort(name) },
-    output: (line) => show(name, line),
+    output: (line, stream) => {
+      show(name, line);
+      if (stream === 'stderr')
+        complaints[name] = [...complaints[name].slice(-complaintLines), line];
+    },
   });
 }
 
-async function untilAnswering(host, port) {
+/** Not the API itself, which answers 410 once it is retired. */
+async function untilLive(host, port) {
   const at = [EVERYWHERE, '::'].includes(host) ? LOOPBACK : host;
-  const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/api/v1/status`;
+  const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/health/live`;
   const deadline = Date.now() + answerPatience;
   while (!stopAsked.signal.aborted) {
+    refuseUnusable();
     if (await answers(url)) return;
-    if (running.api.ends >= endsBeforeGivingUp) {
-      throw new Refusal(
-        `The api exited ${running.api.ends} times while starting; see its output above.`,
-      );
-    }
     if (Date.now() > deadline) {
       throw new Refusal(`The api does not answer on port ${port}; see its output above.`);
     }
     await pause(30, stopAsked.signal);
   }
   stopAsked.signal.throwIfAborted();
+}
+
+/** Programs that cannot work with these settings, or end again and again. */
+function refuseUnusable() {
+  for (const name of Object.keys(programs)) {
+    const { end, ends } = running[name];
+    const reason = lastMessage(complaints[name] ?? []);
+    if (end?.code === unusable) throw new Refusal(reason ?? `The ${name} refused its settings.`);
+    if (ends < endsBeforeGivingUp) continue;
+    throw new Refusal(`The ${name} exited ${ends} times while starting: ${reason ?? inWords(end)}`);
+  }
 }
 
 function answers(url) {
@@ -360,13 +377,6 @@ function listenForSignals() {
   }
   // A closed terminal or pipe accepts no more lines, but that must not leave anything running.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
-}
-
-function inOneSentence(error) {
-  if (error instanceof Refusal) return error.message;
-  if (error.code === 'ENOSPC') return `No space is left on the disk (${error.message}).`;
-  if (['EACCES', 'EPERM', 'EROFS'].includes(error.code)) return `Not permitted: ${error.message}.`;
-  return null;
 }
 
 listenForSignals();

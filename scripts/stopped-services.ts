@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
+import { connecting } from '#database/connecting.js';
 import { databaseClient } from '#database/database-client.js';
 
 /**
@@ -14,7 +15,7 @@ export async function withServicesStopped<R>(
 ): Promise<R> {
   // Its statements may rewrite whole tables.
   const guard = databaseClient(databaseUrl, script, { query_timeout: 0 });
-  await guard.connect();
+  await connecting(databaseUrl, () => guard.connect());
   try {
     await refuseWhileConnected(guard);
     return await work(guard);

@@ -4,6 +4,10 @@ import path from 'node:path';
 const folder = 'libs/web';
 const wanted = /[.](eta|css|svg|js)$/;
 
+const guides = 'docs/guides';
+/** What the guides are drawn into, from dist. */
+export const GUIDES = 'docs/guides.json';
+
 /** @returns {string[]} the files that pages are drawn from, from the root of the project */
 export function viewsIn(root) {
   const full = path.join(root, folder);
@@ -23,17 +27,43 @@ export function copyViews(root) {
   }
 }
 
+/** @returns {string[]} the documents that are pages of the service too, from the root of the project */
+export function guidesIn(root) {
+  const full = path.join(root, guides);
+  if (!fs.existsSync(full)) return [];
+  const names = fs.readdirSync(full).filter((name) => name.endsWith('.md'));
+  return [...names.sort().map((name) => `${guides}/${name}`), 'docs/webhooks.md'];
+}
+
+/** Into dist. What draws them is only there once the packages are installed. */
+export async function drawGuides(root) {
+  const { drawGuide } = await import('./guides.mjs');
+  const drawn = guidesIn(root).map((file) =>
+    drawGuide(file, fs.readFileSync(path.join(root, file), 'utf8')),
+  );
+  const target = path.join(root, 'dist', GUIDES);
+  fs.mkdirSync(path.dirname(target), { recursive: true });
+  fs.writeFileSync(target, JSON.stringify(drawn));
+}
+
 /** @param {() => void} onCopied after each change */
 export function watchViews(root, onCopied) {
+  watch(path.join(root, folder), wanted, () => {
+    copyViews(root);
+    onCopied();
+  });
+  watch(path.join(root, 'docs'), /^(guides[/\\].+|webhooks)[.]md$/, () => {
+    void drawGuides(root).then(onCopied);
+  });
+}
+
+function watch(place, pattern, onChanged) {
   let settle;
-  const watcher = fs.watch(path.join(root, folder), { recursive: true }, (_event, file) => {
-    if (file === null || !wanted.test(file)) return;
+  const watcher = fs.watch(place, { recursive: true }, (_event, file) => {
+    if (file === null || !pattern.test(file)) return;
     clearTimeout(settle);
     // Editors write a file in several steps.
-    settle = setTimeout(() => {
-      copyViews(root);
-      onCopied();
-    }, 300);
+    settle = setTimeout(onChanged, 300);
   });
   // What is watched keeps nothing running.
   watcher.unref();

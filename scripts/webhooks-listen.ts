@@ -7,10 +7,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { messageOf } from '#kernel/errors.js';
 import { localService } from './local-service.js';
+import { forward } from './webhook-forward.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
 
 /**
- * A receiver for developers: verifies and prints the webhooks it receives, and can simulate a failing one.
+ * A receiver for developers: verifies and prints the webhooks it receives, passes them on to a program that is being
+ * written, and can simulate a failing one.
  * Subscribes on its own and unsubscribes at the end, unless given the secret of an existing subscription.
  */
 
@@ -30,6 +32,16 @@ type Options = {
   delay: number;
   retryAfter?: number;
   drop?: true;
+  forwardTo?: string;
+  forwardTimeout: number;
+};
+
+/** An answer; without a status the connection is dropped instead. */
+type Answer = {
+  status: number | undefined;
+  headers: Record<string, string>;
+  body: Buffer;
+  note: string;
 };
 
 type Subscription = { id: number; secret: string; remove: () => Promise<void> };
@@ -58,12 +70,30 @@ const options = new Command('webhooks:listen')
   .option('--delay <ms>', 'delay before each response', natural, 0)
   .option('--retry-after <s>', 'Retry-After header of failures, which are then 503', natural)
   .option('--drop', 'close the connection instead of responding')
+  .addOption(
+    new Option(
+      '--forward-to <url>',
+      'send each verified webhook on to this URL, and answer as it does',
+    )
+      .argParser(webAddress)
+      .conflicts(['status', 'fail', 'retryAfter', 'drop']),
+  )
+  .option('--forward-timeout <ms>', 'how long that may take; then 502', natural, 10_000)
+  .addHelpText(
+    'after',
+    `
+Examples:
+  $ npm run webhooks:listen                                              print what npm start sends
+  $ npm run webhooks:listen -- --forward-to http://localhost:3000/hooks  try the receiver that you are writing
+  $ npm run webhooks:listen -- --fail 3 --retry-after 30                 see how retries go`,
+  )
   .parse()
   .opts<Options>();
 
 /** How many attempts each event had, and whether one got a 2xx. */
 const seen = new LRUCache<string, { attempts: number; taken: boolean }>({ max: IDS_KEPT });
 const ending = new AbortController();
+const NOTHING = { headers: {}, body: Buffer.alloc(0) };
 /** A webhook may arrive before the response with the secret has been read. */
 let knowSecret: (secret: string) => void = () => undefined;
 const secretKnown = new Promise<string>((resolve) => {
@@ -100,6 +130,11 @@ async function listen(): Promise<void> {
   const subscription = secret === undefined ? await subscribe(targetUrl) : undefined;
   knowSecret(secret ?? subscription?.secret ?? '');
   console.log(`Listening at ${here}${subscription ? ` for ${options.events.join(', ')}` : ''}`);
+  if (options.forwardTo !== undefined) {
+    console.log(`Forwarding to ${options.forwardTo}`);
+    // Its signatures are passed on as they are, so whoever is forwarded to has to know the secret.
+    if (subscription) console.log(`Signed with ${subscription.secret}`);
+  }
   await stop;
   await subscription?.remove();
   console.log(subscription ? '\nUnsubscribed.' : '');
@@ -151,40 +186,60 @@ function service() {
 async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  const body = Buffer.concat(chunks).toString();
-  const id = request.headers['webhook-id'];
+  const body = Buffer.concat(chunks);
+  const { headers } = request;
+  const id = headers['webhook-id'];
   if (request.method !== 'POST' || typeof id !== 'string') {
     console.log(`${time()}  ${request.method} ${request.url}: not a webhook`);
     response.writeHead(400).end();
     return;
   }
-  const fault = faultOf(await secretKnown, body, request.headers);
-  const known = seen.get(id);
-  const attempts = (known?.attempts ?? 0) + 1;
-  const isDuplicate = known?.taken === true;
-  const status = fault === undefined ? statusOf(attempts) : 401;
-  const isTaken = status !== undefined && status < 300;
-  seen.set(id, { attempts, taken: isDuplicate || isTaken });
+  const fault = faultOf(await secretKnown, body, headers);
+  const attempts = (seen.get(id)?.attempts ?? 0) + 1;
+  const isDuplicate = seen.get(id)?.taken === true;
+  seen.set(id, { attempts, taken: isDuplicate });
 
-  const { type, data, changed } = contentOf(body, id, String(request.headers['service-event']));
+  const answer =
+    fault === undefined
+      ? await answerTo({ headers, body }, attempts)
+      : { ...NOTHING, status: 401, note: 'responded 401' };
+  const isTaken = answer.status !== undefined && answer.status < 300;
+  seen.set(id, { attempts, taken: isDuplicate || isTaken });
   const notes = [
     fault ?? 'signature valid',
     ...(attempts > 1 ? [`attempt ${attempts}`] : []),
     ...(isDuplicate ? ['DUPLICATE: already got a 2xx'] : []),
-    status === undefined ? 'dropped' : `responded ${status}`,
+    answer.note,
   ];
-  console.log(`${time()}  ${type}  ${id}  ${notes.join(', ')}`);
-  console.log(indented(data));
-  if (changed !== undefined) console.log(`  previous_attributes\n${indented(changed)}`);
+  show(body.toString(), id, String(headers['service-event']), notes.join(', '));
 
   await wait(options.delay, undefined, { signal: ending.signal });
-  if (status === undefined) {
-    request.socket.destroy();
-    return;
-  }
-  const { retryAfter } = options;
-  const headers = isTaken || retryAfter === undefined ? {} : { 'retry-after': `${retryAfter}` };
-  response.writeHead(status, headers).end();
+  if (answer.status === undefined) request.socket.destroy();
+  else response.writeHead(answer.status, answer.headers).end(answer.body);
+}
+
+async function answerTo(
+  webhook: { headers: IncomingMessage['headers']; body: Buffer },
+  attempt: number,
+): Promise<Answer> {
+  const { forwardTo, forwardTimeout, retryAfter } = options;
+  if (forwardTo !== undefined) return forward(forwardTo, webhook, forwardTimeout, ending.signal);
+  const status = statusOf(attempt);
+  if (status === undefined) return { ...NOTHING, status, note: 'dropped' };
+  const isPutOff = retryAfter !== undefined && status >= 300;
+  return {
+    ...NOTHING,
+    ...(isPutOff && { headers: { 'retry-after': `${retryAfter}` } }),
+    status,
+    note: `responded ${status}`,
+  };
+}
+
+function show(body: string, id: string, event: string, notes: string): void {
+  const { type, data, changed } = contentOf(body, id, event);
+  console.log(`${time()}  ${type}  ${id}  ${notes}`);
+  console.log(indented(data));
+  if (changed !== undefined) console.log(`  previous_attributes\n${indented(changed)}`);
 }
 
 /** @returns undefined to drop the connection */
@@ -200,7 +255,7 @@ function statusOf(attempt: number): number | undefined {
 
 function faultOf(
   secret: string,
-  body: string,
+  body: Buffer,
   headers: IncomingMessage['headers'],
 ): string | undefined {
   try {
@@ -247,6 +302,11 @@ function time(): string {
 function signingSecret(text: string): string {
   if (/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(text)) return text;
   throw new InvalidArgumentError('must be whsec_ followed by base64');
+}
+
+function webAddress(text: string): string {
+  if (URL.canParse(text) && /^https?:/i.test(text)) return text;
+  throw new InvalidArgumentError('must be an http or https URL');
 }
 
 function natural(text: string): number {

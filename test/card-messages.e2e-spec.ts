@@ -5,11 +5,9 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { startMessages } from '#messages/card-messages.service.js';
-import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
 import { MessageFollower } from './support/message-follower.js';
-import { startProgram } from './support/program.js';
 import { startService, type Client, type Service } from './support/service.js';
 import { SmsProvider } from './support/sms/sms-provider.js';
 
@@ -32,11 +30,8 @@ let follower: MessageFollower | undefined;
 let people = 0;
 
 beforeAll(async () => {
-  [service, mails, provider] = await Promise.all([
-    startService(),
-    MailServer.start(),
-    SmsProvider.start(),
-  ]);
+  [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
+  service = await startService(provider.settings);
   store = await service.newStore();
   const { body } = await store.post<{ id: number }>(`${store.store}/cards`, {
     card: { name: 'Coffee' },
@@ -161,6 +156,37 @@ describe('card links', () => {
     ]);
   });
 
+  it('by SMS arrive, or do not, as their provider reports with its signature', async () => {
+    const people = [await add({ phone: number() }), await add({ phone: number() })];
+    await follow().settled();
+    const [one, two] = provider.received.slice(-2);
+    if (!one || !two) throw new Error('two messages were sent');
+    const { baseUrl } = service;
+    const arrivals = async () =>
+      (
+        await service.database.query(
+          `select arrival, arrival_code from card_messages where customer_id = any ($1)
+           order by arrival`,
+          [people.map(({ customerId }) => customerId)],
+        )
+      ).rows;
+    const forged = { baseUrl, token: 'a guess' };
+    expect(await provider.report(one, { MessageStatus: 'delivered' }, forged)).toBe(404);
+    expect(await provider.report(one, { MessageStatus: 'sent' }, { baseUrl })).toBe(204);
+    const nothing = { arrival: null, arrival_code: null };
+    expect(await arrivals()).toEqual([nothing, nothing]);
+    expect(await provider.report(one, { MessageStatus: 'delivered' }, { baseUrl })).toBe(204);
+    const lost = { MessageStatus: 'undelivered', ErrorCode: '30003' };
+    expect(await provider.report(two, lost, { baseUrl })).toBe(204);
+    // Late, and of an attempt that does not count.
+    expect(await provider.report(one, lost, { baseUrl })).toBe(204);
+    await provider.report({ ...two, sid: 'SM2' }, { MessageStatus: 'delivered' }, { baseUrl });
+    expect(await arrivals()).toEqual([
+      { arrival: 'delivered', arrival_code: null },
+      { arrival: 'undelivered', arrival_code: 30003 },
+    ]);
+  });
+
   it('of an hour in which the provider was away come once it is back, each once', async () => {
     provider.outage = { status: 503, code: 20503 };
     const phones = [number(), number(), number()];
@@ -233,7 +259,8 @@ describe('card links', () => {
 
   it('are held while nothing is set up that could send them', async () => {
     const [byMail, bySms] = [await add({ email: address() }), await add({ phone: number() })];
-    await follow({}).settled();
+    const nothing = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'].map((name) => [name, '']);
+    await follow(Object.fromEntries(nothing) as NodeJS.ProcessEnv).settled();
     expect(await messagesOf(byMail)).toMatchObject([{ state: 'held', channel: 'email' }]);
     expect(await messagesOf(bySms)).toMatchObject([{ state: 'held', channel: 'sms' }]);
   });
@@ -279,33 +306,4 @@ describe('card links', () => {
     expect([await messagesOf(person), mailsTo(moved)]).toEqual([[], []]);
     expect(mailsTo(stayed)).toHaveLength(1);
   });
-
-  it(
-    'survive a dispatcher that is killed while it sends: none is lost, none planned twice',
-    async () => {
-      const email = address();
-      mails.hang(true);
-      const begun = mails.begun;
-      const dispatcher = startProgram(
-        'dist/apps/dispatcher/src/main.js',
-        testEnvironment(service.database.url, { ...service.environment, ...settings() }),
-      );
-      const person = await add({ email });
-      await eventually(
-        () => mails.begun,
-        (now) => now > begun,
-      );
-      await dispatcher.kill('SIGKILL');
-      mails.hang(false);
-      expect(await messagesOf(person)).toMatchObject([{ state: 'queued', attempts: 1 }]);
-      // The lease of the one that died runs out.
-      await service.database.query(
-        `update card_messages set due_at = now() where state = 'queued'`,
-      );
-      await follow().settled();
-      expect(mailsTo(email)).toHaveLength(1);
-      expect(await messagesOf(person)).toMatchObject([{ state: 'sent', attempts: 2 }]);
-    },
-    SLOW,
-  );
 });

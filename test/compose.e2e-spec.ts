@@ -42,7 +42,7 @@ type Compose = {
 };
 
 const text = readFileSync('docker-compose.yml', 'utf8');
-const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
+const compose = composeIn('docker-compose.yml');
 const services = Object.entries(compose.services);
 const PROCESSES = ['api', 'dispatcher', 'migrate'];
 const OURS = [...PROCESSES, 'event-store-access'];
@@ -205,10 +205,17 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('publishes one port, that of the proxy, so that the others can be scaled', () => {
+  it('publishes the ports of the proxy alone, so that the others can be scaled', () => {
     const published = services.filter(([, { ports }]) => ports).map(([name]) => name);
     expect(published).toEqual(['proxy']);
-    expect(serviceOf('proxy').ports).toHaveLength(1);
+    const portsWith = (given: Record<string, string>) =>
+      serviceOf('proxy').ports?.map((port) => interpolated(port, given));
+    expect(portsWith({})).toEqual(['8080:80', '127.0.0.1:8443:443', '127.0.0.1:8443:443/udp']);
+    expect(portsWith({ PROXY_PORT: '80', TLS_PORT: '443' })).toEqual([
+      '80:80',
+      '443:443',
+      '443:443/udp',
+    ]);
     expect(services.filter(([, { container_name }]) => container_name)).toEqual([]);
   });
 
@@ -218,6 +225,18 @@ describe('docker-compose.yml', () => {
       expect([name, serviceOf(name).networks]).toEqual([name, ['data']]);
     }
     expect(serviceOf('proxy').networks).toEqual(['front']);
+  });
+
+  it('gives the proxy its address by settings alone, and keeps its certificates', () => {
+    expect(environmentOf('proxy', {})).toMatchObject({ SITE_ADDRESS: ':80', TRUSTED_PROXIES: '' });
+    const given = { DOMAIN: 'cards.example', TRUSTED_PROXIES: 'private_ranges' };
+    expect(environmentOf('proxy', given)).toMatchObject({
+      SITE_ADDRESS: 'cards.example',
+      TRUSTED_PROXIES: 'private_ranges',
+    });
+    const settings = readFileSync('deploy/Caddyfile', 'utf8').match(/(?<=\{\$)\w+/g);
+    expect(Object.keys(serviceOf('proxy').environment ?? {}).sort()).toEqual(settings?.sort());
+    expect(serviceOf('proxy').volumes).toContain('proxy:/data');
   });
 
   it.each(OURS)(
@@ -230,6 +249,46 @@ describe('docker-compose.yml', () => {
       expect(volumes.filter((volume) => !volume.endsWith(':ro'))).toEqual(written);
     },
   );
+});
+
+describe('docker-compose.postgres.yml', () => {
+  const alone = composeIn('docker-compose.postgres.yml');
+  const ofEventStore = new Set(['eventstoredb', 'certificates', 'event-store-access']);
+
+  /** What it is to be: the other file, without EventStoreDB and what only that needs. */
+  function withoutEventStore({ services: all, networks, volumes }: Compose): Compose {
+    const kept = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
+    return {
+      services: Object.fromEntries(kept.map(([name, service]) => [name, stripped(service)])),
+      networks,
+      volumes: Object.fromEntries(
+        Object.entries(volumes).filter(([name]) => !/^(eventstoredb|ca$|node_cert)/.test(name)),
+      ),
+    };
+  }
+
+  function stripped({ environment, depends_on, volumes, ...rest }: Service): Service {
+    const mounts = volumes?.filter((volume) => !volume.startsWith('ca:')) ?? [];
+    return {
+      ...rest,
+      ...(environment && { environment: without(environment, /^EVENT_STORE/) }),
+      ...(depends_on && { depends_on: without(depends_on, /^event/) }),
+      ...(mounts.length > 0 && { volumes: mounts }),
+    };
+  }
+
+  it('is the other file without EventStoreDB, and nothing else', () => {
+    const { services: all, networks, volumes } = alone;
+    expect({ services: all, networks, volumes }).toEqual(withoutEventStore(compose));
+  });
+
+  it('gives every process settings that can be used, with events in PostgreSQL', () => {
+    const { EVENT_STORE_PASSWORD: _admin, EVENT_STORE_APP_PASSWORD: _user, ...given } = SECRETS;
+    for (const name of PROCESSES) {
+      const environment = environmentOf(name, given, alone);
+      expect(readConfig(environment)).toMatchObject({ production: true, eventStoreUrl: null });
+    }
+  });
 });
 
 describe('Dockerfile', () => {
@@ -283,7 +342,9 @@ describe('Dockerfile', () => {
     const copied = of('COPY')
       .filter((copy) => !copy.startsWith('--from'))
       .flatMap((copy) => copy.split(' ').slice(0, -1));
-    for (const source of copied) expect(sent).toContain(source.replace(/^\.\//, ''));
+    const isSent = (source: string) =>
+      sent.some((path) => source === path || source.startsWith(`${path}/`));
+    expect(copied.filter((source) => !isSent(source.replace(/^\.\//, '')))).toEqual([]);
   });
 });
 
@@ -408,9 +469,18 @@ async function healthCheck(environment: NodeJS.ProcessEnv): Promise<number | nul
   return status;
 }
 
-function serviceOf(name: string): Service {
-  const service = compose.services[name];
-  if (!service) throw new Error(`docker-compose.yml has no service ${name}`);
+function composeIn(file: string): Compose {
+  const schema = CORE_SCHEMA.withTags(mergeTag);
+  return load(readFileSync(file, 'utf8'), { schema }) as Compose;
+}
+
+function without<V>(all: Record<string, V>, left: RegExp): Record<string, V> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => !left.test(key)));
+}
+
+function serviceOf(name: string, file = compose): Service {
+  const service = file.services[name];
+  if (!service) throw new Error(`there is no service ${name}`);
   return service;
 }
 
@@ -424,11 +494,12 @@ function programOf(name: string): string {
 function environmentOf(
   name: string,
   given: Record<string, string> = SECRETS,
+  file = compose,
 ): Record<string, string> {
   const ofImage = lastStage()
     .filter(({ keyword }) => keyword === 'ENV')
     .flatMap(({ rest }) => rest.split(/\s+/).map((pair) => pair.split('=', 2) as [string, string]));
-  const ofService = Object.entries(serviceOf(name).environment ?? {}).map(
+  const ofService = Object.entries(serviceOf(name, file).environment ?? {}).map(
     ([key, value]) => [key, interpolated(String(value), given)] as const,
   );
   return Object.fromEntries([...ofImage, ...ofService]);

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import type { Role } from '#identity/roles.js';
+import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
+import { NAVIGATION } from '#pages/navigation.js';
 import { Browser } from './support/browser.js';
 import { eventually } from './support/eventually.js';
 import { cli, Client, startService, type Service } from './support/service.js';
@@ -185,7 +186,7 @@ describe('users', () => {
     const self = `${here}/${rows[0]?.id}`;
     for (const [what, fields] of [
       ['remove', {}],
-      ['role', { role: 'staff' }],
+      ['role', { role: 'staff', sure: 'yes' }],
     ] as const) {
       const refused = await browser.post(`${self}/${what}`, fields);
       expect([refused.status, refused.text.includes('only owner')]).toEqual([422, true]);
@@ -198,6 +199,28 @@ describe('users', () => {
     expect((await manager.get(`${page}/settings`)).status).toBe(403);
     expect((await owner.post(`${page}/users/${id}/remove`)).status).toBe(303);
     expect((await manager.get(page)).status).toBe(404);
+  });
+
+  it('are asked before they remove somebody, leave, or give up being an owner', async () => {
+    const second = await member('owner');
+    const asked = async (path: string) => (await second.browser.get(`${page}/users/${path}`)).text;
+    expect(await asked(`${second.id}/remove`)).toContain('Leave this store?');
+    const { id } = await member('staff');
+    expect(await asked(`${id}/remove`)).toContain('Remove this user?');
+    const role = `${page}/users/${second.id}/role`;
+    await second.browser.get(`${page}/users`);
+    const { status, text } = await second.browser.post(role, { role: 'staff' });
+    expect([status, text.includes('Stop being an owner')]).toEqual([200, true]);
+    expect((await second.browser.get(`${page}/users`)).status).toBe(200);
+    expect((await second.browser.post(role, { role: 'staff', sure: 'yes' })).status).toBe(303);
+    expect((await second.browser.get(`${page}/users`)).status).toBe(403);
+    // Nor is anything said of others.
+    const other = await service.newStore();
+    const there = `/app/stores/${other.accountId}`;
+    const boss = await signedIn(other.email);
+    for (const path of [`users/${id}/remove`, 'users/invitations/1/withdraw', 'tokens/1/revoke']) {
+      expect((await boss.get(`${there}/${path}`)).status).toBe(404);
+    }
   });
 
   it('of which two remove each other at the same time leave one behind', async () => {
@@ -220,6 +243,40 @@ describe('users', () => {
     const bus = service.app.get(CommandBus);
     if (left[0]?.user_id === rows[0]?.id) return;
     await bus.execute(new AddMember(cli, store.accountId, store.email, 'owner'));
+  });
+});
+
+describe('the pages of a store', () => {
+  it.each(ROLES)('open, and take forms, as the table of roles says: %s', async (role) => {
+    const { browser } = await member(role);
+    const answer = async (operation: Operation, done: Promise<{ status: number }>) => {
+      const { status } = await done;
+      return [operation, status === 403 ? 'refused' : 'taken'];
+    };
+    for (const { path, operation } of NAVIGATION) {
+      const expected = [operation, may(role, operation) ? 'taken' : 'refused'];
+      expect(await answer(operation, browser.get(`${page}/${path}`))).toEqual(expected);
+    }
+    const forms: [string, Operation][] = [
+      ['settings', 'store.settings'],
+      ['tokens', 'tokens.create'],
+      ['tokens/999999/revoke', 'tokens.revoke'],
+      ['users/invitations', 'users.invite'],
+      ['users/invitations/999999/withdraw', 'users.invite'],
+      ['users/999999/role', 'users.change_role'],
+      ['users/999999/remove', 'users.remove'],
+      ['locations/999999/pin', 'locations.pin'],
+      ['locations/999999/unpin', 'locations.pin'],
+      [`messages/${randomUUID()}/send`, 'outbox.send'],
+    ];
+    for (const [path, operation] of forms) {
+      await browser.get(page);
+      const expected = [operation, may(role, operation) ? 'taken' : 'refused'];
+      expect(await answer(operation, browser.post(`${page}/${path}`))).toEqual(expected);
+    }
+    // Without the token of the session, from whatever role.
+    const bare = await browser.post(`${page}/settings`, { _csrf: '' });
+    expect(bare.status).toBe(403);
   });
 });
 
@@ -266,6 +323,11 @@ describe('a store', () => {
     const made = await owner.post('/app/new-store', fields);
     expect(made.status).toBe(303);
     expect((await owner.get(`${made.location}/users`)).status).toBe(200);
+    const { rows } = await service.database.query<{ type: string }>(
+      'select type from audit_log where account_id = $1',
+      [made.location?.split('/').at(-1)],
+    );
+    expect(rows).toEqual([{ type: 'member.added' }]);
     const { browser } = await member('manager');
     expect((await browser.get('/app/new-store')).status).toBe(403);
     expect((await browser.post('/app/new-store', fields)).status).toBe(403);

@@ -1,11 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { startProgram, type Program } from './support/program.js';
+import { isSigned, Receiver, type Reply } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
 
 const SLOW = 300_000;
@@ -15,6 +18,7 @@ let service: Service;
 let store: Client;
 let dispatcher: Program;
 const listeners: Program[] = [];
+const receivers: Receiver[] = [];
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -29,6 +33,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   for (const listener of listeners.splice(0)) await listener.kill('SIGKILL');
+  for (const receiver of receivers.splice(0)) await receiver.stop();
 });
 
 afterAll(async () => {
@@ -40,6 +45,12 @@ function start(parameters: string[], environment: NodeJS.ProcessEnv = {}): Progr
   const listener = startProgram('dist/scripts/webhooks-listen.js', environment, parameters);
   listeners.push(listener);
   return listener;
+}
+
+async function receive(reply: (nth: number) => Reply | Promise<Reply>): Promise<Receiver> {
+  const receiver = await Receiver.start((_, nth) => reply(nth));
+  receivers.push(receiver);
+  return receiver;
 }
 
 async function said({ output }: Program, ...words: string[]): Promise<string> {
@@ -149,6 +160,86 @@ it('asks to be left alone, or says nothing at all', async () => {
   await expect(post(silent, 'evt_1', '{}')).rejects.toThrow('fetch failed');
 });
 
+describe('with --forward-to', () => {
+  it('passes verified webhooks on as they came, and answers as the receiver does', async () => {
+    const replies: Reply[] = [
+      { status: 503, headers: { 'retry-after': '7' } },
+      { status: 200, body: 'ok' },
+    ];
+    const receiver = await receive((nth) => replies[nth - 1] ?? { status: 204 });
+    const to = `${receiver.url}?from=listener`;
+    const listener = start(['--secret', SECRET, '--forward-to', to]);
+    const url = await addressOf(listener);
+    const body = '{"name":"Zoë",  "stamps":1}';
+    const refused = await post(url, 'evt_1', body);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '7']);
+    const taken = await post(url, 'evt_1', body);
+    expect([taken.status, await taken.text()]).toEqual([200, 'ok']);
+    const forged = await fetch(url, { method: 'POST', body, headers: { 'webhook-id': 'evt_2' } });
+    expect(forged.status).toBe(401);
+
+    expect(receiver.received).toHaveLength(2);
+    for (const passed of receiver.received) {
+      expect([passed.text, passed.path]).toEqual([body, '/hooks?from=listener']);
+      expect(passed.headers).toMatchObject({
+        'webhook-id': 'evt_1',
+        'service-event': 'stamp.earned',
+        host: new URL(receiver.url).host,
+      });
+      expect(isSigned(passed, SECRET)).toBe(true);
+    }
+    const text = await said(listener, 'evt_2');
+    expect(text).toContain(`Forwarding to ${to}\n`);
+    expect(text).toMatch(/evt_1 {2}signature valid, http\S+ answered 503 in \d+ ms\n/);
+    expect(text).toMatch(/evt_1 {2}signature valid, attempt 2, http\S+ answered 200 in \d+ ms\n/);
+    expect(text).toMatch(/evt_2 {2}INVALID SIGNATURE: .*, responded 401\n/);
+  });
+
+  it('says that a receiver is dead, hangs up or is slow, and answers 502', async () => {
+    const outcomes: string[] = [];
+    const silent = await receive(() => new Promise(() => undefined));
+    const rude = createServer((socket) => socket.once('data', () => socket.destroy()));
+    await once(rude.listen(0, '127.0.0.1'), 'listening');
+    const closed = await Receiver.start();
+    const urls = [
+      closed.url,
+      `http://127.0.0.1:${(rude.address() as AddressInfo).port}/`,
+      silent.url,
+    ];
+    await closed.stop();
+    for (const to of urls) {
+      const options = ['--secret', SECRET, '--forward-to', to, '--forward-timeout', '300'];
+      const listener = start(options);
+      const answer = await post(await addressOf(listener), 'evt_1', '{}');
+      expect(answer.status).toBe(502);
+      const reason = /FAILED after \d+ ms: (.*)/.exec(await said(listener, 'FAILED'))?.[1];
+      expect(await answer.text()).toContain(reason);
+      outcomes.push(reason ?? '');
+    }
+    rude.close();
+    expect(outcomes).toEqual([
+      'nothing listens there',
+      'the connection was closed without an answer',
+      'no answer within 300 ms',
+    ]);
+  });
+
+  it('tells the secret of its own subscription, and retries are seen', async () => {
+    const receiver = await receive((nth) => ({ status: nth === 1 ? 500 : 204 }));
+    const where = ['--url', service.baseUrl, '--account', String(store.accountId)];
+    const given = [...where, '--events', 'customer.created', '--forward-to', receiver.url];
+    const listener = start(given, { INKPAD_TOKEN: `${store.token}` });
+    const [, secret = ''] = /Signed with (\S+)/.exec(await said(listener, 'Signed with')) ?? [];
+    await makeCustomer();
+    const text = await said(listener, 'attempt 2');
+    expect(text).toMatch(/signature valid, http\S+ answered 500/);
+    expect(text).toMatch(/signature valid, attempt 2, http\S+ answered 204/);
+    expect(receiver.received.map((one) => isSigned(one, secret))).toEqual([true, true]);
+    await listener.kill('SIGINT');
+    expect(await listener.exitCode).toBe(0);
+  });
+});
+
 it('ends while an answer is still held back', async () => {
   const listener = start(['--secret', SECRET, '--delay', '900000']);
   const url = await addressOf(listener);
@@ -162,6 +253,11 @@ it('ends while an answer is still held back', async () => {
 it.each([
   [['--secret', 'whsec_?'], 'must be whsec_ followed by base64'],
   [['--status', '99'], 'must be from 200 to 599'],
+  [['--forward-to', 'localhost:3000'], 'must be an http or https URL'],
+  [
+    ['--forward-to', 'http://127.0.0.1:1', '--fail', '1'],
+    "cannot be used with option '--fail <n>'",
+  ],
   [['--url', 'http://127.0.0.1:1'], '--url, --token and --account must be given together'],
   [[], 'No running service found'],
   [['--url', 'http://127.0.0.1:1', '--token', 't', '--account', '1'], 'got no response from'],

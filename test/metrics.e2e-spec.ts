@@ -98,6 +98,7 @@ describe('the metrics of the api', () => {
     for (const part of ['database', 'event_store', 'migrations']) {
       expect(now.value('inkpad_reachable', { part })).toBe(1);
     }
+    expect(now.value('inkpad_ready')).toBe(1);
   });
 
   it('name nobody: no store, no customer, no subscription', async () => {

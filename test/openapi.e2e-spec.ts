@@ -19,9 +19,12 @@ import { plainPng } from './support/pictures.js';
 import { createAnswerChecker } from './support/openapi.js';
 import { startService, type Client, type Service } from './support/service.js';
 
-type Operation = { operationId: string; description: string };
+type Operation = {
+  operationId: string;
+  'x-codeSamples': { label: string; source: string }[];
+};
 type Document = { paths: Record<string, Record<string, Operation>> };
-type Sample = { id: string; method: string; path: string; curl: string; typescript: string };
+type Sample = Record<'id' | 'method' | 'path' | 'curl' | 'typescript' | 'python', string>;
 
 /** Before everything else. */
 const FIRST = 'createCard';
@@ -144,7 +147,8 @@ describe('the TypeScript client', () => {
   it('builds and passes its tests without the rest of the repository', () => {
     const folder = mkdtempSync(join(tmpdir(), 'inkpad-client-'));
     try {
-      for (const part of ['package.json', 'tsconfig.json', 'src', 'test']) {
+      const settings = ['package.json', 'tsconfig.json', 'tsconfig.cjs.json', 'mark-commonjs.mjs'];
+      for (const part of [...settings, 'src', 'test']) {
         cpSync(`clients/typescript/${part}`, join(folder, part), { recursive: true });
       }
       // What its package.json asks for, as an installation would lay it there.
@@ -255,21 +259,22 @@ async function withLastEvent(sample: Sample, { app }: Service): Promise<Sample> 
 
 function samplesOf({ paths }: Document): Sample[] {
   return Object.entries(paths).flatMap(([template, operations]) =>
-    Object.entries(operations).map(([method, { operationId, description }]) => ({
+    Object.entries(operations).map(([method, { operationId, 'x-codeSamples': shown }]) => ({
       id: operationId,
       method: method.toUpperCase(),
       path: template
         .replace('{event_id}', EVENT_ID)
         .replace('{code}', CODE)
         .replaceAll(/\{\w+\}/g, '1'),
-      curl: fenced(description, 'sh'),
-      typescript: fenced(description, 'typescript'),
+      curl: sourceOf(shown, 'curl'),
+      typescript: sourceOf(shown, 'TypeScript'),
+      python: sourceOf(shown, 'Python'),
     })),
   );
 }
 
-function fenced(markdown: string, language: string): string {
-  return new RegExp(`\`\`\`${language}\n([^]*?)\n\`\`\``).exec(markdown)?.[1] ?? '';
+function sourceOf(shown: Operation['x-codeSamples'], label: string): string {
+  return shown.find((one) => one.label === label)?.source ?? '';
 }
 
 /** The request that curl would send, called by a shell; curl itself is not on every machine. */

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { testDatabase } from './support/database.js';
+import { announcedDatabase } from './support/retirement.js';
 import { Client, startService, type Service } from './support/service.js';
 
 type Body = { versioning: Record<string, string> };
@@ -9,11 +11,15 @@ const daysFromNow = (days: number) => new Date(Date.now() + days * DAY);
 let service: Service;
 let anonymous: Client;
 
+/** On a database where the same was announced when it was due. */
 async function start(deprecated: Date, sunset?: Date): Promise<void> {
-  service = await startService({
-    API_V1_DEPRECATION_DATE: deprecated.toISOString(),
-    ...(sunset && { API_V1_SUNSET_DATE: sunset.toISOString() }),
-  });
+  service = await startService(
+    {
+      API_V1_DEPRECATION_DATE: deprecated.toISOString(),
+      ...(sunset && { API_V1_SUNSET_DATE: sunset.toISOString() }),
+    },
+    await announcedDatabase(deprecated, sunset ?? null),
+  );
   anonymous = new Client(service.baseUrl, 0, null);
 }
 
@@ -50,7 +56,9 @@ describe('the page that explains it', () => {
     const { policy_url, sunset_date } = await versioning();
     const page = await anonymous.get(new URL(policy_url ?? '').pathname);
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none'.*sha256-/);
+    expect(page.headers.get('content-security-policy')).toMatch(
+      /default-src 'none'.*script-src 'self'/,
+    );
     expect(page.text).toContain('deprecated since');
     expect(page.text).toContain(sunset_date);
   });
@@ -59,5 +67,22 @@ describe('the page that explains it', () => {
     await start(daysFromNow(-400), daysFromNow(-1));
     const page = await anonymous.get('/docs/versioning');
     expect([page.status, page.text.includes('retired since')]).toEqual([200, true]);
+  });
+});
+
+describe('an announcement', () => {
+  const settings = {
+    API_V1_DEPRECATION_DATE: daysFromNow(30).toISOString(),
+    API_V1_SUNSET_DATE: daysFromNow(400).toISOString(),
+  };
+  it('is made once by several that start at once', async () => {
+    const database = await testDatabase();
+    const [first, ...others] = await Promise.all(
+      Array.from({ length: 3 }, () => startService(settings, database)),
+    );
+    if (first) service = first;
+    await Promise.all(others.map(({ app }) => app.close()));
+    const { rows } = await database.query('select id from api_retirements');
+    expect(rows).toHaveLength(1);
   });
 });

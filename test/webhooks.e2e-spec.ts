@@ -255,7 +255,7 @@ describe('deliveries', () => {
       gone.push(receiver);
       ids.push((await subscribe(store, receiver)).id);
     }
-    await startDispatcher();
+    const dispatcher = await startDispatcher();
     const people = await Promise.all([1, 2, 3].map(() => enrol(store)));
     await eventually(
       async () => {
@@ -272,6 +272,13 @@ describe('deliveries', () => {
       [ids],
     );
     expect(rows).toEqual(ids.map(() => ({ actor: 'system', channel: 'system' })));
+    const lines = await eventually(
+      () => dispatcher.output().match(/^.*deleted: its receiver answered 410.*$/gm) ?? [],
+      (said) => said.length >= ids.length,
+    );
+    const saidOf = lines.map((line) => Number(/"?subscription_id"?[:=] ?(\d+)/.exec(line)?.[1]));
+    expect(saidOf.sort((one, other) => one - other)).toEqual(ids);
+    expect(lines.filter((line) => !line.includes(`${store.accountId}`))).toEqual([]);
   });
 
   it('that go on failing for three days disable the subscription', async () => {

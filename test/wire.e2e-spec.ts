@@ -28,7 +28,7 @@ describe('compression', () => {
   });
 
   it('is there for the docs', async () => {
-    const { headers } = await rawGet(`${service.baseUrl}/docs/swagger-ui-bundle.js`, {
+    const { headers } = await rawGet(`${service.baseUrl}/docs/reference/scalar.js`, {
       'accept-encoding': 'br',
     });
     expect(headers['content-encoding']).toBe('br');

@@ -2,8 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { ConfigError, readConfig } from '#kernel/config.js';
 import { atTime } from '../support/clock.js';
 import { expectFailure, useService } from '../support/contract.js';
-import { testEnvironment } from '../support/database.js';
-import { Client, type Answer } from '../support/service.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
+import { runNode } from '../support/program.js';
+import { announcedDatabase } from '../support/retirement.js';
+import { Client, startService, type Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
 type Versioning = { current: string; supported: string[]; deprecated: string[] };
@@ -14,6 +16,7 @@ const DEPRECATED = new Date('2025-01-01T00:00:00Z');
 const SUNSET = new Date('2090-06-30T12:00:00Z');
 /** When the deprecation lies ahead. */
 const BEFORE = '2024-12-31T23:59:59.999Z';
+const DAY_MS = 24 * 3_600_000;
 const OVER = new Date('2026-02-01T00:00:00Z');
 
 const current = useService({ PUBLIC_URL });
@@ -28,12 +31,25 @@ const ending = useService({
   API_V1_DEPRECATION_DATE: DEPRECATED.toISOString(),
   API_V1_SUNSET_DATE: SUNSET.toISOString(),
 });
-const retired = useService({
-  PUBLIC_URL,
-  API_V1_DEPRECATION_DATE: DEPRECATED.toISOString(),
-  API_V1_SUNSET_DATE: OVER.toISOString(),
-  RATE_LIMIT_PER_MINUTE: '3',
-});
+const retired = useService(
+  {
+    PUBLIC_URL,
+    API_V1_DEPRECATION_DATE: DEPRECATED.toISOString(),
+    API_V1_SUNSET_DATE: OVER.toISOString(),
+    RATE_LIMIT_PER_MINUTE: '3',
+  },
+  () => announcedDatabase(DEPRECATED, OVER),
+);
+
+/** What an api says that does not start. */
+function refusalOf(database: TestDatabase, settings: NodeJS.ProcessEnv): string {
+  const { status, output } = runNode(
+    ['dist/apps/api/src/main.js'],
+    testEnvironment(database.url, settings),
+  );
+  expect(status).toBe(1);
+  return output;
+}
 
 const linksOf = ({ headers }: Answer) => (headers.get('link') ?? '').split(/,\s*(?=<)/);
 const policyOf = (answer: Answer) =>
@@ -168,6 +184,33 @@ describe('a version', () => {
     expect(read('', '2030-01-01')).toThrow(ConfigError);
     expect(read('2030-01-01', '2031-01-01')).not.toThrow();
     expect(read('2030-01-01', '')).not.toThrow();
+  });
+
+  it('VER-13 is told of its end a year ahead, counted from the first start that knows', async () => {
+    const database = await testDatabase();
+    const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
+    const settings = (sunset: string) => ({
+      API_V1_DEPRECATION_DATE: '2020-01-01',
+      API_V1_SUNSET_DATE: sunset,
+    });
+    expect(refusalOf(database, settings('2021-01-01'))).toMatch(
+      /^API_V1_SUNSET_DATE: must be \d{4}-\d\d-\d\d or later, because this start is the first to announce .*\n$/,
+    );
+    const { app } = await startService(settings(inDays(367)), database);
+    await app.close();
+    expect(refusalOf(database, settings(inDays(364)))).toMatch(
+      /twelve months after the retirement of v1 was announced on /,
+    );
+    const later = await startService(settings(inDays(500)), database);
+    await later.stop();
+  });
+
+  it('VER-14 does not go on as if nothing had been announced', async () => {
+    const database = await announcedDatabase(DEPRECATED, SUNSET);
+    expect(refusalOf(database, {})).toBe(
+      'API_V1_DEPRECATION_DATE: v1 was announced on 2025-01-01 as deprecated from 2025-01-01 and retired from 2090-06-30T12:00:00Z, so set these dates again, or withdraw them with npm run cli -- retirement:withdraw.\n',
+    );
+    await database.drop();
   });
 
   it('VER-12 says where a list goes on beside where the policy is', async () => {

@@ -4,18 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { chromium, type Browser as Chromium, type Page } from 'playwright-core';
+import type { Browser as Chromium, Page } from 'playwright-core';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { Browser } from '../support/browser.js';
+import { expectGoodLooks, SIZES, startChromium } from '../support/chromium.js';
 import { decoded } from '../support/decoded.js';
 import { startService, type Client, type Service } from '../support/service.js';
 
-/** Posters read with what others read them with: Debian's poppler-utils, and Chromium or the one at CHROMIUM_PATH. */
+/** Posters read with what others read them with: Debian's poppler-utils, and Chromium. */
 
-/** A folder, to look at the pages oneself. */
-const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
-const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
 const run = promisify(execFile);
 
 let service: Service;
@@ -30,10 +28,7 @@ beforeAll(async () => {
   service = await startService();
   store = await service.newStore();
   folder = await mkdtemp(join(tmpdir(), 'inkpad-posters-'));
-  browser = await chromium.launch({
-    executablePath: CHROMIUM_PATH,
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run'],
-  });
+  browser = await startChromium();
   await store.send('PATCH', store.store, {
     account: { locale: 'de', store_name: 'Ærlige Bønner Kaffeerösterei' },
   });
@@ -146,15 +141,13 @@ describe('the page of a poster', () => {
 
   it('shows a poster that can be scanned from the screen, and fits', async () => {
     const page = await open();
-    for (const [name, size] of Object.entries(SIZES)) {
+    await expectGoodLooks(page, 'poster');
+    await page.locator('details').evaluate((details) => details.setAttribute('open', ''));
+    await expectGoodLooks(page, 'poster-open');
+    for (const size of Object.values(SIZES)) {
       await page.setViewportSize(size);
-      await page.locator('details').evaluate((details) => details.setAttribute('open', ''));
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(size.width);
       const picture = await page.locator('.sheet').screenshot();
       expect(await decoded(picture)).toBe(poster.qr_code_url);
-      if (SCREENSHOTS !== undefined) {
-        await page.screenshot({ path: join(SCREENSHOTS, `poster-${name}.png`), fullPage: true });
-      }
     }
     await page.close();
   });

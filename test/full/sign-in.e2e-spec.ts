@@ -1,19 +1,12 @@
-import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { expectGoodLooks, SIZES, startChromium } from '../support/chromium.js';
 import { freePort } from '../support/program.js';
 import { startService, type Client, type Service } from '../support/service.js';
 
-/** Signing in and the account, in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
+/** Signing in and the account, in a real browser. */
 
-const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'];
-/** A folder, to look at the pages oneself. */
-const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
-const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PASSWORD = 'correct horse';
 
 let service: Service;
@@ -36,7 +29,7 @@ beforeAll(async () => {
     port,
   );
   store = await service.newStore();
-  browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGUMENTS });
+  browser = await startChromium();
 });
 afterAll(async () => {
   await browser?.close();
@@ -66,30 +59,6 @@ async function signIn(page: Page, email = store.email, password = PASSWORD): Pro
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
-}
-
-/** Fits every screen, is readable in light and dark, and has no serious fault. */
-async function expectGoodLooks(page: Page, name: string): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    for (const [size, viewport] of Object.entries(SIZES)) {
-      await page.setViewportSize(viewport);
-      const width = await page.evaluate('document.documentElement.scrollWidth');
-      expect([name, size, width]).toEqual([name, size, viewport.width]);
-      if (SCREENSHOTS !== undefined) {
-        const path = join(SCREENSHOTS, `${name}-${size}-${colorScheme}.png`);
-        await page.screenshot({ path, fullPage: true });
-      }
-    }
-    // Not as a script of the page, which its policy would not run.
-    const found = await page.evaluate<{ id: string; impact: string; nodes: string[] }[]>(
-      `${AXE}; axe.run().then(({ violations, passes }) => passes.length < 5 ? ['nothing was looked at'] : violations.map(({ id, impact, nodes }) =>
-        ({ id, impact, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`,
-    );
-    const serious = found.filter(({ impact }) => !['minor', 'moderate'].includes(impact));
-    expect([name, colorScheme, serious]).toEqual([name, colorScheme, []]);
-  }
-  await page.setViewportSize(SIZES.phone);
 }
 
 describe('the console in a browser', () => {

@@ -1,30 +1,22 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
+import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/chromium.js';
 import { decoded } from '../support/decoded.js';
 import { cli, startService, type Client, type Service } from '../support/service.js';
 import { newPoster } from '../support/signup.js';
 
-/** Signing up in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
+/** Signing up in a real browser. */
 
-const ARGUMENTS = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run'];
-/** A folder, to look at the pages oneself. */
-const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
-const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
-/** Browsers trust names below localhost as they trust https. */
 const PUBLIC_URL = 'http://cards.localhost';
 
 let service: Service;
 let store: Client;
 let browser: Browser;
 let poster: PosterJson;
-let axe: string;
 const complaints: string[] = [];
 
 beforeAll(async () => {
@@ -47,12 +39,7 @@ beforeAll(async () => {
     { ...look, require_birthday: true, minimum_age: 16 },
     { name: 'Coffee club', card_color: '#5B3A29', text_color: '#FFF3E0', initial_stamps: 1 },
   );
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  const { host } = new URL(service.baseUrl);
-  browser = await chromium.launch({
-    executablePath: CHROMIUM_PATH,
-    args: [...ARGUMENTS, `--host-resolver-rules=MAP cards.localhost:80 ${host}`],
-  });
+  browser = await startChromium({ 'cards.localhost': service.baseUrl });
 });
 afterAll(async () => {
   await browser?.close();
@@ -67,13 +54,9 @@ async function scanned({ display_url: url }: PosterJson): Promise<string> {
 
 async function open(
   { qr_code_url: url }: Pick<PosterJson, 'qr_code_url'>,
-  { javaScriptEnabled = true, colorScheme = 'light' as 'light' | 'dark' } = {},
+  { javaScriptEnabled = true } = {},
 ): Promise<Page> {
-  const context = await browser.newContext({
-    viewport: SIZES.phone,
-    javaScriptEnabled,
-    colorScheme,
-  });
+  const context = await browser.newContext({ viewport: SIZES.phone, javaScriptEnabled });
   const page = await context.newPage();
   page.on('console', (message) => {
     const expected = message.text().includes('422');
@@ -100,49 +83,37 @@ const customersCalled = async (email: string) =>
     )
   ).body.customers;
 
-/** What axe finds that keeps people out, at the sizes of phones and desktops. */
-async function expectUsable(page: Page, name: string): Promise<void> {
-  for (const [size, viewport] of Object.entries(SIZES)) {
-    await page.setViewportSize(viewport);
-    await page.evaluate(axe);
-    const faults = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
-      'axe.run().then(({ violations }) => violations)',
-    );
-    const serious = faults.filter(({ impact }) => ['serious', 'critical'].includes(impact));
-    expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width);
-    if (SCREENSHOTS !== undefined) {
-      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${size}.png`), fullPage: true });
-    }
-  }
-  await page.setViewportSize(SIZES.phone);
-}
-
 describe('signing up in a browser', () => {
-  it.each(['light', 'dark'] as const)(
-    'leads from the poster to the card, %s',
-    async (colorScheme) => {
-      const page = await open({ qr_code_url: await scanned(poster) }, { colorScheme });
-      await expectUsable(page, `join-${colorScheme}`);
-      const email = `grace.${colorScheme}@navy.example`;
-      await fill(page, email, colorScheme === 'light' ? '0151 12345678' : '0151 12345679');
-      await page.getByLabel('Café am Hafen may write to me').check();
-      await submit(page);
-      await page.waitForURL(/\/passes\/[0-9a-f-]{36}/);
-      expect(await page.locator('.count strong').textContent()).toBe('1 / 10');
-      expect(await page.locator('main').textContent()).toContain('Grace Hopper');
-      expect(await page.locator('#joined').isVisible()).toBe(true);
-      await expectUsable(page, `joined-${colorScheme}`);
-      const [customer] = await customersCalled(email);
-      expect(page.url()).toContain(customer?.customer_cards[0]?.uuid);
-      expect(customer).toMatchObject({
-        birthday: '1990-05-31',
-        marketing_consent: true,
-        sms_consent: false,
-      });
-      await page.context().close();
-    },
-  );
+  it('leads from the poster to the card', async () => {
+    const page = await open({ qr_code_url: await scanned(poster) });
+    await expectGoodLooks(page, 'join');
+    await fill(page, 'grace@navy.example');
+    await page.getByLabel('Café am Hafen may write to me').check();
+    await submit(page);
+    await page.waitForURL(/\/passes\/[0-9a-f-]{36}/);
+    expect(await page.locator('.count strong').textContent()).toBe('1 / 10');
+    expect(await page.locator('main').textContent()).toContain('Grace Hopper');
+    expect(await page.locator('#joined').isVisible()).toBe(true);
+    await expectGoodLooks(page, 'joined');
+    const [customer] = await customersCalled('grace@navy.example');
+    expect(page.url()).toContain(customer?.customer_cards[0]?.uuid);
+    expect(customer).toMatchObject({
+      birthday: '1990-05-31',
+      marketing_consent: true,
+      sms_consent: false,
+    });
+    await page.context().close();
+  });
+
+  it.each(['email_only', 'phone_only', 'email_and_phone'])('keeps nobody out, %s', async (mode) => {
+    const plain = await newPoster(store, {
+      contact_collection_mode: mode,
+      ...(mode === 'email_and_phone' && { require_email: false }),
+    });
+    const page = await open(plain);
+    await expectGoodLooks(page, `join-${mode}`);
+    await page.context().close();
+  });
 
   it('says what is wrong where it is wrong, and keeps what was typed', async () => {
     const page = await open(poster);
@@ -153,7 +124,7 @@ describe('signing up in a browser', () => {
     expect(await phone.getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('E-mail').inputValue()).toBe('ada@analytical.example');
     expect(await page.getByLabel('Birthday').inputValue()).toBe('1990-05-31');
-    await expectUsable(page, 'faults');
+    await expectGoodLooks(page, 'join-faults');
     await phone.fill('+44 20 7946 0000');
     await submit(page);
     await page.waitForURL(/\/passes\//);
@@ -171,9 +142,7 @@ describe('signing up in a browser', () => {
       await page.waitForURL(/\/passes\//);
       expect(await page.locator('svg.qr').isVisible()).toBe(true);
       seen.push((await page.locator('main').ariaSnapshot()).replaceAll(/\b[2-9A-Z]{8}\b/g, 'CODE'));
-      if (SCREENSHOTS !== undefined) {
-        await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
-      }
+      await keepPicture(page, `joined-without-scripts-${name}`);
       await page.context().close();
     }
     expect(seen[1]).toBe(seen[0]);
@@ -193,7 +162,7 @@ describe('signing up in a browser', () => {
   it('is closed in a way that people understand', async () => {
     const closed = await newPoster(store, { active: false });
     const page = await open(closed);
-    await expectUsable(page, 'closed');
+    await expectGoodLooks(page, 'join-closed');
     await page.context().close();
   });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
+import { Registry } from 'prom-client';
 import { DispatcherModule } from '../../apps/dispatcher/src/dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
 import { Readiness } from '#operations/readiness.js';
@@ -14,6 +15,7 @@ import {
 } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Line } from '../support/line.js';
+import { samples } from '../support/metrics.js';
 import { startProgram, type Program } from '../support/program.js';
 import { startService } from '../support/service.js';
 
@@ -130,19 +132,23 @@ it('a dispatcher is ready while its loops run', async () => {
     logger: false,
   });
   const webhooks = app.get(WebhookDispatch);
-  const server = await listenForHealth(config, () =>
-    app.get(Readiness).ask({ webhooks: webhooks.runs }),
-  );
+  const readiness = app.get(Readiness);
+  readiness.requires('webhooks', () => webhooks.runs);
+  const server = await listenForHealth(config, () => readiness.ask());
   const { port } = server.address() as AddressInfo;
   const ready = () => ask(`http://127.0.0.1:${port}/health/ready`);
+  const metric = async () =>
+    samples(await app.get(Registry, { strict: false }).metrics()).value('inkpad_ready');
   const notReady = {
     status: 503,
     body: { status: 'unavailable', checks: { database: 'ok', webhooks: 'unavailable' } },
   };
 
   expect(await ready()).toMatchObject(notReady);
+  expect(await metric()).toBe(0);
   webhooks.start();
   expect(await ready()).toMatchObject({ status: 200 });
+  expect(await metric()).toBe(1);
   await webhooks.stop(1_000);
   expect(await ready()).toMatchObject(notReady);
   expect(webhooks.isAlive).toBe(true);

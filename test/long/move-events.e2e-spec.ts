@@ -10,7 +10,7 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { freePort, startProgram, type Program } from '../support/program.js';
+import { freePort, startProgram, withoutPlace, type Program } from '../support/program.js';
 import { Receiver } from '../support/receiver.js';
 import { Client } from '../support/service.js';
 import { historyIn, openStore } from '../support/store.js';
@@ -297,5 +297,5 @@ async function run(
   child.stdout.on('data', (chunk) => (output += String(chunk)));
   child.stderr.on('data', (chunk) => (output += String(chunk)));
   await once(child, 'close');
-  return { status: child.exitCode, output };
+  return { status: child.exitCode, output: withoutPlace(output) };
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { StandInUpkeep } from '#passes/stand-in-upkeep.service.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import type { Phone } from '../support/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/apple/world.js';
@@ -89,6 +91,27 @@ describe('the cards of somebody new and somebody known', () => {
     expect(other).toEqual(one);
     expect(one).toBeDefined();
     expect(lengths[1]).toBe(lengths[0]);
+  });
+
+  it('go after 400 days without a wallet where they stand in for another, and not before', async () => {
+    const issue = (days: number, uuid: string) =>
+      service.database.query(
+        `update stand_in_cards set state = state || jsonb_build_object('issuedAt', now() - make_interval(days => $1))
+         where uuid = $2`,
+        [days, uuid],
+      );
+    const isThere = async (uuid: string) =>
+      (await fetch(`${service.baseUrl}/passes/${uuid}`)).status === 200;
+    const upkeep = new StandInUpkeep(service.app.get(Pool, { strict: false }));
+    const forget = () => upkeep.forget(new AbortController().signal);
+    const [young, old] = [await signUp(), await signUp()];
+    await issue(399, young);
+    await issue(401, old);
+    const [, inWallet = ''] = uuids;
+    await issue(401, inWallet);
+    expect(await forget()).toBe(1);
+    expect(await Promise.all([young, old, inWallet].map(isThere))).toEqual([true, false, true]);
+    expect(await forget()).toBe(0);
   });
 
   it('are gone alike once the customer is erased', async () => {

@@ -42,7 +42,7 @@ export function checkpointKey(name = 'shop.example/inkpad') {
 }
 
 export function rootOfEvents(events: StoredEvent[]): string {
-  return rootOf(events.map(leafOf)).toString('base64');
+  return rootOf(Buffer.concat(events.map(leafOf))).toString('base64');
 }
 
 /** A dispatcher that signs a checkpoint each time one is asked for. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import type { TestDatabase } from './database.js';
 import { createAnswerChecker } from './openapi.js';
 import { Client, startService, type Answer, type Service } from './service.js';
 
@@ -65,13 +66,14 @@ export class ContractClient extends Client {
 /**
  * The service of one contract test file: starts before its tests and stops after them.
  * @param settings in addition to the test settings, whose rate limit is too high to be reached by accident
+ * @param given makes the database, where it has to hold something before the service starts
  */
-export function useService(settings: NodeJS.ProcessEnv = {}) {
+export function useService(settings: NodeJS.ProcessEnv = {}, given?: () => Promise<TestDatabase>) {
   let service: Service | undefined;
   let check: Check = () => undefined;
 
   beforeAll(async () => {
-    service = await startService(settings);
+    service = await startService(settings, await given?.());
     const { body } = await new Client(service.baseUrl, 0, null).get<Record<string, unknown>>(
       '/openapi.json',
     );

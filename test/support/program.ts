@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 export type Program = {
-  /** What it has written so far. */
+  /** What it has written so far, but for where it works. */
   output: () => string;
   /** Null if a signal terminated it. */
   exitCode: Promise<number | null>;
@@ -22,7 +22,17 @@ export function startProgram(
   /** What it reads from standard input. */
   input?: string,
 ): Program {
-  const child: ChildProcess = spawn(process.execPath, [file, ...parameters], {
+  return startCommand([process.execPath, file, ...parameters], environment, { input });
+}
+
+/** Any program as a separate process. */
+export function startCommand(
+  [program = '', ...parameters]: string[],
+  environment: NodeJS.ProcessEnv,
+  { cwd, input }: { cwd?: string | undefined; input?: string | undefined } = {},
+): Program {
+  const child: ChildProcess = spawn(program, parameters, {
+    cwd,
     env: { PATH: process.env['PATH'], ...environment },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
@@ -32,7 +42,7 @@ export function startProgram(
   child.stderr?.on('data', (chunk) => (output += String(chunk)));
   const gone = once(child, 'exit');
   return {
-    output: () => output,
+    output: () => withoutPlace(output),
     exitCode: gone.then(([code]) => code as number | null),
     kill: async (signal) => {
       child.kill(signal);
@@ -51,7 +61,12 @@ export function runNode(
     env: { PATH: process.env['PATH'], ...environment },
     encoding: 'utf8',
   });
-  return { status, output: stdout + stderr };
+  return { status, output: withoutPlace(stdout + stderr) };
+}
+
+/** Every script says first which database it works on, beside its answer. */
+export function withoutPlace(output: string): string {
+  return output.replace(/^(database|EventStoreDB): .*\n/m, '');
 }
 
 /**

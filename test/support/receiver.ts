@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 
 export type Received = {
+  /** With the query. */
+  path: string;
   headers: http.IncomingHttpHeaders;
   /** The raw bytes. */
   text: string;
@@ -58,6 +60,7 @@ export class Receiver {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString();
     const received = {
+      path: request.url ?? '',
       headers: request.headers,
       text,
       body: JSON.parse(text) as Received['body'],

@@ -1,6 +1,9 @@
 import { Logger } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Registry } from 'prom-client';
-import { ConfigError, readConfig } from '#kernel/config.js';
+import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { refuseToStart } from '#kernel/start-fault.js';
 import { stopInTime } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
@@ -13,9 +16,22 @@ try {
   await startTracing(config, 'api');
   const app = await createServer(ApiModule.forRoot(config), config);
   await listenForMetrics(config, 'api', app.get(Registry, { strict: false }));
-  await app.listen(config.port, config.host);
+  await listen(app, config);
   new Logger('api').log(`listening on ${await app.getUrl()}`);
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error);
-  process.exit(1);
+  refuseToStart(error);
+}
+
+/** @throws ConfigError when the address cannot be had */
+async function listen(app: NestFastifyApplication, { host, port }: Config): Promise<void> {
+  try {
+    await app.listen(port, host);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const message =
+      code === 'EADDRINUSE' || code === 'EACCES'
+        ? `PORT: cannot listen on port ${port} (${messageOf(cause)}); choose another one`
+        : `HOST: cannot listen at ${host} (${messageOf(cause)}); choose an address of this machine`;
+    throw new ConfigError(message, { cause });
+  }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { DynamicModule } from '@nestjs/common';
 import { ModuleRef, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
+import { getStorageToken } from '@nestjs/throttler';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
@@ -11,7 +11,7 @@ import { logAccess } from '#http/access-log.js';
 import { installBodyLimits } from '#http/body-limit.js';
 import { Authenticator, type GatedRequest } from '#http/caller.js';
 import { ClientErrors } from '#http/client-errors.js';
-import { serveDocsPages } from '#openapi/docs-pages.js';
+import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
 import { Gate } from '#http/gate.js';
 import { Idempotency } from '#http/idempotency.js';
@@ -20,10 +20,11 @@ import { HttpMetrics } from '#http/http-metrics.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { answerMethods } from '#http/methods.js';
 import { rolesFor } from '#identity/roles.js';
-import { openApiDocument, serveDocs } from '#openapi/openapi.js';
+import { openApiDocument } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
-import { SharedCounts } from '#http/throttler-storage.js';
+import { requireRecord } from '#http/record.js';
+import { SharedCounts, type Counts } from '#http/throttler-storage.js';
 import { readForms } from '#http/form-bodies.js';
 import { readPictures } from '#http/picture-bodies.js';
 import { ConsoleGate } from '#pages/console-gate.service.js';
@@ -44,7 +45,9 @@ export async function createServer(
   module: DynamicModule,
   config: Config,
 ): Promise<NestFastifyApplication> {
-  const errors = new ErrorsFilter(config, new KindErrorPages(config));
+  const errors = new ErrorsFilter(config, new KindErrorPages(config), (request) =>
+    requireRecord(request, app.get(ModuleRef)),
+  );
   const clientErrors = new ClientErrors(config);
   // The storage belongs to the module, which is created after the adapter; nobody can connect before that.
   const counted = (ip: string) =>
@@ -71,8 +74,7 @@ export async function createServer(
   readBodies(server);
   readPictures(server);
   readForms(server);
-  serveDocs(server, openApiDocument(app, config.publicUrl, rolesFor));
-  serveDocsPages(server, config);
+  serveDocs(server, config, openApiDocument(app, config.publicUrl, rolesFor));
   closeIdleConnections(server);
   await app.init();
   await server.ready();
@@ -112,7 +114,7 @@ async function installHooks(
   metrics.watch(server);
   if (config.otlpEndpoint !== null) traceRequests(server);
   identifyRequests(server);
-  logAccess(server);
+  logAccess(server, config);
   // Nest sets its error handler after the route for CORS preflights is there, so that route would never have one.
   server.addHook('onRoute', (route) => {
     route.errorHandler ??= (error, request, reply) =>
@@ -124,7 +126,7 @@ async function installHooks(
   app.get(Idempotency, { strict: false }).install(server);
   refuseUnknownInput(server, app.get(ModuleRef));
   await installHeaders(server, config);
-  const storage = app.get<ThrottlerStorage>(getStorageToken(), { strict: false });
+  const storage = app.get<Counts>(getStorageToken(), { strict: false });
   if (storage instanceof SharedCounts) {
     app.get(Readiness).doesWithout('redis', () => storage.areShared);
   }
@@ -161,9 +163,10 @@ function closeIdleConnections(server: FastifyInstance): void {
 
 /** Runs before all other hooks, so that every answer carries the id. */
 function identifyRequests(server: FastifyInstance): void {
-  server.addHook('onRequest', async (request, reply) => {
+  server.addHook('onRequest', (request, reply, done) => {
     Object.assign(request, { requestId: request.id });
     reply.header('x-request-id', request.id);
+    done();
   });
 }
 

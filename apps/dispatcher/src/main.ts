@@ -2,9 +2,10 @@ import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setFlagsFromString } from 'node:v8';
 import { Registry } from 'prom-client';
-import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
 import { messageOf } from '#kernel/errors.js';
+import { refuseToStart } from '#kernel/start-fault.js';
 import { stopInTime } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
@@ -17,8 +18,10 @@ import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
 import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
 import { MessageDispatch } from '#messages/message-dispatch.service.js';
+import { RetirementNotices } from '#messages/retirement-notices.service.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
+import { StandInUpkeep } from '#passes/stand-in-upkeep.service.js';
 import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
@@ -37,8 +40,7 @@ setFlagsFromString('--no-parallel-scavenge');
 try {
   await run(readConfig(process.env));
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error);
-  process.exit(1);
+  refuseToStart(error);
 }
 
 async function run(config: Config): Promise<void> {
@@ -55,11 +57,12 @@ async function run(config: Config): Promise<void> {
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
   const signing = app.get(CheckpointSigning);
+  readiness.requires('webhooks', () => webhooks.runs);
   readiness.doesWithout('checkpoints', () => signing.isConsistent);
   app.get(AppleCertificate).showIn(readiness);
   const health = await listenForHealth(
     config,
-    () => readiness.ask({ webhooks: webhooks.runs }),
+    () => readiness.ask(),
     () => webhooks.isAlive,
   );
   await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
@@ -76,8 +79,10 @@ async function run(config: Config): Promise<void> {
     LogTimesFollower,
     RowRefold,
     PassChanges,
+    StandInUpkeep,
     CardMessagesFollower,
     GeocodingSubscription,
+    RetirementNotices,
   ].map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
     .get(StartCheck)

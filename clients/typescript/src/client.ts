@@ -4,13 +4,15 @@ import type { components, operations } from './schema.js';
 export type Schemas = components['schemas'];
 
 export type ClientOptions = {
-  /** Where the service is, without a path. */
+  /** Where the service is, without `/api/v1`. */
   baseUrl: string;
   token: string;
-  /** Gives every write an Idempotency-Key of its own, so that it can be sent again safely. */
+  /** Gives every write an Idempotency-Key of its own, so that it can be sent again safely. Default true. */
   idempotent?: boolean;
   /** How often a request is sent again, at most. Default 2. */
   retries?: number;
+  /** For each attempt. The service answers within thirty seconds, or not at all. Default 60. */
+  timeoutSeconds?: number;
   /** A Retry-After longer than this is not waited for. Default 60. */
   maxWaitSeconds?: number;
   fetch?: typeof fetch;
@@ -83,29 +85,37 @@ export type InkpadClient = { readonly [Id in OperationId]: Call<Id> } & {
 /** A request that was refused, or could not be done. */
 export class InkpadError extends Error {
   override readonly name = 'InkpadError';
+  /** 0 when no answer came. */
   readonly status: number;
-  /** For programs; `unknown` when the answer was not the service's own. */
-  readonly code: Schemas['Error']['code'] | 'unknown';
+  /** For programs. `no_answer` and `timed_out` when none came, `unknown` when it was not the service's own. */
+  readonly code: Schemas['Error']['code'] | 'no_answer' | 'timed_out' | 'unknown';
   /** On 422: messages by field; `base` is a fault of the whole record. */
   readonly errors: Record<string, string[]>;
+  /** How to fix it, for people. */
   readonly resolution: string | undefined;
+  readonly documentationUrl: string | undefined;
+  /** To be quoted to whoever runs the service. */
   readonly requestId: string | null;
   /** Seconds. */
   readonly retryAfter: number | null;
 
-  constructor(status: number, headers: Headers, body: unknown) {
-    const payload = (typeof body === 'object' && body !== null ? body : {}) as Partial<
-      Schemas['Error']
-    >;
-    super(payload.error ?? `The service answered ${status}`);
+  constructor(
+    status: number,
+    { error, code, errors, resolution, documentation_url, request_id }: Said,
+    { headers, cause }: { headers?: Headers; cause?: unknown } = {},
+  ) {
+    super(typeof error === 'string' ? error : `The service answered ${status}`, { cause });
     this.status = status;
-    this.code = payload.code ?? 'unknown';
-    this.errors = payload.errors ?? {};
-    this.resolution = payload.resolution;
-    this.requestId = payload.request_id ?? headers.get('x-request-id');
-    this.retryAfter = secondsOf(headers.get('retry-after'));
+    this.code = code ?? 'unknown';
+    this.errors = errors ?? {};
+    this.resolution = resolution;
+    this.documentationUrl = documentation_url;
+    this.requestId = request_id ?? headers?.get('x-request-id') ?? null;
+    this.retryAfter = secondsOf(headers?.get('retry-after'));
   }
 }
+
+type Said = Partial<Omit<Schemas['Error'], 'code'>> & { code?: InkpadError['code'] };
 
 type AnyParams = CallOptions & {
   path?: Record<string, string | number>;
@@ -117,7 +127,9 @@ type Done = { body: unknown; headers: Headers };
 
 /** One method for each operation of the API, by its operationId. */
 export function createClient(options: ClientOptions): InkpadClient {
-  const send = (id: OperationId, params: AnyParams = {}) => request(options, id, params);
+  const base = checkedBase(options.baseUrl);
+  if (!options.token) throw new TypeError('token is empty');
+  const send = (id: OperationId, params: AnyParams = {}) => request(options, base, id, params);
   const calls = Object.fromEntries(
     (Object.keys(routes) as OperationId[]).map((id) => [
       id,
@@ -153,22 +165,21 @@ function nextOf(link: string | null): Record<string, string> | undefined {
   return Object.fromEntries(new URL(target, 'http://relative.invalid').searchParams);
 }
 
-async function request(options: ClientOptions, id: OperationId, params: AnyParams): Promise<Done> {
+async function request(
+  options: ClientOptions,
+  base: string,
+  id: OperationId,
+  params: AnyParams,
+): Promise<Done> {
   const { method, path } = routes[id];
   const { body, signal, query = {} } = params;
-  const url = new URL(
-    path.replace(/\{(\w+)\}/g, (_, name: string) =>
-      encodeURIComponent(String(params.path?.[name] ?? '')),
-    ),
-    options.baseUrl,
-  );
+  const url = new URL(base + filledIn(path, params.path ?? {}));
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
   }
   const isRead = method === 'GET';
-  const key =
-    params.idempotencyKey ??
-    (options.idempotent && !isRead ? globalThis.crypto.randomUUID() : undefined);
+  const isKeyed = !isRead && options.idempotent !== false;
+  const key = params.idempotencyKey ?? (isKeyed ? globalThis.crypto.randomUUID() : undefined);
   // fetch sends its media type with it.
   const isPicture = body instanceof Blob;
   const init: RequestInit = {
@@ -180,32 +191,92 @@ async function request(options: ClientOptions, id: OperationId, params: AnyParam
       ...(key !== undefined && { 'idempotency-key': key }),
     },
     ...(body !== undefined && { body: isPicture ? body : JSON.stringify(body) }),
-    ...(signal && { signal }),
+    // A redirected POST would become a GET.
+    redirect: 'manual',
   };
   // What may have been done already is sent again only where that changes nothing.
   let left = isRead || key !== undefined ? (options.retries ?? 2) : 0;
-  for (let attempt = 0; ; attempt++, left--) {
-    const backOff = 2 ** attempt;
-    let response: Response;
-    try {
-      response = await (options.fetch ?? fetch)(url, init);
-    } catch (error) {
-      if (left <= 0 || signal?.aborted) throw error;
-      await pause(backOff, signal);
-      continue;
-    }
-    const text = await response.text();
-    const answered = jsonOf(text);
-    if (response.ok) return { body: answered, headers: response.headers };
-    const failure = new InkpadError(response.status, response.headers, answered);
-    const wait = failure.retryAfter ?? backOff;
-    if (left <= 0 || !isPassing(failure) || wait > (options.maxWaitSeconds ?? 60)) throw failure;
-    await pause(wait, signal);
+  for (let tried = 0; ; tried++, left--) {
+    signal?.throwIfAborted();
+    const outcome = await attempt(options, url, init, signal);
+    if (!(outcome instanceof InkpadError)) return outcome;
+    const isTooLong = (outcome.retryAfter ?? 0) > (options.maxWaitSeconds ?? 60);
+    if (left <= 0 || isTooLong || !isPassing(outcome)) throw outcome;
+    await pause(waitBefore(tried, outcome), signal);
   }
 }
 
+/** @throws only what the caller's signal was aborted with */
+async function attempt(
+  options: ClientOptions,
+  url: URL,
+  init: RequestInit,
+  signal: AbortSignal | undefined,
+): Promise<Done | InkpadError> {
+  const timeout = AbortSignal.timeout((options.timeoutSeconds ?? 60) * 1000);
+  try {
+    const response = await (options.fetch ?? fetch)(url, {
+      ...init,
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+    const body = jsonOf(await response.text());
+    const { ok, status, headers } = response;
+    if (ok) return { body, headers };
+    return new InkpadError(status, typeof body === 'object' ? (body ?? {}) : {}, { headers });
+  } catch (cause) {
+    if (signal?.aborted) throw signal.reason;
+    const said: Said = timeout.aborted
+      ? { code: 'timed_out', error: 'The service took too long' }
+      : { code: 'no_answer', error: `No answer from the service: ${reasonOf(cause)}` };
+    return new InkpadError(0, said, { cause });
+  }
+}
+
+/** What fetch throws says only that it failed; why stands in its cause. */
+function reasonOf(error: unknown): string {
+  const { cause } = Object(error) as { cause?: unknown };
+  const { code, message } = Object(cause ?? error) as { code?: unknown; message?: unknown };
+  return String(message || code || error);
+}
+
+function checkedBase(baseUrl: string): string {
+  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
+    throw new TypeError('baseUrl must be an http or https URL');
+  }
+  const { origin, pathname, username, search, hash } = new URL(baseUrl);
+  if (username || search || hash) {
+    throw new TypeError('baseUrl must have no user, query or fragment');
+  }
+  const path = pathname.replace(/\/+$/, '');
+  if (path.endsWith('/api/v1')) throw new TypeError('baseUrl must end before /api/v1');
+  return origin + path;
+}
+
+function filledIn(path: string, ids: Record<string, unknown>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const id = ids[name];
+    const text = typeof id === 'string' || Number.isInteger(id) ? String(id) : '';
+    // A path with .. in it would lead to another operation.
+    if (['', '.', '..'].includes(text.trim())) {
+      throw new TypeError(`${name} is missing: ${JSON.stringify(id)} is no id`);
+    }
+    return encodeURIComponent(text);
+  });
+}
+
 function isPassing({ status, code }: InkpadError): boolean {
-  return status === 429 || status === 503 || code === 'idempotency_in_progress';
+  return (
+    [429, 502, 503, 504].includes(status) ||
+    code === 'no_answer' ||
+    code === 'timed_out' ||
+    code === 'idempotency_in_progress'
+  );
+}
+
+/** Seconds, spread so that clients that were refused together do not come back together. */
+function waitBefore(tried: number, { retryAfter }: InkpadError): number {
+  if (retryAfter !== null) return retryAfter * (1 + Math.random() / 4);
+  return 2 ** tried * (0.5 + Math.random() / 2);
 }
 
 function jsonOf(text: string): unknown {
@@ -218,8 +289,12 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function secondsOf(retryAfter: string | null): number | null {
-  return retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
+/** @param retryAfter seconds, or a date, which proxies send */
+function secondsOf(retryAfter: string | null | undefined): number | null {
+  if (!retryAfter) return null;
+  if (/^\d+$/.test(retryAfter)) return Number(retryAfter);
+  const at = Date.parse(retryAfter);
+  return Number.isNaN(at) ? null : Math.max(0, (at - Date.now()) / 1000);
 }
 
 function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {

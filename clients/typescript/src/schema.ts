@@ -1023,7 +1023,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer joined the programme
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_customer_created'];
     delete?: never;
@@ -1043,7 +1043,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer’s name, contact, birthday, metadata or consent changed
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_customer_updated'];
     delete?: never;
@@ -1063,7 +1063,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer was issued a card
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_customer_card_created'];
     delete?: never;
@@ -1083,7 +1083,7 @@ export interface webhooks {
     put?: never;
     /**
      * Stamps were added
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_stamp_earned'];
     delete?: never;
@@ -1103,7 +1103,7 @@ export interface webhooks {
     put?: never;
     /**
      * Stamps were removed by an adjustment
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_stamp_removed'];
     delete?: never;
@@ -1123,7 +1123,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer now has enough stamps for a reward
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_reward_unlocked'];
     delete?: never;
@@ -1143,7 +1143,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer redeemed a reward and its stamps were deducted
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_reward_redeemed'];
     delete?: never;
@@ -1163,7 +1163,7 @@ export interface webhooks {
     put?: never;
     /**
      * Sent only by the operation that tests a subscription
-     * @description Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
      */
     post: operations['on_webhook_test'];
     delete?: never;

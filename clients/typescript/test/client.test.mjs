@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { after, beforeEach, test } from 'node:test';
 import { createClient, InkpadError } from '@inkpad/client';
 import {
+  verify,
   verifyFlatWebhook,
   verifyWebhook,
   WebhookVerificationError,
@@ -17,20 +19,18 @@ const server = createServer((request, response) => {
   request.on('data', (chunk) => (body += chunk));
   request.on('end', () => {
     requests.push({ method: request.method, url: request.url, headers: request.headers, body });
-    const { status = 200, headers = {}, json } = answers.shift() ?? { status: 500 };
+    const { status = 200, headers = {}, json, drop, silent } = answers.shift() ?? { status: 500 };
+    if (drop) return request.socket.destroy();
+    if (silent) return;
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(json === undefined ? '' : JSON.stringify(json));
   });
 });
 await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-after(() => server.close());
+after(() => server.close().closeAllConnections());
 
-const client = (options = {}) =>
-  createClient({
-    baseUrl: `http://127.0.0.1:${server.address().port}`,
-    token: 'ink_token',
-    ...options,
-  });
+const origin = `http://127.0.0.1:${server.address().port}`;
+const client = (options = {}) => createClient({ baseUrl: origin, token: 'ink_token', ...options });
 const busy = { status: 503, headers: { 'retry-after': '0' }, json: { code: 'unavailable' } };
 const path = { account_id: 1, id: 7 };
 
@@ -55,6 +55,41 @@ test('sends method, path, query, token and body', async () => {
   assert.deepEqual(JSON.parse(create.body), { card: { name: 'A' } });
 });
 
+test('keeps the path of the base URL', async () => {
+  answers = [{ json: {} }, { json: {} }];
+  for (const baseUrl of [`${origin}/loyalty`, `${origin}/loyalty/`]) {
+    await client({ baseUrl }).getCard({ path });
+  }
+  assert.deepEqual(
+    requests.map(({ url }) => url),
+    ['/loyalty/api/v1/accounts/1/cards/7', '/loyalty/api/v1/accounts/1/cards/7'],
+  );
+});
+
+test('refuses a base URL or a token that cannot be right', () => {
+  for (const baseUrl of [undefined, '', 'cards.example', 'ftp://cards.example', 'https://']) {
+    assert.throws(() => client({ baseUrl }), /baseUrl must be an http or https URL/);
+  }
+  for (const baseUrl of ['https://a@b.example', 'https://b.example/?a', 'https://b.example/#a']) {
+    assert.throws(() => client({ baseUrl }), /must have no user, query or fragment/);
+  }
+  assert.throws(() => client({ baseUrl: `${origin}/api/v1/` }), /must end before \/api\/v1/);
+  for (const token of [undefined, '']) assert.throws(() => client({ token }), /token is empty/);
+});
+
+test('refuses ids that are missing before anything is sent', async () => {
+  for (const code of [undefined, null, '', ' ', '.', '..', Number.NaN, {}]) {
+    const asked = client().stampByCode({ path: { account_id: 1, code }, body: { stamps: 1 } });
+    await assert.rejects(asked, { name: 'TypeError', message: /^code is missing: .* is no id$/ });
+  }
+  await assert.rejects(client().getCard({}), /account_id is missing/);
+  await assert.rejects(client().getCard(), /account_id is missing/);
+  assert.equal(requests.length, 0);
+  answers = [{ json: {} }];
+  await client().getCustomerCardByCode({ path: { account_id: 1, code: 'a/b?c' } });
+  assert.equal(requests[0].url, '/api/v1/accounts/1/customer_cards/by_code/a%2Fb%3Fc');
+});
+
 test('words a refusal as an error with everything that the service said', async () => {
   answers = [
     {
@@ -64,6 +99,8 @@ test('words a refusal as an error with everything that the service said', async 
         error: 'name is required',
         code: 'validation_failed',
         errors: { name: ['is required'] },
+        resolution: 'Give a name.',
+        documentation_url: 'https://cards.example/docs/errors#validation_failed',
       },
     },
   ];
@@ -73,16 +110,58 @@ test('words a refusal as an error with everything that the service said', async 
     assert.equal(error.status, 422);
     assert.equal(error.code, 'validation_failed');
     assert.deepEqual(error.errors, { name: ['is required'] });
+    assert.equal(error.message, 'name is required');
+    assert.equal(error.resolution, 'Give a name.');
+    assert.equal(error.documentationUrl, 'https://cards.example/docs/errors#validation_failed');
     assert.equal(error.requestId, 'r-1');
     assert.equal(error.retryAfter, null);
     return true;
   });
 });
 
+test('understands what is not the answer of the service itself', async () => {
+  answers = [{ status: 400 }, { status: 301, headers: { location: '/' } }];
+  for (const status of [400, 301]) {
+    await assert.rejects(client().getCard({ path }), { status, code: 'unknown' });
+  }
+  assert.equal(requests.length, 2);
+});
+
 test('sends a read again as soon as Retry-After is over', async () => {
   answers = [busy, { ...busy, status: 429 }, { json: { id: 7 } }];
   assert.equal((await client().getCard({ path })).id, 7);
   assert.equal(requests.length, 3);
+});
+
+test('waits longer each time, and never the same', async (context) => {
+  const waits = [];
+  const { setTimeout: real } = globalThis;
+  context.mock.method(globalThis, 'setTimeout', (done, milliseconds, ...more) => {
+    // Node.js itself has timers for connections.
+    if (!new Error('where').stack.includes('/client.js')) return real(done, milliseconds, ...more);
+    waits.push(milliseconds / 1000);
+    return setImmediate(done);
+  });
+  for (let i = 0; i < 20; i++) {
+    answers = [502, 504, 503].map((status) => ({ status }));
+    await assert.rejects(client({ fetch: answered }).getCard({ path }), { status: 503 });
+  }
+  const first = waits.filter((_, i) => i % 2 === 0);
+  const second = waits.filter((_, i) => i % 2 === 1);
+  assert.ok(first.length === 20 && second.length === 20);
+  assert.ok(first.every((wait) => wait >= 0.5 && wait <= 1));
+  assert.ok(second.every((wait) => wait >= 1 && wait <= 2));
+  assert.ok(new Set(first).size > 10);
+  waits.length = 0;
+  answers = [{ ...busy, headers: { 'retry-after': '4' } }, { json: {} }];
+  await client({ fetch: answered }).getCard({ path });
+  assert.ok(waits[0] >= 4 && waits[0] <= 5);
+
+  /** No connection, and so no timers but those of the client. */
+  async function answered() {
+    const { status = 200, headers, json } = answers.shift();
+    return new Response(JSON.stringify(json ?? {}), { status, headers });
+  }
 });
 
 test('gives up after as many retries as it was given', async () => {
@@ -92,24 +171,59 @@ test('gives up after as many retries as it was given', async () => {
 });
 
 test('does not wait longer than it may', async () => {
-  answers = [{ ...busy, headers: { 'retry-after': '61' } }];
-  await assert.rejects(client().getCard({ path }), { status: 503, retryAfter: 61 });
-  assert.equal(requests.length, 1);
+  for (const retryAfter of ['61', 'Fri, 01 Jan 2100 00:00:00 GMT']) {
+    answers = [{ ...busy, headers: { 'retry-after': retryAfter } }];
+    await assert.rejects(client().getCard({ path }), (error) => error.retryAfter >= 61);
+  }
+  assert.equal(requests.length, 2);
 });
 
-test('sends a write once, unless it has a key', async () => {
+test('sends a write again with the same key', async () => {
+  const inProgress = { ...busy, status: 409, json: { code: 'idempotency_in_progress' } };
+  answers = [busy, inProgress, { json: { id: 7 } }];
+  await client().archiveCard({ path });
+  const [first, ...others] = requests.map(({ headers }) => headers['idempotency-key']);
+  assert.match(first, /^[\da-f-]{36}$/);
+  assert.deepEqual(others, [first, first]);
+});
+
+test('sends a write without a key once', async () => {
   answers = [busy];
-  await assert.rejects(client().archiveCard({ path }), { status: 503 });
+  await assert.rejects(client({ idempotent: false }).archiveCard({ path }), { status: 503 });
   assert.equal(requests.length, 1);
   assert.equal(requests[0].headers['idempotency-key'], undefined);
 });
 
-test('sends a write with a key again, with the same one', async () => {
-  answers = [busy, { json: { id: 7 } }];
-  await client({ idempotent: true }).archiveCard({ path });
-  const [first, second] = requests.map(({ headers }) => headers['idempotency-key']);
-  assert.match(first, /^[\da-f-]{36}$/);
-  assert.equal(second, first);
+test('sends again what got no answer', async () => {
+  answers = [{ drop: true }, { json: { id: 7 } }];
+  assert.equal((await client().getCard({ path })).id, 7);
+  assert.equal(requests.length, 2);
+});
+
+test('does not wait for ever', async () => {
+  answers = [{ silent: true }];
+  const asked = client({ timeoutSeconds: 0.1, retries: 0 }).getCard({ path });
+  await assert.rejects(asked, { name: 'InkpadError', status: 0, code: 'timed_out' });
+});
+
+test('says that nobody is there', async () => {
+  const asked = client({ baseUrl: 'http://127.0.0.1:1', retries: 0 }).getStatus();
+  await assert.rejects(asked, { name: 'InkpadError', status: 0, code: 'no_answer' });
+});
+
+test('stops when it is told to', async () => {
+  const reason = new Error('enough');
+  answers = [{ silent: true }];
+  const stop = new AbortController();
+  const asked = client().getCard({ path, signal: stop.signal });
+  stop.abort(reason);
+  await assert.rejects(asked, reason);
+  await assert.rejects(client().getCard({ path, signal: AbortSignal.abort(reason) }), reason);
+  answers = [{ status: 503 }];
+  const between = new AbortController();
+  const waiting = client().getCard({ path, signal: between.signal });
+  setTimeout(() => between.abort(reason), 100);
+  await assert.rejects(waiting, reason);
 });
 
 test('takes a key of the caller', async () => {
@@ -168,6 +282,7 @@ function signed(timestamp = seconds(), overrides = {}) {
 }
 
 test('reads a webhook whose signature is right', () => {
+  assert.equal(verify(signed(), secret), true);
   assert.deepEqual(verifyWebhook(signed(), secret), event);
   const { body: text, headers } = signed();
   const bytes = { body: new TextEncoder().encode(text), headers: new Headers(headers) };
@@ -176,11 +291,24 @@ test('reads a webhook whose signature is right', () => {
   assert.deepEqual(flat, { id: 'evt_1', type: 'webhook.test', data: event });
 });
 
+test('comes as CommonJS as well', async () => {
+  const require = createRequire(import.meta.url);
+  const { createClient: create } = require('@inkpad/client');
+  answers = [{ json: { id: 7 } }];
+  assert.equal((await create({ baseUrl: origin, token: 't' }).getCard({ path })).id, 7);
+  assert.equal(require('@inkpad/client/webhooks').verify(signed(), secret), true);
+});
+
 for (const [what, request, key] of [
   ['another body', { ...signed(), body: body.replace('é', 'e') }, secret],
   ['another secret', signed(), `whsec_${Buffer.alloc(32, 8).toString('base64')}`],
   ['another id', signed(seconds(), { 'webhook-id': 'evt_2' }), secret],
   ['no signature', signed(seconds(), { 'webhook-signature': undefined }), secret],
+  ['no id', signed(seconds(), { 'webhook-id': undefined }), secret],
+  ['no time', signed(seconds(), { 'webhook-timestamp': undefined }), secret],
+  ['no headers', { body, headers: {} }, secret],
+  ['a signature without a version', signed(seconds(), { 'webhook-signature': 'AAAA' }), secret],
+  ['a version without a signature', signed(seconds(), { 'webhook-signature': 'v1' }), secret],
   [
     'a signature twice in the headers',
     signed(seconds(), { 'webhook-signature': ['v1,a'] }),
@@ -192,6 +320,8 @@ for (const [what, request, key] of [
 ]) {
   test(`refuses a webhook with ${what}`, () => {
     assert.throws(() => verifyWebhook(request, key), WebhookVerificationError);
+    assert.throws(() => verifyFlatWebhook(request, key), WebhookVerificationError);
+    assert.equal(verify(request, key), false);
   });
 }
 

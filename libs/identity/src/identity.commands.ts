@@ -9,6 +9,7 @@ import {
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
+import { passwordFault } from './password.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 
 export class CreateUser extends Command<{ userId: number }> {
@@ -27,9 +28,11 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
   constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, email, name, password }: CreateUser): Promise<{ userId: number }> {
-    if (!/^\S+@\S+\.\S+$/.test(email)) {
+    if (!/^\S+@\S+\.\S+$/.test(email) || email.length > 254) {
       throw new RejectedError({ email: ['is not an e-mail address'] });
     }
+    const fault = passwordFault(password, { email, name });
+    if (fault !== undefined) throw new RejectedError({ password: [fault] });
     const password_hash = await hash(password);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
@@ -54,7 +57,23 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
   }
 }
 
-export class RemoveUser extends Command<{ userId: number }> {
+/** What goes with a user, and what stays without them. */
+export type Left = {
+  /** In force until now. */
+  tokensEnded: number;
+  sessionsEnded: number;
+  /** Where the user was a member. */
+  stores: {
+    account_id: number;
+    name: string;
+    owners: number;
+    members: number;
+    /** Enabled ones: they go on. */
+    webhook_subscriptions: number;
+  }[];
+};
+
+export class RemoveUser extends Command<{ userId: number; left: Left }> {
   constructor(
     readonly by: PlainWriter,
     readonly email: string,
@@ -67,7 +86,7 @@ export class RemoveUser extends Command<{ userId: number }> {
 export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
   constructor(private readonly writes: PlainWrites) {}
 
-  async execute({ by, email }: RemoveUser): Promise<{ userId: number }> {
+  async execute({ by, email }: RemoveUser): Promise<{ userId: number; left: Left }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const userId = await userIdOf(manager, email);
@@ -75,9 +94,31 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       const stores = await storesOf(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
       await changed(transaction, 'user.removed', stores, { user_id: userId });
-      return { userId };
+      return { userId, left: await leftBy(manager, userId, stores) };
     });
   }
+}
+
+async function leftBy(manager: EntityManager, userId: number, stores: number[]): Promise<Left> {
+  const [, sessionsEnded]: [unknown, number] = await manager.query(
+    'delete from sessions where user_id = $1',
+    [userId],
+  );
+  const [tokens]: { count: number }[] = await manager.query(
+    `select count(*)::int as count from api_tokens
+     where user_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
+    [userId],
+  );
+  const left: Left['stores'] = await manager.query(
+    `select a.id as account_id, a.state ->> 'name' as name,
+       (select count(*)::int from memberships m where m.account_id = a.id and m.role = 'owner') as owners,
+       (select count(*)::int from memberships m where m.account_id = a.id) as members,
+       (select count(*)::int from webhook_subscriptions w where w.account_id = a.id and w.enabled)
+         as webhook_subscriptions
+     from accounts a where a.id = any($1) order by a.id`,
+    [stores],
+  );
+  return { tokensEnded: tokens?.count ?? 0, sessionsEnded, stores: left };
 }
 
 export const identityHandlers = [CreateUserHandler, RemoveUserHandler];

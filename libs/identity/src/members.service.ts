@@ -29,6 +29,9 @@ export type ListedToken = {
   expired: boolean;
 };
 
+/** @property timeZone null when there is none */
+export type OwnedStores = { count: number; timeZone: string | null; locale: string | null };
+
 /** What the link of an invitation leads to. @property known there is an account with the address */
 export type FoundInvitation = {
   accountId: number;
@@ -102,13 +105,17 @@ export class Members {
     });
   }
 
-  /** How many stores the user is an owner of. */
-  async storesOwnedBy(userId: number): Promise<number> {
-    const [row] = await ask<{ count: number }>(this.pool, {
+  /** The stores that the user is an owner of: how many, and the settings of the newest. */
+  async storesOwnedBy(userId: number): Promise<OwnedStores> {
+    const [row] = await ask<OwnedStores>(this.pool, {
       name: 'members_stores_owned',
-      text: `select count(*) from memberships where user_id = $1 and role = 'owner'`,
+      text: `select count(*), (array_agg(a.state ->> 'timeZone' order by a.id desc))[1] as "timeZone",
+               (array_agg(a.state ->> 'locale' order by a.id desc))[1] as locale
+             from memberships m join accounts a on a.id = m.account_id
+             where m.user_id = $1 and m.role = 'owner'`,
       values: [userId],
     });
-    return row?.count ?? 0;
+    if (!row) throw new Error('counting always answers');
+    return row;
   }
 }

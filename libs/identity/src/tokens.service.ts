@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { hash } from 'node:crypto';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
@@ -9,7 +10,7 @@ import { Authenticator, type Caller } from '#http/caller.js';
 import { RightsWatch } from './rights-watch.service.js';
 import { refusalOf, type Refusal, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
-import { kindOf, sha256Of } from './token.js';
+import { kindOf } from './token.js';
 
 /** Whatever changes is dropped at once; this keeps what is used no more from taking up memory. */
 const KEPT_MS = 60_000;
@@ -81,25 +82,32 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     await this.rights.stop();
   }
 
-  override async callerOf(token: string): Promise<Caller | undefined> {
-    const kind = kindOf(token, this.keys.dataKey('token checksums'));
-    if (kind === 'foreign') return undefined;
+  override callerOf(token: string): Caller | undefined | Promise<Caller | undefined> {
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
-    const sha256 = sha256Of(token);
-    const key = sha256.toString('base64');
-    if (kind === 'unchecked' && !this.unchecked.has(key)) return undefined;
-    const known = this.cached(this.callers, key) ?? (await this.find(sha256, key));
-    if (!known || known.until <= performance.now()) return undefined;
-    this.uses.used(known.caller.tokenId);
-    return known.caller;
+    const key = hash('sha256', token, 'base64');
+    const known = this.cached(this.callers, key);
+    // What is cached was made here.
+    if (known !== undefined) return this.inForce(known);
+    const kind = kindOf(token, this.keys.dataKey('token checksums'));
+    if (kind === 'foreign' || (kind === 'unchecked' && !this.unchecked.has(key))) return undefined;
+    return this.find(key).then((found) => this.inForce(found));
   }
 
-  override async refusal(
+  override refusal(
     { userId }: Caller,
     accountId: number,
     operation: string | undefined,
-  ): Promise<Refusal | null> {
-    return refusalOf(await this.roleOf(userId, accountId), operation);
+  ): Refusal | null | Promise<Refusal | null> {
+    const key = `${userId} ${accountId}`;
+    const known = this.cached(this.roles, key);
+    if (known !== undefined) return refusalOf(known, operation);
+    return this.roleOf(userId, accountId, key).then((role) => refusalOf(role, operation));
+  }
+
+  private inForce(known: Known | false): Caller | undefined {
+    if (!known || known.until <= performance.now()) return undefined;
+    this.uses.used(known.caller.tokenId);
+    return known.caller;
   }
 
   private forget(): void {
@@ -119,10 +127,11 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     return this.rights.isCurrent() ? cache.get(key) : undefined;
   }
 
-  private async find(sha256: Buffer, key: string): Promise<Known | false> {
+  private async find(key: string): Promise<Known | false> {
     const { changes } = this;
     const asked = performance.now();
-    const [row] = await ask<TokenRow>(this.pool, { ...FIND_TOKEN, values: [sha256] });
+    const values = [Buffer.from(key, 'base64')];
+    const [row] = await ask<TokenRow>(this.pool, { ...FIND_TOKEN, values });
     const found = row !== undefined && {
       caller: { tokenId: row.id, userId: row.user_id, perMinute: row.per_minute },
       until: asked + (row.expires_in ?? Infinity),
@@ -131,10 +140,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     return found;
   }
 
-  private async roleOf(userId: number, accountId: number): Promise<Role | null> {
-    const key = `${userId} ${accountId}`;
-    const known = this.cached(this.roles, key);
-    if (known !== undefined) return known;
+  private async roleOf(userId: number, accountId: number, key: string): Promise<Role | null> {
     const { changes } = this;
     const values = [userId, accountId];
     const [row] = await ask<{ role: Role }>(this.pool, { ...FIND_MEMBERSHIP, values });

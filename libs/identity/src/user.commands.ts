@@ -43,10 +43,7 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (user.password_hash === password_hash) return { userId };
       await manager.update(UserRow, { id: userId }, { password_hash });
-      await manager.query(
-        'update password_resets set used_at = now() where user_id = $1 and used_at is null',
-        [userId],
-      );
+      await endResets(manager, userId);
       const ended = await this.sessions.endAll(manager, userId, sessionId);
       await auditOfUser(transaction, userId, 'user.password_changed', { sessions_ended: ended });
       return { userId };
@@ -54,12 +51,15 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
   }
 }
 
+/** Links for a new password that went to the former address end with a change of it. */
 export class UpdateUser extends Command<{ userId: number }> {
   constructor(
     readonly by: PlainWriter,
-    readonly userId: number,
-    readonly name: string,
-    readonly email: string,
+    readonly user: UserRef,
+    /** What is left out stays. */
+    readonly values: { name?: string; email?: string },
+    /** With a change of the address: by somebody else than the user, who may not have been the one signed in. */
+    readonly endsSessions = false,
   ) {
     super();
   }
@@ -67,27 +67,32 @@ export class UpdateUser extends Command<{ userId: number }> {
 
 @CommandHandler(UpdateUser)
 export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly sessions: Sessions,
+  ) {}
 
   /** @throws RejectedError */
-  async execute({ by, userId, name, email }: UpdateUser): Promise<{ userId: number }> {
-    const errors = {
-      ...((name === '' || name.length > 255) && { name: ['must have 1 to 255 characters'] }),
-      ...((!/^\S+@\S+\.\S+$/.test(email) || email.length > 254) && {
-        email: ['is not an e-mail address'],
-      }),
-    };
-    if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+  async execute({ by, user: ref, values, endsSessions }: UpdateUser): Promise<{ userId: number }> {
+    refuseUnusable(values);
     try {
       return await this.writes.write(by, async (transaction) => {
-        const user = await presentUser(transaction.manager, userId);
+        const { manager } = transaction;
+        const user = await presentUser(manager, ref);
+        const { id: userId } = user;
+        const { name = user.name, email = user.email } = values;
         if (user.name === name && user.email === email) return { userId };
-        await transaction.manager.update(UserRow, { id: userId }, { name, email });
+        await manager.update(UserRow, { id: userId }, { name, email });
         const changed = [
           ...(user.name === name ? [] : ['name']),
           ...(user.email === email ? [] : ['email']),
         ];
-        await auditOfUser(transaction, userId, 'user.updated', { changed });
+        if (user.email !== email) await endResets(manager, userId);
+        const ended =
+          endsSessions && user.email !== email
+            ? { sessions_ended: await this.sessions.endAll(manager, userId) }
+            : {};
+        await auditOfUser(transaction, userId, 'user.updated', { changed, ...ended });
         return { userId };
       });
     } catch (error) {
@@ -98,6 +103,25 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
 }
 
 export const userHandlers = [SetPasswordHandler, UpdateUserHandler];
+
+/** @throws RejectedError */
+function refuseUnusable({ name, email }: UpdateUser['values']): void {
+  const errors = {
+    ...((name === '' || (name ?? '').length > 255) && { name: ['must have 1 to 255 characters'] }),
+    ...(email !== undefined &&
+      (!/^\S+@\S+\.\S+$/.test(email) || email.length > 254) && {
+        email: ['is not an e-mail address'],
+      }),
+  };
+  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+}
+
+async function endResets(manager: EntityManager, userId: number): Promise<void> {
+  await manager.query(
+    'update password_resets set used_at = now() where user_id = $1 and used_at is null',
+    [userId],
+  );
+}
 
 /** @throws NotFoundError */
 async function presentUser(manager: EntityManager, ref: UserRef): Promise<UserRow> {

@@ -1,7 +1,16 @@
+import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type ReceivedSms = { to: string; from: string | null; service: string | null; body: string };
+export type ReceivedSms = {
+  sid: string;
+  to: string;
+  from: string | null;
+  service: string | null;
+  body: string;
+  /** Where it is to be reported what became of it. */
+  callback: string | null;
+};
 
 export const SMS_ACCOUNT = 'AC0123456789abcdef0123456789abcdef';
 export const SMS_TOKEN = 'a token of the provider';
@@ -47,6 +56,25 @@ export class SmsProvider {
     return this.received.filter(({ to }) => to === number);
   }
 
+  /** As it is reported later. @param baseUrl of the service that is asked instead of its public address */
+  async report(
+    { sid, callback }: ReceivedSms,
+    fields: Record<string, string>,
+    { baseUrl, token = SMS_TOKEN }: { baseUrl: string; token?: string },
+  ): Promise<number> {
+    const form = { MessageSid: sid, ...fields };
+    const sorted = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
+    const signature = createHmac('sha1', token)
+      .update(`${callback}${sorted.flat().join('')}`)
+      .digest('base64');
+    const response = await fetch(baseUrl + new URL(callback ?? '').pathname, {
+      method: 'POST',
+      headers: { 'x-twilio-signature': signature },
+      body: new URLSearchParams(form),
+    });
+    return response.status;
+  }
+
   async stop(): Promise<void> {
     const { server } = this;
     if (!server) return;
@@ -68,7 +96,10 @@ export class SmsProvider {
       response.end(JSON.stringify({ code, message, more_info: '', status }));
       return;
     }
+    const sid = `SM${String(this.received.length + 1).padStart(32, '0')}`;
     this.received.push({
+      sid,
+      callback: form.get('StatusCallback'),
       to: form.get('To') ?? '',
       from: form.get('From'),
       service: form.get('MessagingServiceSid'),
@@ -78,7 +109,6 @@ export class SmsProvider {
       response.destroy();
       return;
     }
-    const sid = `SM${String(this.received.length).padStart(32, '0')}`;
     response.writeHead(201, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ sid, status: 'queued', error_code: null }));
   }

@@ -13,6 +13,8 @@ export class CreateAccount extends Command<AccountJson> {
   constructor(
     readonly context: Omit<CommandContext, 'accountId'>,
     readonly attributes: AccountAttributes,
+    /** The user who owns it from the beginning. Null: nobody yet. */
+    readonly ownerId: number | null = null,
   ) {
     super();
   }
@@ -25,7 +27,8 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
     private readonly pool: Pool,
   ) {}
 
-  async execute({ context, attributes }: CreateAccount): Promise<AccountJson> {
+  async execute({ context, attributes, ownerId }: CreateAccount): Promise<AccountJson> {
+    const { personal } = attributes;
     return withNewId(this.pool, accountRows.table, (id) =>
       this.pipeline.handleCommand({
         rows: accountRows,
@@ -33,7 +36,10 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
         isNew: true,
         context: { ...context, accountId: id },
         given: async () => undefined,
-        decide: () => createAccount(id, attributes),
+        decide: () => ({
+          events: createAccount(id, attributes),
+          ...(ownerId !== null && { founder: { userId: ownerId, personal } }),
+        }),
         answer: ({ state }) =>
           accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }, state.personal),
       }),

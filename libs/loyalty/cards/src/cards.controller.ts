@@ -8,7 +8,7 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { PICTURE_TYPES, pictureIn, TakesPicture } from '#http/picture-bodies.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import {
   ArchiveCard,
   CreateCard,

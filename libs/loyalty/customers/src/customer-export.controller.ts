@@ -5,7 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { CustomerExportJson } from './customer-export.dto.js';
 import { CustomerExport } from './customer-export.service.js';
 import { CustomersService } from './customers.service.js';

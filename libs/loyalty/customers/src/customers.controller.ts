@@ -5,7 +5,7 @@ import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
 import { EraseCustomer } from './erasing.commands.js';
 import {

@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { CustomerJson, MergeDto } from './customer.dto.js';
 import { CustomersService } from './customers.service.js';
 import { MergeCustomers, UnmergeCustomers } from './merging.commands.js';

@@ -4,7 +4,7 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { ExplanationJson } from './explanation.dto.js';
 import { ExplanationService } from './explanation.service.js';

@@ -5,7 +5,7 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageQuery, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
 import { CreateLocationDto, LocationJson, UpdateLocationDto } from './location.dto.js';
 import { LocationsService } from './locations.service.js';

@@ -5,7 +5,7 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { RewardListQuery } from '#rewards/reward.dto.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from './poster.commands.js';
 import { CreatePosterDto, posterAttributes, PosterJson, UpdatePosterDto } from './poster.dto.js';

@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js';
 import { CorrectionsService } from './corrections.service.js';
 import { AdjustDto, CustomerCardDetailJson, ReverseDto } from './customer-card.dto.js';

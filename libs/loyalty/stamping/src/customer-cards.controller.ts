@@ -7,7 +7,7 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import type { CardPath } from './card-holder.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {

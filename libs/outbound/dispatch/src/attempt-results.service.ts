@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Pool, type PoolClient } from 'pg';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
@@ -152,6 +152,8 @@ export class AttemptResults {
       ),
   );
 
+  private readonly log = new Logger('webhook subscriptions');
+
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
@@ -175,16 +177,27 @@ export class AttemptResults {
         await this.pool.query({ ...FINISH, values: finishArguments(scheduled) });
         return;
       }
-      const notices = await inTransaction(this.pool, async (client) => {
+      const ended = await inTransaction(this.pool, async (client) => {
         if (scheduled.length > 0) {
           await client.query({ ...FINISH, values: finishArguments(scheduled) });
         }
         for (const one of manual) await finishManual(client, one);
-        const told: FailingNotice[] = [];
-        for (const one of ending) told.push(...(await this.endSubscription(client, one)));
-        return told;
+        const notices: FailingNotice[] = [];
+        const gone: Delivery[] = [];
+        for (const one of ending) {
+          if (one.next.subscription.kept) notices.push(...(await this.disable(client, one)));
+          else if (await deleteSubscription(client, one)) gone.push(one.delivery);
+        }
+        return { notices, gone };
       });
-      this.notices.logAll(notices);
+      this.notices.logAll(ended.notices);
+      for (const { subscriptionId, accountId, eventId } of ended.gone) {
+        this.log.warn('a webhook subscription was deleted: its receiver answered 410', {
+          subscription_id: subscriptionId,
+          account_id: accountId,
+          event_id: eventId,
+        });
+      }
     });
     return group.map(() => ({ status: 'fulfilled', value: undefined }));
   }
@@ -200,53 +213,51 @@ export class AttemptResults {
     return group.map((result, i) => ({ ...result, excerpt: excerpts[i] ?? null }));
   }
 
-  /**
-   * Ends the subscription, deleted by a 410 or disabled; either way nothing pending is sent any more (contract section
-   * 9).
-   */
-  private async endSubscription(
+  /** Nothing pending is sent any more (contract section 9). */
+  private async disable(
     client: PoolClient,
     { delivery, attempted, next: { subscription } }: Result,
   ): Promise<FailingNotice[]> {
-    const { subscriptionId, eventId } = delivery;
-    if (!subscription.kept) {
-      await client.query(
-        `with ended as (delete from webhook_subscriptions where id = $1 returning id, account_id)
-         ${AUDIT}`,
-        [
-          subscriptionId,
-          'webhook_subscription.deleted',
-          newId(),
-          { status: 410, event_id: eventId },
-        ],
-      );
-    } else if ('disabled' in subscription) {
-      const { disabled: reason } = subscription;
-      const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
-      const at = doneAt(attempted);
-      // If it has been enabled again meanwhile, it is not failing any more.
-      const { rowCount } = await client.query(
-        `with ended as (
-           update webhook_subscriptions set enabled = false, disabled_at = $5, disabled_reason = $6,
-             give_up_before = now()
-           where id = $1 and enabled and ($6 <> 'failing' or failing_since <= $7)
-           returning id, account_id
-         )
-         ${AUDIT}`,
-        [
-          subscriptionId,
-          'webhook_subscription.disabled',
-          newId(),
-          { reason, event_id: eventId },
-          at,
-          reason,
-          new Date(at.getTime() - failingMs),
-        ],
-      );
-      if (rowCount) return this.notices.write(client, 'disabled', [subscriptionId]);
-    }
-    return [];
+    if (!('disabled' in subscription)) return [];
+    const { disabled: reason } = subscription;
+    const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
+    const at = doneAt(attempted);
+    // If it has been enabled again meanwhile, it is not failing any more.
+    const { rowCount } = await client.query(
+      `with ended as (
+         update webhook_subscriptions set enabled = false, disabled_at = $5, disabled_reason = $6,
+           give_up_before = now()
+         where id = $1 and enabled and ($6 <> 'failing' or failing_since <= $7)
+         returning id, account_id
+       )
+       ${AUDIT}`,
+      [
+        delivery.subscriptionId,
+        'webhook_subscription.disabled',
+        newId(),
+        { reason, event_id: delivery.eventId },
+        at,
+        reason,
+        new Date(at.getTime() - failingMs),
+      ],
+    );
+    return rowCount ? this.notices.write(client, 'disabled', [delivery.subscriptionId]) : [];
   }
+}
+
+/** After a 410; what is pending goes with it (contract section 9). False if it was gone already. */
+async function deleteSubscription(client: PoolClient, { delivery }: Result): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `with ended as (delete from webhook_subscriptions where id = $1 returning id, account_id)
+     ${AUDIT}`,
+    [
+      delivery.subscriptionId,
+      'webhook_subscription.deleted',
+      newId(),
+      { status: 410, event_id: delivery.eventId },
+    ],
+  );
+  return rowCount !== null && rowCount > 0;
 }
 
 async function finishManual(client: PoolClient, result: Sealed): Promise<void> {

@@ -80,7 +80,7 @@ export class CardMessageSending {
   ): Promise<Outcome> {
     return channel === 'email'
       ? this.smtp.send(id, { to, ...cardMail(content) }, cut)
-      : this.sms.send({ to, text: cardSms(content) }, cut);
+      : this.sms.send({ id, to, text: cardSms(content) }, cut);
   }
 
   private async record(message: ClaimedMessage, outcome: Outcome): Promise<void> {

@@ -26,6 +26,8 @@ export type OutboxEntry = {
   attempts: number;
   reason: string | null;
   providerId: string | null;
+  /** What the SMS provider has reported since; null: nothing. @property code why not, by its numbers */
+  arrival: { arrived: boolean; code: number | null } | null;
   /** As the customer is called now. */
   customer: string;
 };

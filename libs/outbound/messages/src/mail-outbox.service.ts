@@ -8,7 +8,12 @@ import type { Mail } from './mail.js';
 const LEASE_SECONDS = 60;
 
 /** `attempts` includes the one that the mail is claimed for, and so tells one claim from the next. */
-export type QueuedMail = Mail & { id: string; attempts: number; createdAt: Date };
+export type QueuedMail = Mail & {
+  id: string;
+  attempts: number;
+  createdAt: Date;
+  giveUpAt: Date | null;
+};
 
 type MailRow = {
   id: string;
@@ -17,6 +22,7 @@ type MailRow = {
   body: string;
   attempts: number;
   created_at: Date;
+  give_up_at: Date | null;
 };
 
 const CLAIM = {
@@ -28,7 +34,7 @@ const CLAIM = {
     update mail_outbox m
     set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where m.id = due.id
-    returning m.id, m.recipient, m.subject, m.body, m.attempts, m.created_at`,
+    returning m.id, m.recipient, m.subject, m.body, m.attempts, m.created_at, m.give_up_at`,
 };
 
 /** Mails waiting to be sent. A process that dies after sending a mail and before removing it causes a second copy. */
@@ -42,21 +48,26 @@ export class MailOutbox {
   /**
    * Part of the caller's transaction. Without a mail server nothing is stored: once one was set up, the mail would be
    * out of date.
+   * @param giveUpAt until when they are tried; by default for a day
+   * @returns their ids, none where nothing was stored
    */
-  async add(client: pg.PoolClient, mails: Mail[]): Promise<void> {
-    if (this.config.mail === null || mails.length === 0) return;
+  async add(client: pg.PoolClient, mails: Mail[], giveUpAt?: Date): Promise<string[]> {
+    if (this.config.mail === null || mails.length === 0) return [];
+    const ids = mails.map(() => newId());
     await client.query({
       name: 'mail_add',
-      text: `insert into mail_outbox (id, recipient, subject, body, due_at, created_at)
-             select id, recipient, subject, body, now(), now()
+      text: `insert into mail_outbox (id, recipient, subject, body, due_at, created_at, give_up_at)
+             select id, recipient, subject, body, now(), now(), $5::timestamptz
              from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as m (id, recipient, subject, body)`,
       values: [
-        mails.map(() => newId()),
+        ids,
         mails.map(({ to }) => to),
         mails.map(({ subject }) => subject),
         mails.map(({ text }) => text),
+        giveUpAt ?? null,
       ],
     });
+    return ids;
   }
 
   /** Claims the oldest mails that are due; nobody else gets them for a minute. */
@@ -69,6 +80,7 @@ export class MailOutbox {
       text: row.body,
       attempts: row.attempts,
       createdAt: row.created_at,
+      giveUpAt: row.give_up_at,
     }));
   }
 
@@ -80,12 +92,14 @@ export class MailOutbox {
     });
   }
 
-  /** The mail was sent, or is not tried any more. */
-  async remove({ id }: QueuedMail): Promise<void> {
+  /** The mail was sent, or is not tried any more; notices of a retirement remember which. */
+  async remove({ id }: QueuedMail, outcome: 'sent' | 'given_up'): Promise<void> {
     await this.pool.query({
       name: 'mail_remove',
-      text: 'delete from mail_outbox where id = $1',
-      values: [id],
+      text: `
+        with gone as (delete from mail_outbox where id = $1 returning id)
+        update api_retirement_notices n set ended_at = now(), outcome = $2 from gone where n.mail_id = gone.id`,
+      values: [id, outcome],
     });
   }
 }

@@ -26,20 +26,20 @@ export class MailQueue implements MessageQueue<QueuedMail> {
     this.metrics.attempted('mail', outcome.kind);
     if (outcome.kind === 'sent') {
       this.log.debug(`mail ${mail.id} was sent`);
-      await this.outbox.remove(mail);
+      await this.outbox.remove(mail, 'sent');
       return;
     }
     const what = `mail ${mail.id} could not be sent (${outcome.error})`;
     const next =
       outcome.kind === 'failed'
-        ? nextMailAttempt(mail.attempts, mail.createdAt, new Date())
+        ? nextMailAttempt(mail.attempts, mail.createdAt, new Date(), mail.giveUpAt ?? undefined)
         : undefined;
     if (next) {
       this.log.warn(`${what}; next attempt at ${next.toISOString()}`);
       await this.outbox.putOff(mail, next);
     } else {
       this.log.error(`${what}, and is not tried again`);
-      await this.outbox.remove(mail);
+      await this.outbox.remove(mail, 'given_up');
     }
   }
 }

@@ -27,4 +27,9 @@ describe('a mail that could not be sent', () => {
   ])('%i ms old is tried again at %s', (age, next) => {
     expect(nextMailAttempt(9, CREATED, after(age))).toEqual(next);
   });
+
+  it('is tried for longer where it is of use for longer', () => {
+    const give = (age: number) => nextMailAttempt(9, CREATED, after(age), after(72 * HOUR));
+    expect([give(71 * HOUR), give(71 * HOUR + 1)]).toEqual([after(72 * HOUR), undefined]);
+  });
 });

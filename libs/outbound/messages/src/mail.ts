@@ -20,13 +20,23 @@ const WAIT_SECONDS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 const LAST_WAIT_SECONDS = 60 * MINUTE;
 const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
 
+/** Until when a mail is of use, unless it says otherwise. */
+export function usefulUntil(createdAt: Date): Date {
+  return new Date(createdAt.getTime() + GIVE_UP_SECONDS * 1000);
+}
+
 /**
  * When to try again to send a mail that could not be sent.
  * @param attempts made so far, including this one
  * @returns nothing when the mail would then be too old to be of use
  */
-export function nextMailAttempt(attempts: number, createdAt: Date, now: Date): Date | undefined {
+export function nextMailAttempt(
+  attempts: number,
+  createdAt: Date,
+  now: Date,
+  giveUpAt = usefulUntil(createdAt),
+): Date | undefined {
   const seconds = WAIT_SECONDS[attempts - 1] ?? LAST_WAIT_SECONDS;
   const next = new Date(now.getTime() + seconds * 1000);
-  return next.getTime() - createdAt.getTime() > GIVE_UP_SECONDS * 1000 ? undefined : next;
+  return next > giveUpAt ? undefined : next;
 }

@@ -5,6 +5,7 @@ import { MailQueue } from './mail-queue.service.js';
 import { MessageDispatch } from './message-dispatch.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
 import { MessagesModule } from './messages.module.js';
+import { RetirementNotices } from './retirement-notices.service.js';
 import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
@@ -17,9 +18,10 @@ import { SmtpClient } from './smtp.client.js';
     MailQueue,
     MessageDispatch,
     MessageMetrics,
+    RetirementNotices,
     SmsClient,
     SmtpClient,
   ],
-  exports: [CardMessagesFollower, MessageDispatch],
+  exports: [CardMessagesFollower, MessageDispatch, RetirementNotices],
 })
 export class MessageDispatchModule {}

@@ -3,9 +3,11 @@ import { CardMessageContents } from './card-message-contents.service.js';
 import { CardMessages } from './card-messages.service.js';
 import { MailOutbox } from './mail-outbox.service.js';
 import { Outbox } from './outbox.service.js';
+import { SmsCallbackController } from './sms-callback.controller.js';
 
 /** What waits to be sent, for whoever adds to it or shows it. */
 @Module({
+  controllers: [SmsCallbackController],
   providers: [MailOutbox, CardMessages, CardMessageContents, Outbox],
   exports: [MailOutbox, CardMessages, CardMessageContents, Outbox],
 })

@@ -25,10 +25,12 @@ type Row = {
   attempts: number;
   reason: string | null;
   provider_id: string | null;
+  arrival: 'delivered' | 'undelivered' | null;
+  arrival_code: number | null;
   customer: string | null;
 };
 
-const COLUMNS = `m.id, m.state, m.channel, m.requested_at, m.finished_at, m.due_at, m.attempts, m.reason, m.provider_id,
+const COLUMNS = `m.id, m.state, m.channel, m.requested_at, m.finished_at, m.due_at, m.attempts, m.reason, m.provider_id, m.arrival, m.arrival_code,
   (select concat_ws(' ', c.state ->> 'firstName', c.state ->> 'lastName')
    from customers c where c.id = m.customer_id) as customer`;
 
@@ -56,8 +58,9 @@ const SEND = {
   name: 'outbox_send',
   text: `update card_messages
          set state = 'queued', due_at = now(), planned_at = now(), attempts = 0, finished_at = null, reason = null,
-           mail_refused = false, channel = $3
-         where id = $1 and account_id = $2 and state in ('held', 'failed', 'dropped')`,
+           mail_refused = false, channel = $3, arrival = null, arrival_code = null
+         where id = $1 and account_id = $2
+           and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')`,
 };
 
 /** Card links as the people of a store see them. */
@@ -93,7 +96,8 @@ export class Outbox {
     id: string,
   ): Promise<{ entry: OutboxEntry; shown: ShownMessage | null; canBeSent: boolean }> {
     const { row, found, route } = await this.look(accountId, id);
-    const isOpen = ['held', 'failed', 'dropped'].includes(row.state);
+    const isLost = row.state === 'sent' && row.arrival === 'undelivered';
+    const isOpen = isLost || ['held', 'failed', 'dropped'].includes(row.state);
     const entry = entryOf(row);
     if (!found || !route) return { entry, shown: null, canBeSent: false };
     // Of one that is over, the channel that it went through.
@@ -138,6 +142,7 @@ function entryOf(row: Row): OutboxEntry {
     attempts: row.attempts,
     reason: row.reason,
     providerId: row.provider_id,
+    arrival: row.arrival && { arrived: row.arrival === 'delivered', code: row.arrival_code },
     customer: row.customer ?? '',
   };
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { smsOutcome, type SmsOutcome } from './sms-answer.js';
+import { smsCallbackUrl } from './sms-callback.js';
 
 /** From looking up the name to the end of the answer. */
 const DEADLINE_MS = 15_000;
@@ -16,14 +17,19 @@ export class SmsClient {
   /**
    * Never throws: every failure is an outcome. The interface knows no ids of ours, so a message whose answer is lost is
    * sent again.
+   * @param id of the message, which the provider names when it reports what became of it
    * @param to E.164
    * @param cut ends the attempt early
    */
-  async send({ to, text }: { to: string; text: string }, cut: AbortSignal): Promise<SmsOutcome> {
-    const { sms } = this.config;
+  async send(
+    { id, to, text }: { id: string; to: string; text: string },
+    cut: AbortSignal,
+  ): Promise<SmsOutcome> {
+    const { sms, publicUrl } = this.config;
     if (sms === null) return { kind: 'failed', error: 'No SMS provider is configured' };
     const sender = MESSAGING_SERVICE.test(sms.from) ? 'MessagingServiceSid' : 'From';
     const login = Buffer.from(`${sms.account}:${sms.token}`).toString('base64');
+    const report = smsCallbackUrl(publicUrl, id);
     const account = encodeURIComponent(sms.account);
     try {
       const answer = await fetch(`${sms.url}/2010-04-01/Accounts/${account}/Messages.json`, {
@@ -33,7 +39,12 @@ export class SmsClient {
           authorization: `Basic ${login}`,
           'content-type': 'application/x-www-form-urlencoded',
         },
-        body: new URLSearchParams({ To: to, [sender]: sms.from, Body: text }).toString(),
+        body: new URLSearchParams({
+          To: to,
+          [sender]: sms.from,
+          Body: text,
+          ...(report !== undefined && { StatusCallback: report }),
+        }).toString(),
         redirect: 'error',
         signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
       });

@@ -5,7 +5,7 @@ import { Context } from '#http/caller.js';
 import { PublishesWebhooks, DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { publicEvents } from '#public-events/public-event.dto.js';
 import {
   CreateWebhookSubscription,

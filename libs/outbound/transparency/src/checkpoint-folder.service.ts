@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#kernel/config.js';
 import type { Verifier } from '#kernel/signed-note.js';
@@ -69,7 +69,7 @@ export class CheckpointFiles {
   }
 
   private async replace(size: number, note: string): Promise<void> {
-    await mkdir(this.dir, { recursive: true });
+    await makeFolder(this.dir);
     for (const name of [nameOf(size), LATEST]) {
       const draft = join(this.dir, `.${name}.${process.pid}`);
       const file = await open(draft, 'w', 0o644);
@@ -123,5 +123,20 @@ export class CheckpointFolder {
 
   constructor({ checkpoints: { dir } }: Config) {
     this.files = dir === null ? null : new CheckpointFiles(dir);
+  }
+}
+
+/** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || dirname(folder) === folder) throw error;
+    const above = await stat(dirname(folder)).catch(() => undefined);
+    if (above) throw error;
+    await makeFolder(dirname(folder));
+    await mkdir(folder);
   }
 }

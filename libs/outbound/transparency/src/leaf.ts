@@ -9,5 +9,5 @@ export function leafText({ stream, revision, hash }: Leaf): string {
 }
 
 export function leafOf(event: Leaf): Buffer {
-  return leafHash(Buffer.from(leafText(event)));
+  return leafHash(leafText(event));
 }

@@ -2,7 +2,7 @@ import { Controller, Get, Param } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { recordOf } from '#http/record.interceptor.js';
+import { recordOf } from '#http/record.js';
 import { EventProofJson, eventProofJson } from './proof.dto.js';
 import { Proofs } from './proofs.service.js';
 

@@ -32,7 +32,7 @@ export function grown(edge: Edge, leaves: Buffer[]): { edge: Edge; tiles: Tile[]
     for (; row.length >= WIDTH * HASH_BYTES; index++) {
       const hashes = row.subarray(0, WIDTH * HASH_BYTES);
       tiles.push({ level, index, hashes });
-      roots.push(rootOf(split(hashes)));
+      roots.push(rootOf(hashes));
       row = row.subarray(WIDTH * HASH_BYTES);
     }
     if (added.length > 0 && row.length > 0) tiles.push({ level, index, hashes: row });
@@ -76,13 +76,7 @@ export function hashIn(hashes: Buffer, node: Node): Buffer {
   const first = (node.index * count) % WIDTH;
   const part = hashes.subarray(first * HASH_BYTES, (first + count) * HASH_BYTES);
   if (part.length < count * HASH_BYTES) throw missing(tileWith(node));
-  return rootOf(split(part));
-}
-
-function split(hashes: Buffer): Buffer[] {
-  return Array.from({ length: hashes.length / HASH_BYTES }, (_, i) =>
-    hashes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES),
-  );
+  return rootOf(part);
 }
 
 function missing({ level, index }: TileId): Error {
@@ -91,10 +85,10 @@ function missing({ level, index }: TileId): Error {
 
 /** The root of a tree, from its right edge alone. */
 export function rootOfEdge({ rows }: Edge): Buffer {
-  let below: Buffer[] = [];
+  let below: Buffer = Buffer.alloc(0);
   for (const row of rows) {
-    const hashes = [...split(row), ...below];
-    if (hashes.length > 0) below = [rootOf(hashes)];
+    const hashes = Buffer.concat([row, below]);
+    if (hashes.length > 0) below = rootOf(hashes);
   }
   return rootOf(below);
 }

@@ -14,7 +14,16 @@ import {
   type Node,
   type Range,
 } from './merkle-tree.js';
-import { edgeOf, edgeTiles, grown, hashIn, tileWith, type Edge, type TileId } from './tiles.js';
+import {
+  edgeOf,
+  edgeTiles,
+  grown,
+  hashIn,
+  tileWith,
+  type Edge,
+  type Tile,
+  type TileId,
+} from './tiles.js';
 
 /** The name of its checkpoint in the log of events. */
 export const TRANSPARENCY_LOG = 'transparency log';
@@ -38,7 +47,9 @@ const GROW = {
       on conflict (subscription) do update set position = excluded.position, updated_at = now()
     ), tiles as (
       insert into transparency_tiles (level, index, hashes)
-      select * from unnest($5::smallint[], $6::bigint[], $7::bytea[]) where exists (select from grown)
+      select level, index, substring($9::bytea from start for bytes)
+      from unnest($5::smallint[], $6::bigint[], $7::integer[], $8::integer[]) as t (level, index, start, bytes)
+      where exists (select from grown)
       on conflict (level, index) do update set hashes = excluded.hashes
     )
     select from grown`,
@@ -91,7 +102,7 @@ export class Tree {
           formatPosition(position),
           tiles.map(({ level }) => level),
           tiles.map(({ index }) => index),
-          tiles.map(({ hashes }) => hashes),
+          ...hashesOf(tiles),
         ],
       }),
     );
@@ -160,6 +171,14 @@ export class Tree {
       return hashes;
     };
   }
+}
+
+/** One value for all tiles: an array of them would go as text, twice as long. */
+function hashesOf(tiles: Tile[]): [starts: number[], bytes: number[], hashes: Buffer] {
+  const bytes = tiles.map(({ hashes }) => hashes.length);
+  let start = 1;
+  const starts = bytes.map((length) => (start += length) - length);
+  return [starts, bytes, Buffer.concat(tiles.map(({ hashes }) => hashes))];
 }
 
 function nameOf({ level, index }: TileId): string {

@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '#kernel/config.js';
 import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
+import { connecting } from './connecting.js';
 import { withConnection } from './connection.js';
 import {
   ANSWER_WITHIN_MS,
@@ -12,6 +13,7 @@ import {
 } from './database-client.js';
 import { migrations } from './migrations.js';
 import { ensureServiceRole, grantToService } from './roles.js';
+import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -82,15 +84,31 @@ export async function missingMigrations(
   return known.filter((name) => !done.has(name));
 }
 
-/** Runs the missing migrations as the owner of the tables. An advisory lock lets only one process migrate at a time. */
-export async function migrate(config: Config): Promise<string[]> {
+/** @property name in the table `migrations` */
+type Migration = { name: string; make: (typeof migrations)[number] };
+
+const NAMED: Migration[] = migrations.map((make) => ({ name: new make().name, make }));
+
+/** The names of the migrations that this version knows, in their order. */
+export const MIGRATIONS: readonly string[] = NAMED.map(({ name }) => name);
+
+/**
+ * Runs the missing migrations as the owner of the tables. An advisory lock lets only one process migrate at a time.
+ * @param only for a restore: those that the backup was made with
+ */
+export async function migrate(config: Config, only?: readonly string[]): Promise<string[]> {
   const owner = { ...config, databaseUrl: config.databaseMigrationUrl };
-  const source = dataSource(owner, 'migrate', NO_LIMITS);
-  await source.initialize();
+  const wanted = NAMED.filter(({ name }) => only?.includes(name) ?? true);
+  const source = new DataSource({
+    ...dataSourceOptions(owner, 'migrate', NO_LIMITS),
+    migrations: wanted.map(({ make }) => make),
+  });
+  await connecting(owner.databaseUrl, () => source.initialize());
   try {
     return await withConnection(poolOf(source), async (turn) => {
       await turn.query('select pg_advisory_lock(727000)');
       try {
+        if (!only) await refuseUnfinishedRestore(turn);
         await ensureServiceRole(turn, config);
         const done = await source.runMigrations();
         await grantToService(turn, config);

@@ -1,10 +1,11 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
+import { connecting } from './connecting.js';
 import { dataSourceOptions, poolOf } from './data-source.js';
 import { LeaderLock } from './leader-lock.js';
 import { MasterKeys } from './master-keys.js';
@@ -25,7 +26,13 @@ export class DatabaseModule {
             autoLoadEntities: true,
             // Without a database the process says so and exits; its supervisor restarts it.
             retryAttempts: 0,
+            // Else the framework logs the fault, with its stack, as well.
+            toRetry: () => false,
           }),
+          dataSourceFactory: async (options) => {
+            const source = new DataSource(options as DataSourceOptions);
+            return connecting(config.databaseUrl, () => source.initialize());
+          },
         }),
         TypeOrmModule.forFeature([AuditEntryRow]),
       ],

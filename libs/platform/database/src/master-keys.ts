@@ -7,6 +7,7 @@ import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.j
 import { deriveKey } from '#kernel/sealing.js';
 import { askAtStart } from './connection.js';
 import type { SealedColumn } from './sealed-column.js';
+import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
 /**
  * Shorter than `cli key:rotate` waits between changing the key that seals and looking for values that another key
@@ -73,6 +74,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   /** @throws ConfigError */
   async onModuleInit(): Promise<void> {
     const { pool, config } = this;
+    await refuseUnfinishedRestore(pool);
     const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
       key === null ? [] : [masterKeyOf(key)],
     );

@@ -36,7 +36,10 @@ import { CardMessages } from './migrations/0045-card-messages.js';
 import { StandInCards } from './migrations/0044-stand-in-cards.js';
 import { AppleDevices } from './migrations/0037-apple-devices.js';
 import { Tills } from './migrations/0048-tills.js';
+import { SmsArrivals } from './migrations/0049-sms-arrivals.js';
 import { Geocoding } from './migrations/0046-geocoding.js';
+import { RetirementOutcomes } from './migrations/0050-retirement-outcomes.js';
+import { Retirements } from './migrations/0050-retirements.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -77,6 +80,9 @@ export const migrations = [
   Roles,
   CardMessages,
   Tills,
+  SmsArrivals,
   StandInCards,
   Geocoding,
+  Retirements,
+  RetirementOutcomes,
 ];

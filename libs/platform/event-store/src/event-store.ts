@@ -84,6 +84,9 @@ export type SealedResponse = {
  */
 export type Erasure = { customerId: number; stream: string; renewed?: true };
 
+/** The user who owns the store that a commit creates. @property personal it is their own store */
+export type Founder = { userId: number; personal: boolean };
+
 export type Commit = {
   accountId: number;
   writes: Write[];
@@ -95,6 +98,8 @@ export type Commit = {
   responses?: SealedResponse[];
   /** Their keys are destroyed and their claims freed with this commit. */
   erasures?: Erasure[];
+  /** Becomes an owner with this commit, so that there is never a store without one. */
+  founder?: Founder | undefined;
 };
 
 /** A stream is not where the commit expected it; nothing was written. */

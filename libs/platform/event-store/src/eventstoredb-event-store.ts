@@ -134,7 +134,7 @@ export class EventStoreDbEventStore
     const { writes, ...beside } = commit;
     const alone =
       writes.length === 1 &&
-      !beside.cap &&
+      !(beside.cap ?? beside.founder) &&
       [beside.claims, beside.releases, beside.responses, beside.erasures].every(
         (list) => !list?.length,
       );
@@ -234,7 +234,7 @@ export class EventStoreDbEventStore
     }
     const appended = await this.following.append(first, rest);
     const close = () => this.close(intent, appended);
-    if (intent.content.erasures) await this.settle(close);
+    if (intent.content.erasures ?? intent.content.founder) await this.settle(close);
     else await this.rowFollows(close);
     return headsAfter(intent.content);
   }

@@ -8,9 +8,7 @@ import {
   ConflictError,
   EventStore,
   KeyTakenOverError,
-  type Cap,
-  type Claim,
-  type Erasure,
+  type Commit,
   type NewEvent,
   type SealedResponse,
   type Write,
@@ -48,14 +46,14 @@ type Pending = {
   reject: (error: unknown) => void;
 };
 
+/** What a commit does besides its writes. */
+type Beside = Pick<Commit, 'claims' | 'releases' | 'cap' | 'erasures' | 'founder'>;
+
 type Writes = {
   state: { accountId: number };
   events: NewEvent[];
   begun: Write[];
-  claims: Claim[];
-  releases: Claim[];
-  cap: Cap | undefined;
-  erasures: Erasure[];
+  beside: Beside;
   response: SealedResponse | undefined;
   /** The size of all its events as JSON. */
   bytes: number;
@@ -67,10 +65,8 @@ type Decided = { settle: () => void; alone: boolean; writes?: Writes };
 /** Commands decided one after another, each on the state that the previous one leads to, and committed together. */
 type Segment = {
   writes: Write[];
-  claims: Claim[];
-  releases: Claim[];
-  cap: Cap | undefined;
-  erasures: Erasure[];
+  /** Of its only command: one that does anything besides is committed alone. */
+  beside: Beside;
   responses: SealedResponse[];
   /** The size of its events as JSON. */
   bytes: number;
@@ -215,9 +211,8 @@ export class CommandPipeline {
       const now = new Date();
       const answer = command.decide(state, given, now);
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
-      const { claims = [], releases = [], starts = [], erasures = [], cap } = decision;
-      const alone =
-        cap !== undefined || [claims, releases, starts, erasures].some(({ length }) => length > 0);
+      const { events: _, starts = [], ...beside } = decision;
+      const alone = starts.length > 0 || isAnything(beside);
       const meta = metaOf(origin, now, command.occurredAt);
       const main = foldOn(command.rows, state, decision.events, meta);
       const { state: after } = main;
@@ -249,7 +244,7 @@ export class CommandPipeline {
           pending.resolve(told);
         },
         alone,
-        writes: { state: after, events, begun, claims, releases, cap, erasures, response, bytes },
+        writes: { state: after, events, begun, beside, response, bytes },
       };
     } catch (error) {
       return { settle: () => pending.reject(error), alone: false };
@@ -292,7 +287,7 @@ export class CommandPipeline {
     let after = head;
     if (segment.writes.length > 0) {
       const [member] = segment.members;
-      const { writes, claims, releases, cap, erasures, responses } = segment;
+      const { writes, beside, responses } = segment;
       const accountId = member?.pending.command.context.accountId ?? 0;
       const heads = await traced(
         'commit',
@@ -307,7 +302,7 @@ export class CommandPipeline {
             );
           }
           return this.metrics.commit(events.length, () =>
-            this.store.commit({ accountId, writes, claims, releases, cap, erasures, responses }),
+            this.store.commit({ accountId, writes, ...beside, responses }),
           );
         },
         // Several commands may be committed at once; the span belongs to the trace of the first.
@@ -325,7 +320,7 @@ function add(
   segment: Segment,
   stream: string,
   { command }: Pending,
-  { state, events, begun, claims, releases, cap, erasures, response, bytes }: Writes,
+  { state, events, begun, beside, response, bytes }: Writes,
   head: Write['expected'],
 ): void {
   const [main] = segment.writes;
@@ -336,15 +331,16 @@ function add(
     segment.writes.push({ stream, expected: head, events, row: rowOf(command, state) });
   }
   segment.writes.push(...begun);
-  segment.claims.push(...claims);
-  segment.releases.push(...releases);
-  segment.cap = cap;
-  segment.erasures.push(...erasures);
+  segment.beside = beside;
   segment.bytes += bytes;
   if (response) segment.responses.push(response);
 }
 
 function newSegment(): Segment {
-  const lists = { writes: [], claims: [], releases: [], responses: [], members: [] };
-  return { ...lists, erasures: [], cap: undefined, bytes: 0 };
+  return { writes: [], beside: {}, responses: [], members: [], bytes: 0 };
+}
+
+function isAnything({ claims, releases, erasures, cap, founder }: Beside): boolean {
+  const listed = [claims, releases, erasures].some((list) => list && list.length > 0);
+  return listed || cap !== undefined || founder !== undefined;
 }

@@ -2,7 +2,14 @@ import type pg from 'pg';
 import { newId } from '#kernel/randomness.js';
 import { ask, inTransaction } from '#database/connection.js';
 import { checkCap } from './caps.js';
-import { claimArgument, erase, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
+import {
+  claimArgument,
+  erase,
+  found,
+  prepareWrites,
+  lastHead,
+  rowArguments,
+} from './commit-arguments.js';
 import {
   ClaimTakenError,
   ConflictError,
@@ -10,6 +17,7 @@ import {
   type Claim,
   type Commit,
   type Erasure,
+  type Founder,
   type Head,
   type RowWrite,
   type Write,
@@ -36,13 +44,14 @@ export type IntentContent = {
   outcomes: string | null;
   cap?: Cap | undefined;
   erasures?: Erasure[];
+  founder?: Founder;
 };
 
 /** A row that shows personal data: `state` is sealed with the customer's key, in base64. */
 type SealedRow = Omit<RowWrite, 'state' | 'shows'> & { shows: number; state: string };
 
 export function intentOf(id: string, commit: Commit): Intent {
-  const { accountId, writes, claims = [], releases = [], cap, erasures } = commit;
+  const { accountId, writes, claims = [], releases = [], cap, erasures, founder } = commit;
   const isClaimed = ({ kind, value }: Claim) =>
     claims.some((claim) => claim.kind === kind && claim.value.equals(value));
   return {
@@ -60,6 +69,7 @@ export function intentOf(id: string, commit: Commit): Intent {
       outcomes: responseArgument(commit.responses),
       cap,
       ...(erasures?.length && { erasures }),
+      ...(founder && { founder }),
     },
   };
 }
@@ -202,6 +212,7 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
     ]);
     await client.query('select es.keep_outcomes($1, null)', [content.outcomes]);
     if (content.erasures) await client.query(erase(accountId, content.erasures));
+    if (content.founder) await client.query(found(content, content.founder));
   });
 }
 

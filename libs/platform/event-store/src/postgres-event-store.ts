@@ -26,7 +26,14 @@ import {
   type Subscriber,
 } from './event-store.js';
 import { CapReachedError, checkCap } from './caps.js';
-import { commitArguments, erase, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
+import {
+  commitArguments,
+  erase,
+  found,
+  headsOf,
+  lastHead,
+  prepareWrites,
+} from './commit-arguments.js';
 import { Batcher } from '#database/batcher.js';
 import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
@@ -261,7 +268,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     const prepared = commits.map(prepareWrites);
     const [cap] = commits.flatMap((commit) => commit.cap ?? []);
     const erasing = commits.filter(({ erasures }) => erasures?.length);
-    const several = cap !== undefined || erasing.length > 0;
+    const founding = commits.filter(({ founder }) => founder);
+    const several = cap !== undefined || erasing.length + founding.length > 0;
     return (several ? inTransaction : withConnection)(this.pool, async (client) => {
       try {
         if (cap) await client.query(checkCap(cap));
@@ -272,6 +280,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         const won = new Set(rows[0]?.won);
         for (const { accountId, erasures = [] } of erasing) {
           await client.query(erase(accountId, erasures));
+        }
+        for (const commit of founding) {
+          if (commit.founder) await client.query(found(commit, commit.founder));
         }
         return prepared.map((writes) =>
           writes.every(({ write }) => won.has(write.stream))
@@ -325,11 +336,11 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 }
 
-/** A commit without claims, a cap or an erasure that writes one stream may share a transaction with others. */
+/** A commit without claims, a cap, an erasure or a founder that writes one stream may share a transaction with others. */
 function isIndependent(commit: Commit): boolean {
-  const { writes, claims, releases, cap, erasures } = commit;
+  const { writes, claims, releases, cap, erasures, founder } = commit;
   const beside = [claims, releases, erasures].some((list) => list?.length);
-  return writes.length === 1 && !beside && !cap;
+  return writes.length === 1 && !beside && !cap && !founder;
 }
 
 /** Nothing was written, except perhaps by an earlier try of our own. */

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
+import type { Config } from '#kernel/config.js';
 import type { GatedRequest } from './caller.js';
 import { loggedPath } from './path.js';
 
@@ -7,10 +8,11 @@ import { loggedPath } from './path.js';
  * One line per request, without its query, its token, or any part of the path that could be a secret or
  * personal. Health probes are not logged.
  */
-export function logAccess(server: FastifyInstance): void {
+export function logAccess(server: FastifyInstance, { logLevel }: Pick<Config, 'logLevel'>): void {
+  if (!['info', 'debug'].includes(logLevel)) return;
   const log = new Logger('http');
 
-  server.addHook('onResponse', async (plain, reply) => {
+  server.addHook('onResponse', (plain, reply, done) => {
     const request = plain as GatedRequest;
     const { method, requestId, caller, originalUrl, routeOptions } = request;
     const path = loggedPath(originalUrl, routeOptions.url);
@@ -22,5 +24,6 @@ export function logAccess(server: FastifyInstance): void {
       milliseconds: Math.round(elapsedTime * 10) / 10,
       token_id: caller?.tokenId,
     });
+    done();
   });
 }

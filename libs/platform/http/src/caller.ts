@@ -14,9 +14,11 @@ export type GatedRequest = FastifyRequest & {
   failure?: unknown;
 };
 
-/** Implemented by identity, called by the gate. */
+type StoreRefusal = 'not_found' | 'forbidden';
+
+/** Implemented by identity, called by the gate. Both answer at once what they need not look up. */
 export abstract class Authenticator {
-  abstract callerOf(token: string): Promise<Caller | undefined>;
+  abstract callerOf(token: string): Caller | undefined | Promise<Caller | undefined>;
   /**
    * Whether the caller may do this in this store.
    * @param operation the id of its `@Endpoint`
@@ -26,7 +28,7 @@ export abstract class Authenticator {
     caller: Caller,
     accountId: number,
     operation: string | undefined,
-  ): Promise<'not_found' | 'forbidden' | null>;
+  ): StoreRefusal | null | Promise<StoreRefusal | null>;
 }
 
 export const Authenticated = createParamDecorator((_: unknown, execution: ExecutionContext) => {

@@ -46,7 +46,7 @@ export class ClientErrors {
   async answer(
     fault: NodeJS.ErrnoException,
     socket: Socket,
-    count: (ip: string) => Promise<Usage>,
+    count: (ip: string) => Usage | Promise<Usage>,
   ): Promise<void> {
     // Whatever else arrives on this socket is ignored.
     if (this.answered.has(socket)) return;
@@ -64,7 +64,7 @@ export class ClientErrors {
 
   private async usageOf(
     socket: Socket,
-    count: (ip: string) => Promise<Usage>,
+    count: (ip: string) => Usage | Promise<Usage>,
   ): Promise<Usage | undefined> {
     try {
       return await count(socket.remoteAddress ?? '');

@@ -1,8 +1,8 @@
-import { applyDecorators, HttpCode, SetMetadata, UseInterceptors, type Type } from '@nestjs/common';
+import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { PUBLIC_ID_PATTERN } from '#kernel/public-id.js';
-import { RECORD, RecordInterceptor, type RecordLookup } from './record.interceptor.js';
+import type { RecordLookup } from './record.js';
 import { routeConfig } from './route-config.js';
 import { takesInput } from './unknown-input.js';
 
@@ -71,8 +71,8 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
   const [type] = [answer].flat();
   return applyDecorators(
     HttpCode(status),
-    // The gate runs before Nest knows the handler.
-    routeConfig({ operation: id }),
+    // The gate runs before Nest knows the handler, and the filter of errors is not told of it.
+    routeConfig({ operation: id, ...(record && { record }) }),
     ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
     ...path.map((name) => ApiParam({ name, ...(OTHERS[name] ?? RECORD_ID) })),
     ApiResponse({
@@ -80,8 +80,7 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
       description: type ? 'Done' : 'Done, with no body',
       ...(type && { type, isArray: Array.isArray(answer) }),
     }),
-    ...(record ? [SetMetadata(RECORD, record), UseInterceptors(RecordInterceptor)] : []),
-    takesInput(record),
+    takesInput(),
   );
 }
 

@@ -12,6 +12,7 @@ import type { Config } from '#kernel/config.js';
 import {
   ForbiddenError,
   InProgressError,
+  InvalidFieldsError,
   MethodNotAllowedError,
   NotFoundError,
   RateLimitedError,
@@ -75,11 +76,17 @@ export class ErrorsFilter implements ExceptionFilter {
   constructor(
     private readonly config: Config,
     private readonly pages: ErrorPages,
+    /** Rejects when the record of the request's path is not there, which is reported before faults in its fields. */
+    private readonly requireRecord: (request: GatedRequest) => Promise<void>,
   ) {}
 
-  catch(error: unknown, host: ArgumentsHost): void {
+  catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    this.answer(error, http.getRequest<GatedRequest>(), http.getResponse<FastifyReply>());
+    const request = http.getRequest<GatedRequest>();
+    const answer = (fault: unknown) =>
+      this.answer(fault, request, http.getResponse<FastifyReply>());
+    if (!(thrown instanceof InvalidFieldsError)) answer(thrown);
+    else this.requireRecord(request).then(() => answer(thrown), answer);
   }
 
   answer(error: unknown, request: GatedRequest, reply: FastifyReply): void {

@@ -17,9 +17,9 @@ export function TakesForm(): MethodDecorator {
 
 /** A form on any other route is refused with 415, as is anything but a form on these. */
 export function readForms(server: FastifyInstance): void {
-  server.addHook('preParsing', async (request) => {
-    if (request.is404 || takesForm(request) === isForm(request)) return;
-    if (!isForm(request) && request.headers['content-type'] === undefined) return;
+  server.addHook('preParsing', (request, _reply, _body, done) => {
+    if (request.is404 || takesForm(request) === isForm(request)) return done();
+    if (!isForm(request) && request.headers['content-type'] === undefined) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(

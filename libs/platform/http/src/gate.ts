@@ -1,4 +1,3 @@
-import type { ThrottlerStorage } from '@nestjs/throttler';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import {
@@ -13,6 +12,7 @@ import type { HttpMetrics } from './http-metrics.js';
 import { pathId, routeOf } from './path.js';
 import { limitHeaders, RateLimits, type Usage } from './rate-limit.js';
 import { throttleOf } from './throttle.js';
+import type { Counts } from './throttler-storage.js';
 import { isRetired, retirementHeaders, versioningJson, VersionSunsetError } from './versioning.js';
 
 export const API = '/api/v1';
@@ -28,12 +28,12 @@ export class Gate {
   private readonly limits: RateLimits;
 
   constructor(
-    storage: ThrottlerStorage,
+    counts: Counts,
     private readonly authenticator: Authenticator,
     private readonly metrics: HttpMetrics,
     private readonly config: Config,
   ) {
-    this.limits = new RateLimits(storage, config);
+    this.limits = new RateLimits(counts, config);
   }
 
   install(server: FastifyInstance): void {
@@ -41,13 +41,15 @@ export class Gate {
       if (isApi(request)) await this.admitToApi(request as GatedRequest, reply);
       else await this.admitToPages(request);
     });
-    server.addHook('onSend', async (request, reply) => {
-      if (isApi(request)) await this.countPreflight(request, reply);
+    server.addHook('onSend', (request, reply, payload, done) => {
+      if (reply.hasHeader('ratelimit-limit') || !isApi(request)) return done(null, payload);
+      this.countPreflight(request, reply).then(() => done(null, payload), done);
     });
     if (this.config.v1.deprecatedAt === null) return;
     // onSend runs last: by then a list has set its own Link.
-    server.addHook('onSend', async (request, reply) => {
+    server.addHook('onSend', (request, reply, payload, done) => {
       if (isApi(request)) this.announceRetirement(reply);
+      done(null, payload);
     });
   }
 
@@ -59,51 +61,50 @@ export class Gate {
     refuseBeyond(usage);
   }
 
+  /** Waits only for what has to be looked up, which for most requests is nothing. */
   private async admitToApi(request: GatedRequest, reply: FastifyReply): Promise<void> {
     reply.header('cache-control', 'no-store');
-    await this.refuseWhenRetired(request, reply);
-    const caller = await this.identify(request, reply);
+    if (isRetired(this.config, new Date())) await this.refuseAsRetired(request, reply);
+    const found = this.identify(request, reply);
+    const caller = found instanceof Promise ? await found : found;
+    if (caller) request.caller = caller;
     const own = ownLimit(request);
-    const usage = caller
-      ? await this.limits.ofToken(caller, own)
-      : await this.limits.ofAddress(request.ip, own);
+    const counted = caller
+      ? this.limits.ofToken(caller, own)
+      : this.limits.ofAddress(request.ip, own);
+    const usage = counted instanceof Promise ? await counted : counted;
     reply.headers(limitHeaders(usage));
     if (usage.exceeded) this.metrics.limitedBy(caller ? 'token' : 'address');
     refuseBeyond(usage);
     if (routeOf(request) === STATUS) return;
     if (!caller) throw new UnauthorizedError();
-    await this.admitToStore(request, caller);
-  }
-
-  private async refuseWhenRetired(request: GatedRequest, reply: FastifyReply): Promise<void> {
-    const now = new Date();
-    if (!isRetired(this.config, now)) return;
-    await this.countAddress(request, reply);
-    throw new VersionSunsetError(versioningJson(this.config, now));
-  }
-
-  /** The headers are sent even when the look-up itself fails. */
-  private async identify(request: GatedRequest, reply: FastifyReply): Promise<Caller | undefined> {
-    const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-    if (token === undefined) return undefined;
-    try {
-      const caller = await this.authenticator.callerOf(token);
-      if (caller) request.caller = caller;
-      return caller;
-    } catch (error) {
-      await this.countAddress(request, reply);
-      throw error;
-    }
-  }
-
-  private async admitToStore(request: GatedRequest, caller: Caller): Promise<void> {
     const accountId = accountIdOf(request);
     if (accountId === undefined) return;
-    const operation = operationOf(request);
-    const refusal = await this.authenticator.refusal(caller, accountId, operation);
+    const judged = this.authenticator.refusal(caller, accountId, operationOf(request));
+    const refusal = judged instanceof Promise ? await judged : judged;
     if (refusal === 'not_found') throw new NotFoundError('Store');
     if (refusal === 'forbidden') throw new ForbiddenError();
     request.accountId = accountId;
+  }
+
+  private async refuseAsRetired(request: GatedRequest, reply: FastifyReply): Promise<never> {
+    await this.countAddress(request, reply);
+    throw new VersionSunsetError(versioningJson(this.config, new Date()));
+  }
+
+  /** The headers are sent even when the look-up itself fails. */
+  private identify(
+    request: GatedRequest,
+    reply: FastifyReply,
+  ): Caller | undefined | Promise<Caller | undefined> {
+    const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (token === undefined) return undefined;
+    const found = this.authenticator.callerOf(token);
+    if (!(found instanceof Promise)) return found;
+    return found.catch(async (error: unknown) => {
+      await this.countAddress(request, reply);
+      throw error;
+    });
   }
 
   /**
@@ -111,7 +112,6 @@ export class Gate {
    * counts, against the address, since it never carries a token.
    */
   private async countPreflight(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (reply.hasHeader('ratelimit-limit')) return;
     reply.header('cache-control', 'no-store');
     await this.countAddress(request, reply);
   }

@@ -1,7 +1,9 @@
 import compress from '@fastify/compress';
 import cors from '@fastify/cors';
-import helmet from '@fastify/helmet';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import helmet from 'helmet';
+import { IncomingMessage, ServerResponse, type OutgoingHttpHeaders } from 'node:http';
+import { Socket } from 'node:net';
 import type { Config } from '#kernel/config.js';
 
 const SMALLEST_COMPRESSED = 1024;
@@ -10,7 +12,27 @@ const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /** Headers for browsers on every answer, and compression. Pages set their own content security policy. */
 export async function installHeaders(server: FastifyInstance, config: Config): Promise<void> {
-  await server.register(helmet, {
+  const fixed = Object.entries(securityHeaders(config));
+  server.addHook('onRequest', (_request, reply, done) => {
+    for (const [name, value] of fixed) reply.header(name, value);
+    done();
+  });
+  if (config.corsOrigins.length > 0) await allowOrigins(server, config.corsOrigins);
+  await server.register(compress, {
+    encodings: ['br', 'gzip'],
+    threshold: SMALLEST_COMPRESSED,
+    // Request bodies are not decompressed: a small one could expand to any size.
+    globalDecompression: false,
+  });
+  server.addHook('onSend', (_request, reply, payload, done) => {
+    vary(reply, 'Accept-Encoding');
+    done(null, payload);
+  });
+}
+
+/** What helmet sets, asked once: it would build the same headers anew for each request. */
+function securityHeaders({ publicUrl }: Config): OutgoingHttpHeaders {
+  const setHeaders = helmet({
     contentSecurityPolicy: {
       useDefaults: false,
       directives: {
@@ -21,26 +43,23 @@ export async function installHeaders(server: FastifyInstance, config: Config): P
       },
     },
     xFrameOptions: { action: 'deny' },
-    hsts: config.publicUrl.startsWith('https:') && {
-      maxAge: YEAR_SECONDS,
-      includeSubDomains: false,
-    },
+    hsts: publicUrl.startsWith('https:') && { maxAge: YEAR_SECONDS, includeSubDomains: false },
   });
-  if (config.corsOrigins.length > 0) await allowOrigins(server, config.corsOrigins);
-  await server.register(compress, {
-    encodings: ['br', 'gzip'],
-    threshold: SMALLEST_COMPRESSED,
-    // Request bodies are not decompressed: a small one could expand to any size.
-    globalDecompression: false,
+  const request = new IncomingMessage(new Socket());
+  const response = new ServerResponse(request);
+  setHeaders(request, response, (error) => {
+    if (error !== undefined) throw error;
   });
-  server.addHook('onSend', async (_request, reply) => vary(reply, 'Accept-Encoding'));
+  return response.getHeaders();
 }
 
 /** Names a request header that the answer depends on, beside those named already. */
 export function vary(reply: FastifyReply, name: string): void {
   const named = String(reply.getHeader('vary') ?? '');
-  if (named.toLowerCase().split(/, */).includes(name.toLowerCase())) return;
-  reply.header('vary', named === '' ? name : `${named}, ${name}`);
+  if (named === '') reply.header('vary', name);
+  else if (!named.toLowerCase().split(/, */).includes(name.toLowerCase())) {
+    reply.header('vary', `${named}, ${name}`);
+  }
 }
 
 /** Whether the client has what bears the tag: RFC 9110, section 13.1.2: weak tags match like strong ones. */

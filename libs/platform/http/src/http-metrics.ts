@@ -44,7 +44,7 @@ export class HttpMetrics {
 
   /** Before all other hooks, so that what they refuse is counted too. */
   watch(server: FastifyInstance): void {
-    server.addHook('onRequest', async (request, reply) => {
+    server.addHook('onRequest', (request, reply, done) => {
       const { inFlight, seconds } = this;
       const { method } = request;
       const route = patternOf(request);
@@ -58,6 +58,7 @@ export class HttpMetrics {
           : 'none';
         seconds.observe({ method, route, status }, (performance.now() - begun) / 1000);
       });
+      done();
     });
   }
 

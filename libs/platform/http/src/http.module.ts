@@ -6,6 +6,7 @@ import { FieldsPipe } from './fields.pipe.js';
 import { HttpMetrics } from './http-metrics.js';
 import { Idempotency } from './idempotency.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
+import { RetirementRecord } from './retirement-record.js';
 import { StatusController } from './status.controller.js';
 import { LargeAnswers } from './large-answers.js';
 import { openCounts } from './throttler-storage.js';
@@ -26,7 +27,13 @@ import { openCounts } from './throttler-storage.js';
     }),
   ],
   controllers: [StatusController],
-  providers: [HttpMetrics, Idempotency, LargeAnswers, { provide: APP_PIPE, useClass: FieldsPipe }],
+  providers: [
+    HttpMetrics,
+    Idempotency,
+    LargeAnswers,
+    RetirementRecord,
+    { provide: APP_PIPE, useClass: FieldsPipe },
+  ],
   exports: [HttpMetrics, LargeAnswers],
 })
 export class HttpModule {}

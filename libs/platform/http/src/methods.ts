@@ -13,14 +13,14 @@ export function answerMethods(server: FastifyInstance): void {
     for (const one of [method].flat()) known.add(url, one);
   });
 
-  server.addHook('onRequest', async (request, reply) => {
+  server.addHook('onRequest', (request, reply, done) => {
     const asks = request.method === 'OPTIONS';
-    if (!asks && !request.is404) return;
+    if (!asks && !request.is404) return done();
     const allowed = known.methodsOf(routeOf(request));
-    if (allowed.length === 0) return;
+    if (allowed.length === 0) return done();
     reply.header('allow', allowed.join(', '));
     if (!asks) throw new MethodNotAllowedError(request.method, allowed);
-    await reply.status(204).send();
+    void reply.status(204).send();
   });
 }
 

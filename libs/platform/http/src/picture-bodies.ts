@@ -18,10 +18,10 @@ export function TakesPicture(): MethodDecorator {
 
 /** Before anything of a body is read, other media types than the route's are refused with 415. */
 export function readPictures(server: FastifyInstance): void {
-  server.addHook('preParsing', async (request) => {
-    if (!METHODS.has(request.method) || request.is404) return;
+  server.addHook('preParsing', (request, _reply, _body, done) => {
+    if (!METHODS.has(request.method) || request.is404) return done();
     // What is no picture, on a route that takes none, is left to the parser of JSON.
-    if (takesPicture(request) === (pictureType(request) !== undefined)) return;
+    if (takesPicture(request) === (pictureType(request) !== undefined)) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(

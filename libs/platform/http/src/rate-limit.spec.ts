@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { readConfig } from '#kernel/config.js';
 import { addressKey, RateLimits } from './rate-limit.js';
 import { LocalCounts } from './throttler-storage.js';
@@ -49,6 +49,25 @@ describe('counting in this process', () => {
       timeToBlockExpire: 900,
     });
     expect(await counts.increment('other', 60_000, 2)).toMatchObject({ timeToExpire: 60 });
+  });
+
+  it('begins anew with the next window, and when the clock was set back', () => {
+    const counts = new LocalCounts();
+    const hitsAt = (now: number) => {
+      jest.useFakeTimers({ now });
+      try {
+        const { totalHits, timeToExpire } = counts.count('a', 60_000, 9);
+        return [totalHits, timeToExpire];
+      } finally {
+        jest.useRealTimers();
+      }
+    };
+    const noon = Date.parse('2026-01-31T12:00:00Z');
+    expect(hitsAt(noon)).toEqual([1, 60]);
+    expect(hitsAt(noon + 59_999)).toEqual([2, 1]);
+    expect(hitsAt(noon + 60_000)).toEqual([1, 60]);
+    expect(hitsAt(noon + 59_000)).toEqual([1, 60]);
+    expect(hitsAt(noon)).toEqual([1, 60]);
   });
 
   it('knows no more callers than it may, and forgets the one silent for longest', async () => {

@@ -1,8 +1,8 @@
-import type { ThrottlerStorage } from '@nestjs/throttler';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '#kernel/config.js';
 import type { Caller } from './caller.js';
 import type { RouteLimit } from './throttle.js';
+import type { Counted, Counts } from './throttler-storage.js';
 
 export const WINDOW_SECONDS = 60;
 
@@ -20,37 +20,47 @@ type OwnLimit = { route: string; limit: RouteLimit };
 /** Who is counted, and against which limit. */
 export class RateLimits {
   constructor(
-    private readonly storage: ThrottlerStorage,
+    private readonly counts: Counts,
     private readonly config: Config,
   ) {}
 
   /** Within the API, for a caller with a valid token. */
-  ofToken({ tokenId, perMinute }: Caller, own?: OwnLimit): Promise<Usage> {
+  ofToken({ tokenId, perMinute }: Caller, own?: OwnLimit): Usage | Promise<Usage> {
     return this.count(`token ${tokenId}`, perMinute ?? this.config.rateLimitPerMinute, own);
   }
 
   /** Within the API, for anybody else. */
-  ofAddress(ip: string, own?: OwnLimit): Promise<Usage> {
+  ofAddress(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
     return this.count(`ip ${addressKey(ip)}`, this.config.rateLimitPerMinute, own);
   }
 
   /** Outside the API. */
-  ofPages(ip: string, own?: OwnLimit): Promise<Usage> {
+  ofPages(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
     return this.count(`page ${addressKey(ip)}`, this.config.pageRateLimitPerMinute, own);
   }
 
-  private async count(who: string, perMinute: number, own?: OwnLimit): Promise<Usage> {
+  private count(who: string, perMinute: number, own?: OwnLimit): Usage | Promise<Usage> {
     const key = own ? `${own.route} ${who}` : who;
     const { limit, ttl } = own?.limit ?? { limit: perMinute, ttl: WINDOW_SECONDS * 1000 };
-    const counted = await this.storage.increment(key, ttl, limit, 0, 'default');
-    return {
-      limit,
-      remaining: Math.max(0, limit - counted.totalHits),
-      resetSeconds: counted.timeToExpire,
-      exceeded: counted.isBlocked,
-      windowSeconds: ttl / 1000,
-    };
+    const counted = this.counts.count(key, ttl, limit);
+    return counted instanceof Promise
+      ? counted.then((later) => usageOf(later, limit, ttl))
+      : usageOf(counted, limit, ttl);
   }
+}
+
+function usageOf(
+  { totalHits, timeToExpire, isBlocked }: Counted,
+  limit: number,
+  ttl: number,
+): Usage {
+  return {
+    limit,
+    remaining: Math.max(0, limit - totalHits),
+    resetSeconds: timeToExpire,
+    exceeded: isBlocked,
+    windowSeconds: ttl / 1000,
+  };
 }
 
 /** The four fields of draft revisions 04 to 06; Reset counts seconds, it is no point in time. */

@@ -2,7 +2,7 @@ import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
-import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 
@@ -12,7 +12,13 @@ const REDIS_ANSWERS_WITHIN_MS = 150;
 const REDIS_CONNECTS_WITHIN_MS = 2_000;
 const ASK_AGAIN_EVERY_MS = 1_000;
 
-type Counted = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+export type Counted = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+
+/** Answers at once where it counts in this process: every request is counted. */
+export type Counts = ThrottlerStorage & {
+  /** @param ttl how long a window is, in milliseconds */
+  count: (key: string, ttl: number, limit: number) => Counted | Promise<Counted>;
+};
 
 /** In Redis where the settings name one, else in this process. */
 export async function openCounts({ redisUrl }: Config): Promise<LocalCounts | SharedCounts> {
@@ -26,40 +32,46 @@ export async function openCounts({ redisUrl }: Config): Promise<LocalCounts | Sh
  * A fixed window from the first request in it; every request counts, refused ones too, and none makes the
  * window longer. Nothing is blocked beyond it.
  */
-function counted({ consumedPoints, msBeforeNext }: RateLimiterRes, limit: number): Counted {
-  const isBlocked = consumedPoints > limit;
-  const timeToExpire = Math.max(1, Math.ceil(msBeforeNext / 1000));
+function counted(hits: number, msLeft: number, limit: number): Counted {
+  const isBlocked = hits > limit;
+  const timeToExpire = Math.max(1, Math.ceil(msLeft / 1000));
   return {
-    totalHits: consumedPoints,
+    totalHits: hits,
     timeToExpire,
     isBlocked,
     timeToBlockExpire: isBlocked ? timeToExpire : 0,
   };
 }
 
+/** @property endsAt in ms since 1970 */
+type Window = { hits: number; endsAt: number };
+
 /** Counts in this process. With too many callers, the one silent for longest is dropped. */
-export class LocalCounts implements ThrottlerStorage, OnApplicationShutdown {
-  // The library's own limit and window are not used, here and below: ours differ by key.
-  private readonly limiter = new RateLimiterMemory({ points: 1, duration: 1 });
-  private readonly keys: LRUCache<string, true>;
+export class LocalCounts implements Counts, OnApplicationShutdown {
+  private readonly windows: LRUCache<string, Window>;
 
   constructor(mostKeys = MOST_KEYS) {
-    this.keys = new LRUCache({
-      max: mostKeys,
-      dispose: (_, key, reason) => {
-        if (reason === 'evict') void this.limiter.delete(key);
-      },
-    });
+    this.windows = new LRUCache({ max: mostKeys });
   }
 
-  /** @param ttl how long a window is, in milliseconds */
+  count(key: string, ttl: number, limit: number): Counted {
+    const now = Date.now();
+    let window = this.windows.get(key);
+    // One that would last longer than a whole one is from before the clock was set back.
+    if (window === undefined || window.endsAt <= now || window.endsAt > now + ttl) {
+      window = { hits: 0, endsAt: now + ttl };
+      this.windows.set(key, window);
+    }
+    window.hits++;
+    return counted(window.hits, window.endsAt - now, limit);
+  }
+
   async increment(key: string, ttl: number, limit: number): Promise<Counted> {
-    this.keys.set(key, true);
-    return counted(await this.limiter.penalty(key, 1, windowOf(ttl)), limit);
+    return this.count(key, ttl, limit);
   }
 
   onApplicationShutdown(): void {
-    this.keys.clear();
+    this.windows.clear();
   }
 }
 
@@ -68,7 +80,7 @@ export class LocalCounts implements ThrottlerStorage, OnApplicationShutdown {
  * most REDIS_ANSWERS_WITHIN_MS, and only requests in flight when that is noticed: from then on this process
  * counts by itself, until Redis is back.
  */
-export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
+export class SharedCounts implements Counts, OnApplicationShutdown {
   private readonly log = new Logger('limits');
   private readonly redis: Redis;
   private readonly limiter: RateLimiterRedis;
@@ -90,6 +102,7 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
     this.limiter = new RateLimiterRedis({
       storeClient: this.redis,
       keyPrefix: 'inkpad',
+      // The library's own limit and window are not used: ours differ by key.
       points: 1,
       duration: 1,
     });
@@ -104,15 +117,19 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
     }
   }
 
-  /** @param ttl how long a window is, in milliseconds */
+  count(key: string, ttl: number, limit: number): Counted | Promise<Counted> {
+    return this.asking ? this.local.count(key, ttl, limit) : this.increment(key, ttl, limit);
+  }
+
   async increment(key: string, ttl: number, limit: number): Promise<Counted> {
-    if (this.asking) return this.local.increment(key, ttl, limit);
+    if (this.asking) return this.local.count(key, ttl, limit);
     try {
-      const penalty = this.limiter.penalty(key, 1, windowOf(ttl));
-      return counted(await within(REDIS_ANSWERS_WITHIN_MS, penalty), limit);
+      const penalty = this.limiter.penalty(key, 1, { customDuration: ttl / 1000 });
+      const { consumedPoints, msBeforeNext } = await within(REDIS_ANSWERS_WITHIN_MS, penalty);
+      return counted(consumedPoints, msBeforeNext, limit);
     } catch (error) {
       this.countHere(error);
-      return this.local.increment(key, ttl, limit);
+      return this.local.count(key, ttl, limit);
     }
   }
 
@@ -147,10 +164,6 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
     this.asking = undefined;
     this.log.log('Redis is back: limits are shared again');
   }
-}
-
-function windowOf(ttl: number): { customDuration: number } {
-  return { customDuration: ttl / 1000 };
 }
 
 async function within<R>(ms: number, answer: Promise<R>): Promise<R> {

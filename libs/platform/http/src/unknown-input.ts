@@ -6,17 +6,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import type { GatedRequest } from './caller.js';
 import { readBody, readQuery } from './fields.pipe.js';
-import type { RecordLookup } from './record.interceptor.js';
+import { requireRecord } from './record.js';
 import { routeConfig } from './route-config.js';
 import { namesOf, unknownFaults, unknownInput, type UnknownInput } from './unknown-fields.js';
 
 /** What a route takes, kept in its config because hooks do not know the handler. */
-type Takes = { query: Type | null; body: Type | null; record: RecordLookup | undefined };
+type Takes = { query: Type | null; body: Type | null };
 
 type CheckedRequest = GatedRequest & { unknown?: UnknownInput };
 
 /** On a handler: finds out which classes it reads the query and the body as. */
-export function takesInput(record: RecordLookup | undefined): MethodDecorator {
+export function takesInput(): MethodDecorator {
   return (target, name, descriptor: PropertyDescriptor) => {
     const types = (Reflect.getMetadata('design:paramtypes', target, name) ?? []) as Type[];
     const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, target.constructor, name) ??
@@ -28,7 +28,6 @@ export function takesInput(record: RecordLookup | undefined): MethodDecorator {
     const takes: Takes = {
       query: typeOf(RouteParamtypes.QUERY),
       body: typeOf(RouteParamtypes.BODY),
-      record,
     };
     routeConfig({ takes })(target, name, descriptor);
   };
@@ -65,14 +64,13 @@ export function refuseUnknownInput(server: FastifyInstance, modules: ModuleRef):
 
 /** @throws InvalidFieldsError, NotFoundError */
 async function refuse(
-  { accountId, params, query, body }: CheckedRequest,
+  request: CheckedRequest,
   takes: Takes,
   unknown: UnknownInput,
   modules: ModuleRef,
 ): Promise<never> {
-  if (takes.record && accountId !== undefined) {
-    await takes.record(modules, accountId, params as Record<string, string>);
-  }
+  await requireRecord(request, modules);
+  const { query, body } = request;
   const faults = unknownFaults(unknown, takes.body);
   const others = [
     faultsOf(() => takes.query && readQuery(takes.query, query)),

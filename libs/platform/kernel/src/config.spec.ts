@@ -224,7 +224,9 @@ describe('settings', () => {
     const files = { REDIS_URL_FILE: '/nowhere/redis', MASTER_KEY_FILE: file('empty', ' \n') };
     expect(faultsOf({ ...files, SMTP_URL: 'smtp://m', SMTP_URL_FILE: 'x' })).toEqual(
       expect.arrayContaining([
-        expect.stringContaining('REDIS_URL_FILE: /nowhere/redis cannot be read (ENOENT)'),
+        expect.stringContaining(
+          'REDIS_URL_FILE: /nowhere/redis cannot be read: it does not exist (ENOENT)',
+        ),
         expect.stringMatching(/MASTER_KEY_FILE: .*empty is empty/),
         expect.stringContaining('SMTP_URL_FILE: SMTP_URL is set as well; set one of the two'),
       ]),

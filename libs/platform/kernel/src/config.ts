@@ -7,6 +7,7 @@ import {
   type AppleCredentials,
   type AppleSettings,
 } from './apple-credentials.js';
+import { fileFault } from './file-faults.js';
 import { geocoderFaults, geocoderOf, type GeocoderChoice } from './geocoder-settings.js';
 import { makeKeyFile } from './key-file.js';
 import { withSecretFiles } from './secret-files.js';
@@ -188,6 +189,9 @@ export type ProcessName = keyof typeof METRICS_PORTS;
 /** The message names every bad setting and needs no stack beside it. */
 export class ConfigError extends Error {}
 
+/** Something outside this process cannot be used: it may come back by itself. */
+export class UnreachableError extends ConfigError {}
+
 /**
  * The one place that reads the environment. Empty values count as unset.
  * @throws ConfigError that names every bad value at once
@@ -296,10 +300,22 @@ function masterKey(
     );
   }
   const path = join(dataDir, 'master.key');
-  const isNew = !existsSync(path) && makeKeyFile(path, randomBytes(32).toString('base64'));
-  const key = Buffer.from(readFileSync(path, 'utf8'), 'base64');
+  const { isNew, text } = keptKey(path);
+  const key = Buffer.from(text, 'base64');
   if (key.length !== 32) {
     throw new ConfigError(`${path} is damaged: it must hold 32 bytes in base64`);
   }
   return { key, file: { path, isNew } };
+}
+
+/** @throws ConfigError */
+function keptKey(path: string): { isNew: boolean; text: string } {
+  try {
+    const isNew = !existsSync(path) && makeKeyFile(path, randomBytes(32).toString('base64'));
+    return { isNew, text: readFileSync(path, 'utf8') };
+  } catch (cause) {
+    const fault = fileFault(cause);
+    if (fault === undefined) throw cause;
+    throw new ConfigError(`DATA_DIR: ${path} cannot be used: ${fault}.`, { cause });
+  }
 }

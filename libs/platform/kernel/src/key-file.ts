@@ -1,12 +1,13 @@
-import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from './file-faults.js';
 
 /**
  * Only its owner may read the file. An existing one stays as it is.
  * @returns false when there is one already, perhaps from another process that was first
  */
 export function makeKeyFile(path: string, key: string): boolean {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, key, { mode: 0o600 });
   try {

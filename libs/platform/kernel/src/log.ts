@@ -10,9 +10,23 @@ const CHATTER = new Set([
   'RoutesResolver',
 ]);
 
+/** Under this name the framework logs what it throws to us all the same, and that stands last (see start-fault.ts). */
+const TOLD_AGAIN = 'ExceptionHandler';
+
 type Fields = Record<string, unknown>;
 
 type Line = Parameters<ConsoleLogger['printAsJson']>[1];
+
+/** What scripts log: faults alone, beside their own output. */
+export class ScriptLog extends ConsoleLogger {
+  constructor() {
+    super({ logLevels: ['fatal', 'error'] });
+  }
+
+  override error(message: unknown, ...more: unknown[]): void {
+    if (more.at(-1) !== TOLD_AGAIN) super.error(message, ...more);
+  }
+}
 
 /**
  * Where all processes log to: standard output and standard error, from the configured level on. The fields of
@@ -38,6 +52,10 @@ export class Log extends ConsoleLogger {
     const context = more.at(-1);
     if (typeof context === 'string' && CHATTER.has(context)) return;
     super.log(message, ...(more.length > 0 ? more : ['']));
+  }
+
+  override error(message: unknown, ...more: unknown[]): void {
+    if (more.at(-1) !== TOLD_AGAIN) super.error(message, ...more);
   }
 
   protected override printAsJson(

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileFault } from './file-faults.js';
 
 /**
  * Settings that hold a secret, or a certificate in several lines. Each can be read from a file instead, named by the same setting with `_FILE` at its end.
@@ -43,8 +44,7 @@ export function withSecretFiles(given: Environment): { settings: Environment; fa
       if (text === '') faults.push(`${name}_FILE: ${file} is empty`);
       else settings[name] = text;
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      faults.push(`${name}_FILE: ${file} cannot be read (${code ?? String(error)})`);
+      faults.push(`${name}_FILE: ${file} cannot be read: ${fileFault(error) ?? String(error)}`);
     }
   }
   return { settings, faults };

@@ -1,3 +1,4 @@
+import { earliestSunset } from './retirement.js';
 import { momentOf } from './settings.js';
 
 type Given = Readonly<Record<string, string | undefined>>;
@@ -29,9 +30,7 @@ function retirementFaults(given: Given): string[] {
   if (sunsetAt < deprecatedAt) {
     return ['API_V1_SUNSET_DATE: lies before API_V1_DEPRECATION_DATE'];
   }
-  const earliest = new Date(deprecatedAt);
-  earliest.setUTCFullYear(earliest.getUTCFullYear() + 1);
-  return sunsetAt < earliest
+  return sunsetAt < earliestSunset(deprecatedAt)
     ? ['API_V1_SUNSET_DATE: lies less than twelve months after API_V1_DEPRECATION_DATE']
     : [];
 }

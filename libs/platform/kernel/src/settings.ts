@@ -36,8 +36,8 @@ export class Settings {
   @Whole(0, 65_535) HEALTH_PORT = 9466;
   @Text() DATA_DIR = '.data';
   @Url('http:', 'https:') PUBLIC_URL?: string;
-  @Url('postgres:', 'postgresql:') DATABASE_URL?: string;
-  @Url('postgres:', 'postgresql:') DATABASE_MIGRATION_URL?: string;
+  @DatabaseUrl() DATABASE_URL?: string;
+  @DatabaseUrl() DATABASE_MIGRATION_URL?: string;
   @Matching(
     /^esdb(\+discover)?:\/\/./,
     'must be a connection string such as esdb://db.example:2113',
@@ -194,6 +194,14 @@ function Url(...protocols: string[]): PropertyDecorator {
   return Setting((text) => (isUrl(text, protocols) ? text : undefined), urlMessage(protocols));
 }
 
+function DatabaseUrl(): PropertyDecorator {
+  const protocols = ['postgres:', 'postgresql:'];
+  return Setting(
+    (text) => (isUrl(text, protocols) ? decodable(text) : new Unusable(urlMessage(protocols))),
+    'must have %25, %40 and the like for special characters of name and password',
+  );
+}
+
 function MailUrl(...protocols: string[]): PropertyDecorator {
   return Setting(
     (text) => (isUrl(text, protocols) ? mailServerOf(text) : new Unusable(urlMessage(protocols))),
@@ -203,6 +211,16 @@ function MailUrl(...protocols: string[]): PropertyDecorator {
 
 function isUrl(text: string, protocols: string[]): boolean {
   return URL.canParse(text) && protocols.includes(new URL(text).protocol);
+}
+
+/** @returns undefined for what is percent-encoded wrongly */
+function decodable(text: string): string | undefined {
+  try {
+    decodeURIComponent(text);
+    return text;
+  } catch {
+    return undefined;
+  }
 }
 
 function urlMessage(protocols: string[]): string {

@@ -64,6 +64,48 @@ const inkpad = createClient({
 ${answers ? 'const answer = ' : ''}await inkpad.${id}(${given && `{\n${given}}`});`;
 }
 
+/** The same with the package `requests`. */
+export function pythonSample(sample: SampleRequest): string {
+  const { method, url, query, body, picture, open, answers } = sample;
+  const headers = [
+    ...(open ? [] : ['"Authorization": f"Bearer {token}"']),
+    ...(picture ? ['"Content-Type": "image/png"'] : []),
+  ].join(', ');
+  const given = [
+    `url + "${url}"`,
+    ...(headers ? [`headers={${headers}}`] : []),
+    ...(Object.keys(query).length > 0 ? [`params=${pythonLiteral(query)}`] : []),
+    ...(body === undefined ? [] : [`json=${pythonLiteral(body)}`]),
+    ...(picture ? ['data=open("strip.png", "rb")'] : []),
+    'timeout=10',
+  ];
+  return [
+    'import os',
+    '',
+    'import requests',
+    '',
+    'url = os.environ["INKPAD_URL"]',
+    ...(open ? [] : ['token = os.environ["INKPAD_TOKEN"]']),
+    `answer = requests.${method.toLowerCase()}(`,
+    ...given.map((one) => `    ${one},`),
+    ')',
+    'answer.raise_for_status()',
+    ...(answers ? ['print(answer.json())'] : []),
+  ].join('\n');
+}
+
+function pythonLiteral(value: unknown): string {
+  if (value === null) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`;
+  // JSON's strings and numbers are Python's as well.
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const fields = Object.entries(value).map(
+    ([key, one]) => `${JSON.stringify(key)}: ${pythonLiteral(one)}`,
+  );
+  return `{${fields.join(', ')}}`;
+}
+
 function quoted(json: string): string {
   return json.replaceAll("'", String.raw`'\''`);
 }

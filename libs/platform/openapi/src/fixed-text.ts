@@ -1,8 +1,9 @@
 import { Negotiator } from '@fastify/accept-negotiator';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
+import { createReadStream, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
+import { brotliCompress, constants, createBrotliDecompress, gzip } from 'node:zlib';
 import { isKnown } from '#http/headers.js';
 
 const BROTLI = {
@@ -24,27 +25,82 @@ const negotiator = new Negotiator<Encoding>({ supportedValues: ['br', 'gzip'] })
 /** A text that stays the same while the process runs. */
 export type FixedText = { type: string; policy: string; body: string | Buffer };
 
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
 /** Compresses the text once, when it is first asked for, and sends it only to clients that do not have it yet. */
 export function serveFixed(server: FastifyInstance, path: string, text: FixedText): void {
-  const { type, policy } = text;
-  const body = Buffer.from(text.body);
-  const tag = createHash('sha256').update(body).digest('base64url').slice(0, 22);
-  const compressed = new Map<Encoding, Promise<Buffer>>();
+  server.get(path, fixed(text));
+}
 
-  server.get(path, async (request: FastifyRequest, reply: FastifyReply) => {
-    const encoding = negotiator.negotiate(request.headers['accept-encoding'] ?? '');
+/** @param textNow is asked for each request; each text that it returns is kept until there is another one */
+export function serveChanging(
+  server: FastifyInstance,
+  path: string,
+  textNow: () => FixedText & { body: string },
+): void {
+  let last: { body: string; handler: Handler } | undefined;
+  server.get(path, (request, reply) => {
+    const text = textNow();
+    if (last?.body !== text.body) last = { body: text.body, handler: fixed(text) };
+    return last.handler(request, reply);
+  });
+}
+
+function fixed({ type, policy, body: text }: FixedText): Handler {
+  const body = Buffer.from(text);
+  const tag = tagOf(body);
+  const compressed = new Map<Encoding, Promise<Buffer>>();
+  return async (request, reply) => {
+    const encoding = encodingFor(request);
     const etag = encoding ? `"${tag}-${encoding}"` : `"${tag}"`;
-    reply.headers({
-      'content-security-policy': policy,
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-cache',
-      etag,
-    });
-    if (isKnown(etag, request.headers['if-none-match'])) return reply.code(304).send();
+    if (isUnchanged(request, reply, { etag, policy })) return reply.code(304).send();
     reply.type(`${type}; charset=utf-8`);
     if (!encoding) return reply.send(body);
     let made = compressed.get(encoding);
     if (!made) compressed.set(encoding, (made = COMPRESS[encoding](body)));
     return reply.header('content-encoding', encoding).send(await made);
+  };
+}
+
+/** A large text that is a file compressed with brotli, and is not kept in memory. */
+export function serveCompressedFile(
+  server: FastifyInstance,
+  path: string,
+  { type, policy, file }: Omit<FixedText, 'body'> & { file: URL },
+): void {
+  const content = readFileSync(file);
+  const tag = tagOf(content);
+  const length = content.length;
+  server.get(path, async (request, reply) => {
+    const isBrotli = encodingFor(request) === 'br';
+    const etag = isBrotli ? `"${tag}-br"` : `"${tag}"`;
+    if (isUnchanged(request, reply, { etag, policy })) return reply.code(304).send();
+    reply.type(`${type}; charset=utf-8`);
+    const stream = createReadStream(file);
+    if (!isBrotli) return reply.send(stream.pipe(createBrotliDecompress()));
+    return reply.headers({ 'content-encoding': 'br', 'content-length': length }).send(stream);
   });
+}
+
+function encodingFor({ headers }: FastifyRequest): Encoding | null {
+  return negotiator.negotiate(headers['accept-encoding'] ?? '');
+}
+
+function tagOf(content: Buffer): string {
+  return createHash('sha256').update(content).digest('base64url').slice(0, 22);
+}
+
+/** Whether the client has it already. */
+function isUnchanged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { etag, policy }: { etag: string; policy: string },
+): boolean {
+  reply.headers({
+    'content-security-policy': policy,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-cache',
+    etag,
+  });
+  return isKnown(etag, request.headers['if-none-match']);
 }

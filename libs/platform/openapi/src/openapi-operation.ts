@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { EndpointSpec, PublishedWebhook } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error.dto.js';
-import { curlSample, typescriptSample } from './code-samples.js';
+import { curlSample, pythonSample, typescriptSample } from './code-samples.js';
 import { ABOUT_INPUT, EVERYWHERE, LOOKED_AT, type PARAMETERS } from './openapi-headers.js';
 import { PARAMETER_WORDS } from './field-words.js';
 import { REFUSALS } from './refusals.js';
@@ -93,7 +93,7 @@ export function operationObject(
     operationId: spec.id,
     tags: [spec.tag],
     summary: spec.summary,
-    description: describe(spec, { ...route, method }, parameters, example),
+    description: describe(spec, route.rolesFor),
     ...(spec.open && { security: [] }),
     parameters: [
       ...pathParameters(spec, parameters),
@@ -125,6 +125,7 @@ export function operationObject(
       isForSome: route.rolesFor(spec.id) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
     }),
+    'x-codeSamples': samplesOf(spec, { ...route, method }, parameters, example),
   };
 }
 
@@ -181,12 +182,21 @@ function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): P
   );
 }
 
-function describe(
+function describe(spec: EndpointSpec, rolesFor: RolesFor): string {
+  const roles = rolesFor(spec.id);
+  return [
+    ...(spec.description === undefined ? [] : [spec.description]),
+    ...(roles ? [`For users with the role ${roles.join(' or ')}.`] : []),
+  ].join('\n');
+}
+
+/** How it is called in each language, in the words of an extension that renderers know. */
+function samplesOf(
   spec: EndpointSpec,
-  { method, path, rolesFor }: Route,
+  { method, path }: Route,
   parameters: Parameter[],
   body: unknown,
-): string {
+): OpenApiObject[] {
   const ids = examplesOf(pathParameters(spec, parameters));
   const sample = {
     id: spec.id,
@@ -199,33 +209,17 @@ function describe(
     open: spec.open === true,
     answers: spec.answer !== undefined,
   };
-  const roles = rolesFor(spec.id);
   return [
-    ...(spec.description === undefined ? [] : [spec.description]),
-    ...(roles ? [`For users with the role ${roles.join(' or ')}.`] : []),
-    SAMPLES_BEGIN,
-    '```sh',
-    curlSample(sample),
-    '```',
-    '',
-    '```typescript',
-    typescriptSample(sample),
-    '```',
-  ].join('\n');
+    { lang: 'shell', label: 'curl', source: curlSample(sample) },
+    { lang: 'typescript', label: 'TypeScript', source: typescriptSample(sample) },
+    { lang: 'python', label: 'Python', source: pythonSample(sample) },
+  ];
 }
 
 /** By name, of those that have one. */
 function examplesOf(parameters: Parameter[]): Record<string, unknown> {
   const shown = parameters.filter(({ example }) => example !== undefined);
   return Object.fromEntries(shown.map(({ name, example }) => [name, example]));
-}
-
-/** Between what an operation does and how it is called. */
-const SAMPLES_BEGIN = '\n**Example**\n';
-
-/** The document for programs that show descriptions to people elsewhere, in types for example. */
-export function withoutSamples(description: string): string {
-  return description.split(SAMPLES_BEGIN, 1)[0]?.trim() ?? '';
 }
 
 export function webhookObject(
@@ -241,7 +235,7 @@ export function webhookObject(
       tags: ['Webhook subscriptions'],
       summary,
       description:
-        'Sent to the target_url of each subscription to this event. docs/webhooks.md says how to verify and answer it.',
+        'Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.',
       security: [],
       parameters: webhookHeaders(type),
       requestBody: {

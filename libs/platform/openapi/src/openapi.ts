@@ -1,11 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import type { FastifyInstance } from 'fastify';
 import { endpoints, publishedWebhooks, tags } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#http/error.dto.js';
-import { serveFixed } from './fixed-text.js';
 import { innerDtos, reachable, Schemas } from './schemas.js';
 import { HEADERS, PARAMETERS } from './openapi-headers.js';
 import {
@@ -27,35 +23,6 @@ The examples take the service's address and a token from two shell variables:
 export type OpenApiDocument = Record<string, unknown> & {
   paths: Record<string, Record<string, Record<string, unknown>>>;
 };
-
-const PAGE = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>Inkpad API</title>
-    <link rel="icon" href="data:," />
-    <link rel="stylesheet" href="/docs/swagger-ui.css" />
-  </head>
-  <body>
-    <div id="docs"></div>
-    <script src="/docs/swagger-ui-bundle.js"></script>
-    <script src="/docs/start.js"></script>
-  </body>
-</html>
-`;
-
-const START = `SwaggerUIBundle({
-  url: '/openapi.json',
-  dom_id: '#docs',
-  deepLinking: true,
-  // Otherwise Swagger UI has the document checked by an external server.
-  validatorUrl: null,
-});
-`;
-
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /**
  * Generated from the controllers and DTOs, so that it always matches the code. Objects are open, because
@@ -130,18 +97,4 @@ function within<R>(what: string, make: () => R): R {
       cause: error,
     });
   }
-}
-
-/** /openapi.json, and /docs to read it, from our own files: nothing is loaded from elsewhere. */
-export function serveDocs(server: FastifyInstance, document: OpenApiDocument): void {
-  const serve = (path: string, type: string, body: string | Buffer) =>
-    serveFixed(server, path, { type, policy: POLICY, body });
-  const require = createRequire(import.meta.url);
-  const asset = (name: string) => readFileSync(require.resolve(`swagger-ui-dist/${name}`));
-
-  serve('/openapi.json', 'application/json', JSON.stringify(document));
-  serve('/docs', 'text/html', PAGE);
-  serve('/docs/start.js', 'text/javascript', START);
-  serve('/docs/swagger-ui.css', 'text/css', asset('swagger-ui.css'));
-  serve('/docs/swagger-ui-bundle.js', 'text/javascript', asset('swagger-ui-bundle.js'));
 }

@@ -20,6 +20,7 @@ export class Readiness implements OnModuleDestroy {
   private readonly log = new Logger('health');
   private readonly checks: Check[];
   private readonly dispensable = new Map<string, () => boolean>();
+  private readonly own = new Map<string, () => boolean>();
   private stopping = false;
   private migrated = false;
 
@@ -34,6 +35,7 @@ export class Readiness implements OnModuleDestroy {
       new Check('migrations', () => this.askForMigrations(), this.log),
     ];
     const parts = () => this.parts();
+    const isReady = async () => (await this.ask()).status === 'ok';
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_reachable',
@@ -42,6 +44,16 @@ export class Readiness implements OnModuleDestroy {
         registers: [],
         async collect() {
           for (const [part, ok] of await parts()) this.set({ part }, ok ? 1 : 0);
+        },
+      }),
+    );
+    registry.registerMetric(
+      new Gauge({
+        name: 'inkpad_ready',
+        help: 'Whether this process is ready, as /health/ready says: 1 or 0',
+        registers: [],
+        async collect() {
+          this.set((await isReady()) ? 1 : 0);
         },
       }),
     );
@@ -56,10 +68,15 @@ export class Readiness implements OnModuleDestroy {
     this.dispensable.set(name, isThere);
   }
 
-  /** @param own what else this process needs, by name */
-  async ask(own: Record<string, boolean> = {}): Promise<Health> {
+  /** A part of this process itself, which the others do not have. */
+  requires(name: string, runs: () => boolean): void {
+    this.own.set(name, runs);
+  }
+
+  async ask(): Promise<Health> {
     if (this.stopping) return { status: 'unavailable', checks: { process: 'unavailable' } };
-    const passed = [...(await this.parts()), ...Object.entries(own)];
+    const own = [...this.own].map(([name, runs]) => [name, runs()] as const);
+    const passed = [...(await this.parts()), ...own];
     if (passed.every(([, ok]) => ok)) return { status: 'ok' };
     const ready = passed.every(([name, ok]) => ok || this.dispensable.has(name));
     const words = passed.map(([name, ok]) => [name, ok ? 'ok' : 'unavailable'] as const);

@@ -14,8 +14,11 @@ export async function listenBeside(
 ): Promise<Server> {
   const server = createServer(answer);
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => {
-      const message = `${setting}: cannot listen on port ${port} (${cause.message}); choose another one, or 0 for any`;
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const isPort = cause.code === 'EADDRINUSE' || cause.code === 'EACCES';
+      const message = isPort
+        ? `${setting}: cannot listen on port ${port} (${cause.message}); choose another one, or 0 for any`
+        : `MONITORING_HOST: cannot listen at ${host} (${cause.message}); choose an address of this machine`;
       reject(new ConfigError(message, { cause }));
     });
     server.listen(port, host, resolve);

@@ -3,6 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '#kernel/aggregate.js';
 import { ActorNames } from '#history/actor-names.service.js';
+import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import { AuditService } from '#history/audit.service.js';
 import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
@@ -47,7 +48,7 @@ export class AuditPageController {
     const found = await this.audit.list(store.id, NO_FILTER, range);
     const entries = found.slice(0, SHOWN);
     const about = await this.names.of(entries.map(({ json }) => subjectOf(json.subject)));
-    const { minute } = await this.times.of(store.id);
+    const { day, minute } = await this.times.of(store.id);
     await this.pages.send(request, reply, {
       view,
       title: `Log · ${store.name}`,
@@ -56,14 +57,20 @@ export class AuditPageController {
           at: minute(new Date(json.recorded_at)),
           who: whoDid(json.actor),
           what: auditWords(json.type),
-          about: about[i] ?? '',
-          details: detailsOf(json.subject),
+          about: isAboutSelf(json) ? '' : (about[i] ?? ''),
+          details: detailsOf(json.subject, day),
         })),
         next: found.length > SHOWN ? (entries.at(-1)?.id ?? null) : null,
         isFirst: before === null,
       },
     });
   }
+}
+
+/** Their name stands in the entry as who did it. */
+function isAboutSelf({ actor, subject }: AuditEntryJson): boolean {
+  const { type, id } = subjectOf(subject);
+  return type === 'user' && actor.type === type && actor.id === id;
 }
 
 /** Whom or what an entry is about, to be called by name. */

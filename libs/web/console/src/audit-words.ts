@@ -10,6 +10,10 @@ const WORDS: Readonly<Record<string, string>> = {
   'user.signed_out': 'Signed out',
   'user.sessions_ended': 'Other sessions ended',
   'user.password_changed': 'Password changed',
+  'user.password_link_sent': 'Link for a new password sent',
+  'user.second_factor_added': 'Codes turned on',
+  'user.second_factor_removed': 'Codes turned off',
+  'user.recovery_codes_renewed': 'New recovery codes made',
   'user.sign_in_paused': 'Sign-in paused after wrong passwords',
   'invitation.withdrawn': 'Invitation withdrawn',
   'member.added': 'Joined the store',
@@ -18,6 +22,14 @@ const WORDS: Readonly<Record<string, string>> = {
   'token.created': 'API token made',
   'token.revoked': 'API token revoked',
   'token.limited': 'Limit of API token changed',
+  'webhook_subscription.created': 'Webhook added',
+  'webhook_subscription.updated': 'Webhook changed',
+  'webhook_subscription.enabled': 'Webhook turned on',
+  'webhook_subscription.disabled': 'Webhook turned off',
+  'webhook_subscription.deleted': 'Webhook deleted',
+  'webhook_subscription.secret_rotated': 'Secret of webhook changed',
+  'webhook_subscription.replayed': 'Webhook events sent again',
+  'webhook_delivery.redelivered': 'Webhook event sent again',
 };
 
 /** What was done; a type without words of its own is spelled out. */
@@ -33,15 +45,15 @@ export function whoDid({ type, name }: { type: string; name: string | null }): s
   return type === 'token' ? `API token ${name ?? ''}`.trim() : (name ?? 'Somebody');
 }
 
-/** What an entry says besides whom it is about. */
-export function detailsOf(subject: object): string {
+/** What an entry says besides whom it is about. @param day writes one */
+export function detailsOf(subject: object, day: (time: Date) => string): string {
   const said = subject as Record<string, unknown>;
   const role = roleText(said['role']);
   const before = roleText(said['previous_role']);
   const parts = [
     typeof said['email'] === 'string' ? said['email'] : '',
     before && role ? `${before} → ${role}` : role,
-    typeof said['expires_at'] === 'string' ? `until ${said['expires_at'].slice(0, 10)}` : '',
+    typeof said['expires_at'] === 'string' ? `until ${day(new Date(said['expires_at']))}` : '',
     typeof said['per_minute'] === 'number' ? `${said['per_minute']} requests a minute` : '',
     typeof said['target_url'] === 'string' ? said['target_url'] : '',
   ];

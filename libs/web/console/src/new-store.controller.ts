@@ -7,8 +7,7 @@ import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { CreateAccount } from '#accounts/account.commands.js';
-import { AddMember } from '#identity/member.commands.js';
-import { Members } from '#identity/members.service.js';
+import { Members, type OwnedStores } from '#identity/members.service.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
@@ -51,8 +50,9 @@ export class NewStoreController {
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
   ): Promise<void> {
-    await this.storesOf(user);
-    const values = { name: '', store_name: '', time_zone: 'UTC', locale: 'en' };
+    const { timeZone, locale } = await this.storesOf(user);
+    const settings = { time_zone: timeZone ?? 'UTC', locale: locale ?? 'en' };
+    const values = { name: '', store_name: '', ...settings };
     await this.send(request, reply, { values, fault: NO_FAULT });
   }
 
@@ -69,12 +69,11 @@ export class NewStoreController {
     const values = enteredIn(form);
     let accountId: number;
     try {
-      if ((await this.storesOf(user)) >= MOST_STORES) {
+      if ((await this.storesOf(user)).count >= MOST_STORES) {
         throw new RejectedError({ base: [`You have ${MOST_STORES} stores already`] });
       }
       const attributes = { ...settingsOf(values), personal: false };
-      accountId = (await this.bus.execute(new CreateAccount(by, attributes))).id;
-      await this.bus.execute(new AddMember(by, accountId, user.userId, 'owner'));
+      accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId))).id;
     } catch (error) {
       if (error instanceof PageError) throw error;
       return this.send(request, reply, { values, fault: faultOf(error) });
@@ -83,9 +82,9 @@ export class NewStoreController {
   }
 
   /** @throws PageError when the user is an owner of none */
-  private async storesOf({ userId }: SignedIn): Promise<number> {
+  private async storesOf({ userId }: SignedIn): Promise<OwnedStores> {
     const owned = await this.members.storesOwnedBy(userId);
-    if (owned > 0) return owned;
+    if (owned.count > 0) return owned;
     throw new PageError(
       403,
       'You may not do this',

@@ -3,11 +3,12 @@ import { CommandBus } from '@nestjs/cqrs';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { pathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
-import { Members } from '#identity/members.service.js';
+import { Members, type ListedToken } from '#identity/members.service.js';
 import { may } from '#identity/roles.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import {
@@ -121,6 +122,30 @@ export class StoreTokensController {
     }
   }
 
+  @Get(':id/revoke')
+  @Operation('tokens.revoke')
+  async askToRevoke(
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() user: SignedIn,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const listed = await this.listed(user, store);
+    const token = listed.find((one) => one.id === pathId(id));
+    if (!token) throw new NotFoundError('Token');
+    const base = `/app/stores/${store.id}/tokens`;
+    await this.pages.ask(request, reply, {
+      question: 'Revoke this token?',
+      about: token.name,
+      text: 'Whatever uses it stops working at once. It cannot be brought back, only replaced by a new token.',
+      yes: 'Revoke it',
+      no: 'Keep it',
+      action: `${base}/${token.id}/revoke`,
+      back: base,
+    });
+  }
+
   @Post(':id/revoke')
   @Operation('tokens.revoke')
   @TakesForm()
@@ -143,21 +168,26 @@ export class StoreTokensController {
     await this.pages.redirect(reply, `/app/stores/${store.id}/tokens?done=revoked`);
   }
 
+  private listed({ userId }: SignedIn, { id, role }: EnteredStore): Promise<ListedToken[]> {
+    const ofEverybody = may(role, 'tokens.read_of_others');
+    return this.members.tokensFor(id, ofEverybody ? null : userId);
+  }
+
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    { userId }: SignedIn,
+    user: SignedIn,
     store: EnteredStore,
     said: Partial<Pick<TokensView, 'done' | 'fault' | 'values'>>,
   ): Promise<void> {
     const ofEverybody = may(store.role, 'tokens.read_of_others');
-    const listed = await this.members.tokensFor(store.id, ofEverybody ? null : userId);
+    const listed = await this.listed(user, store);
     const { day, minute } = await this.times.of(store.id);
     const tokens = listed.map((token) => ({
       id: token.id,
       name: token.name,
-      owner: token.ownerId === userId ? 'You' : token.ownerName,
-      isOwn: token.ownerId === userId,
+      owner: token.ownerId === user.userId ? 'You' : token.ownerName,
+      isOwn: token.ownerId === user.userId,
       made: day(token.createdAt),
       expires: token.expiresAt ? day(token.expiresAt) : 'Never',
       expired: token.expired,

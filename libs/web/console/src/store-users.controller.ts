@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import pg from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#kernel/config.js';
-import { RejectedError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { pathId } from '#http/path.js';
@@ -118,6 +118,28 @@ export class StoreUsersController {
     });
   }
 
+  @Get('invitations/:id/withdraw')
+  @Operation('users.invite')
+  async askToWithdraw(
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const open = await this.members.invitationsTo(store.id);
+    const invitation = open.find((one) => one.id === pathId(id));
+    if (!invitation) throw new NotFoundError('Invitation');
+    await this.pages.ask(request, reply, {
+      question: 'Withdraw this invitation?',
+      about: invitation.email,
+      text: 'Its link stops working at once. You can invite the person again.',
+      yes: 'Withdraw it',
+      no: 'Keep it',
+      action: `${baseOf(store)}/invitations/${invitation.id}/withdraw`,
+      back: baseOf(store),
+    });
+  }
+
   @Post('invitations/:id/withdraw')
   @Operation('users.invite')
   @TakesForm()
@@ -154,6 +176,9 @@ export class StoreUsersController {
     try {
       const role = form['role'] ?? '';
       if (!isRole(role)) throw new RejectedError({ base: ['Please choose a role'] });
+      if (givesUp(user, pathId(id), role) && form['sure'] !== 'yes') {
+        return await this.askToGiveUp(request, reply, user, store, role);
+      }
       await this.bus.execute(new ChangeRole(by, store.id, pathId(id), role, true));
     } catch (error) {
       return this.send(request, reply, user, store, { fault: faultOf(error) });
@@ -161,6 +186,38 @@ export class StoreUsersController {
     // Who gives up being an owner does not see this page any more.
     if (pathId(id) === user.userId) return this.pages.redirect(reply, `/app/stores/${store.id}`);
     await this.done(reply, store, 'role');
+  }
+
+  @Get(':id/remove')
+  @Operation('users.remove')
+  async askToRemove(
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() { userId }: SignedIn,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const members = await this.members.of(store.id);
+    const member = members.find((one) => one.id === pathId(id));
+    if (!member) throw new NotFoundError('Member');
+    const about =
+      member.id === userId
+        ? {
+            question: 'Leave this store?',
+            about: store.name,
+            text: 'You can no longer open it, and your API tokens no longer work for it. Another owner can invite you again.',
+            yes: 'Leave',
+            no: 'Stay',
+          }
+        : {
+            question: 'Remove this user?',
+            about: `${member.name}, ${member.email}`,
+            text: 'They can no longer open this store, and their API tokens no longer work for it: tills and web shops that use one stop at once. You can invite them again.',
+            yes: 'Remove',
+            no: 'Keep',
+          };
+    const action = `${baseOf(store)}/${member.id}/remove`;
+    await this.pages.ask(request, reply, { ...about, action, back: baseOf(store) });
   }
 
   @Post(':id/remove')
@@ -184,8 +241,28 @@ export class StoreUsersController {
     await this.done(reply, store, 'removed');
   }
 
-  private async done(reply: FastifyReply, { id }: EnteredStore, what: string): Promise<void> {
-    await this.pages.redirect(reply, `/app/stores/${id}/users?done=${what}`);
+  private async done(reply: FastifyReply, store: EnteredStore, what: string): Promise<void> {
+    await this.pages.redirect(reply, `${baseOf(store)}?done=${what}`);
+  }
+
+  private askToGiveUp(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { userId }: SignedIn,
+    store: EnteredStore,
+    role: Role,
+  ): Promise<void> {
+    const { text } = ROLE_WORDS[role];
+    return this.pages.ask(request, reply, {
+      question: 'Stop being an owner?',
+      about: store.name,
+      text: `Your role becomes ${text.toLowerCase()}, also for your API tokens. Only another owner can change it back.`,
+      yes: 'Stop being an owner',
+      no: 'Stay an owner',
+      action: `${baseOf(store)}/${userId}/role`,
+      fields: { role, sure: 'yes' },
+      back: baseOf(store),
+    });
   }
 
   private async send(
@@ -226,6 +303,15 @@ export class StoreUsersController {
       status: said.fault ? 422 : 200,
     });
   }
+}
+
+function baseOf({ id }: EnteredStore): string {
+  return `/app/stores/${id}/users`;
+}
+
+/** Only owners get to this page. */
+function givesUp({ userId }: SignedIn, id: number, role: Role): boolean {
+  return id === userId && role !== 'owner';
 }
 
 /** Runs the outbox's statements within the transaction of TypeORM. */

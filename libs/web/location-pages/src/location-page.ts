@@ -7,7 +7,15 @@ type Shown = Pick<
 
 type State = { state: string; mood: '' | 'good' | 'bad'; explanation: string };
 
-export type LocationLine = State & { name: string; address: string; path: string };
+/** What there is to do about it. */
+type Action = 'Set the pin' | 'Confirm the pin' | 'Change the pin';
+
+export type LocationLine = State & {
+  name: string;
+  address: string;
+  path: string;
+  action: Action;
+};
 
 export type LocationListData = { lines: LocationLine[]; credit: string };
 
@@ -18,8 +26,8 @@ export type PinData = State & {
   longitude: string;
   errors: string[];
   isPinned: boolean;
-  /** Found to the house or street, so that one press is enough. */
-  isFound: boolean;
+  /** What the button says. */
+  action: Action;
   map: string;
   save: string;
   remove: string;
@@ -30,16 +38,17 @@ export type PinData = State & {
 export function stateOf({ precision, geocodeStatus }: Shown): State {
   if (precision === 'manual') return { state: 'Pinned', mood: 'good', explanation: '' };
   if (precision === 'rooftop' || precision === 'street') {
-    const explanation = 'Found by its address. Look whether it is right, and confirm it.';
+    const explanation =
+      'Found by its address. Please look at the map, and confirm the place if it is right.';
     return { state: 'Found', mood: 'good', explanation };
   }
-  const pin = 'Set a pin, so that phones show cards near the shop.';
+  const pin = 'Set a pin, so that phones can show cards near the shop.';
   if (geocodeStatus === 'ok') {
-    const explanation = `Only the town is known, which is too far for cards to be shown. ${pin}`;
+    const explanation = `Only the town was found, and that is not exact enough. ${pin}`;
     return { state: 'Needs a pin', mood: 'bad', explanation };
   }
   if (geocodeStatus === 'pending') {
-    const explanation = 'The address is being looked up. You need not wait: a pin is better.';
+    const explanation = 'The address is being looked up. You need not wait: a pin is more exact.';
     return { state: 'Looking up', mood: '', explanation };
   }
   return { state: 'Not found', mood: 'bad', explanation: `The address was not found. ${pin}` };
@@ -47,7 +56,23 @@ export function stateOf({ precision, geocodeStatus }: Shown): State {
 
 export function lineOf(location: Shown, base: string): LocationLine {
   const { id, name, address } = location;
-  return { ...stateOf(location), name, address, path: `${base}/${id}` };
+  return {
+    ...stateOf(location),
+    name,
+    address,
+    path: `${base}/${id}`,
+    action: actionFor(location),
+  };
+}
+
+export function actionFor(location: Shown): Action {
+  if (location.precision === 'manual') return 'Change the pin';
+  return isExact(location) ? 'Confirm the pin' : 'Set the pin';
+}
+
+/** As a place to begin with. That of a town must not be confirmed by mistake. */
+export function isExact({ precision }: Shown): boolean {
+  return precision === 'manual' || precision === 'rooftop' || precision === 'street';
 }
 
 /** To look at, not to be shown here: a map from elsewhere would tell others who is looking. */

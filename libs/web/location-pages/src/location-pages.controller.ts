@@ -14,7 +14,9 @@ import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pag
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
 import {
+  actionFor,
   creditOf,
+  isExact,
   lineOf,
   mapOf,
   stateOf,
@@ -90,6 +92,26 @@ export class LocationPagesController {
     await this.pages.redirect(reply, `${baseOf(store)}/${location.id}?done=pinned`);
   }
 
+  @Get(':id/unpin')
+  @Operation('locations.pin')
+  async askToUnpin(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { id, name, address } = await this.locations.state(store.id, pathId(path));
+    await this.pages.ask(request, reply, {
+      question: 'Remove this pin?',
+      about: `${name}, ${address}`,
+      text: 'The address is looked up again. If only its town is found, phones no longer show cards near the shop.',
+      yes: 'Remove the pin',
+      no: 'Keep it',
+      action: `${baseOf(store)}/${id}/unpin`,
+      back: `${baseOf(store)}/${id}`,
+    });
+  }
+
   @Post(':id/unpin')
   @TakesForm()
   @Operation('locations.pin')
@@ -123,11 +145,11 @@ export class LocationPagesController {
         ...stateOf(location),
         name,
         address,
-        latitude: String(location.latitude ?? ''),
-        longitude: String(location.longitude ?? ''),
+        latitude: isExact(location) ? String(location.latitude) : '',
+        longitude: isExact(location) ? String(location.longitude) : '',
         errors: [],
         isPinned: precision === 'manual',
-        isFound: precision === 'rooftop' || precision === 'street',
+        action: actionFor(location),
         map: mapOf(location),
         save: `${path}/pin`,
         remove: `${path}/unpin`,

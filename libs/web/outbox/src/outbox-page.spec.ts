@@ -12,6 +12,7 @@ const entry: OutboxEntry = {
   attempts: 1,
   reason: null,
   providerId: null,
+  arrival: null,
   customer: 'Grace Hopper',
 };
 const time = timesIn('Europe/Paris');
@@ -32,6 +33,11 @@ describe('a message in the outbox', () => {
   it('says what became of it, and what comes next', () => {
     expect(explained({})).toContain('Given to the mail server on 2 Mar 2026, 00:31');
     expect(explained({ channel: 'sms' })).toContain('the SMS provider');
+    const lost = { channel: 'sms', arrival: { arrived: false, code: 30003 } } as const;
+    expect(explained(lost)).toContain('could not be delivered (30003)');
+    expect(lineOf({ ...entry, ...lost }, '', time)).toMatchObject({ state: 'Not delivered' });
+    const arrived = { channel: 'sms', arrival: { arrived: true, code: null } } as const;
+    expect(explained(arrived)).toContain('It has arrived.');
     const dueAt = new Date('2026-03-01T23:40:00Z');
     expect(explained({ state: 'queued', dueAt })).toContain('within moments');
     const waiting = explained({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });

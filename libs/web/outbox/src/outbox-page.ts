@@ -29,7 +29,7 @@ const CHANNELS = { email: 'E-mail', sms: 'SMS' } as const;
 
 const STATES: Record<OutboxEntry['state'], { state: string; mood: OutboxLine['mood'] }> = {
   queued: { state: 'On its way', mood: '' },
-  held: { state: 'Held', mood: '' },
+  held: { state: 'Not sent yet', mood: '' },
   sent: { state: 'Sent', mood: 'good' },
   failed: { state: 'Failed', mood: 'bad' },
   dropped: { state: 'Not sent', mood: 'bad' },
@@ -51,24 +51,40 @@ export function lineOf(entry: OutboxEntry, base: string, time: (at: Date) => str
     customer: entry.customer,
     channel: CHANNELS[entry.channel],
     at: time(entry.requestedAt),
-    ...STATES[entry.state],
+    ...stateOf(entry),
   };
 }
 
-/** In plain words: what operators need stands in the log. */
-export function explanationOf(
-  { state, channel, finishedAt, dueAt, attempts, reason }: OutboxEntry,
+function stateOf({ state, arrival }: OutboxEntry): { state: string; mood: OutboxLine['mood'] } {
+  if (state !== 'sent' || arrival === null) return STATES[state];
+  return arrival.arrived
+    ? { state: 'Delivered', mood: 'good' }
+    : { state: 'Not delivered', mood: 'bad' };
+}
+
+function sentText(
+  { channel, finishedAt, arrival }: OutboxEntry,
   time: (at: Date) => string,
 ): string {
   const server = channel === 'email' ? 'the mail server' : 'the SMS provider';
+  const given = `Given to ${server} on ${finishedAt ? time(finishedAt) : ''}.`;
+  if (arrival === null) return `${given} Whether it arrived is not known here.`;
+  if (arrival.arrived) return `${given} It has arrived.`;
+  const why = arrival.code === null ? '' : ` (${arrival.code})`;
+  return `${given} It could not be delivered${why}. Please check the customer’s number.`;
+}
+
+/** In plain words: what operators need stands in the log. */
+export function explanationOf(entry: OutboxEntry, time: (at: Date) => string): string {
+  const { state, dueAt, attempts, reason } = entry;
   switch (state) {
     case 'sent':
-      return `Given to ${server} on ${finishedAt ? time(finishedAt) : ''}. Whether it arrived is not known here.`;
+      return sentText(entry, time);
     case 'queued':
       if (reason === null || dueAt === null) return 'It is sent within moments.';
       return `It could not be sent (${reason}), ${attempts} ${attempts === 1 ? 'time' : 'times'} so far. It is tried again on its own, until a day has passed.`;
     case 'held':
-      return `Nothing was sent: ${reason ?? ''}.`;
+      return `Nothing was sent, because ${reason ?? ''}. As soon as that has changed, you can send it from here.`;
     case 'failed':
       return `It could not be sent (${reason ?? ''}), and is not tried again on its own. Please check the customer’s address.`;
     case 'dropped':

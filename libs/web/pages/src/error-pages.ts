@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import type { Config } from '#kernel/config.js';
 import { UnknownOutcomeError } from '#kernel/errors.js';
@@ -6,7 +6,7 @@ import type { GatedRequest } from '#http/caller.js';
 import type { Answer } from '#http/error-answer.js';
 import type { ErrorPages } from '#http/errors.filter.js';
 import { vary } from '#http/headers.js';
-import { pathOf } from '#http/path.js';
+import { pathOf, routeOf } from '#http/path.js';
 import { isConsole } from './console-gate.service.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
@@ -25,18 +25,19 @@ type ErrorView = {
 
 const view = viewOf<ErrorView>(import.meta.url, './views/error.eta');
 
-/** Pages for people without an account. Their scripts ask for other types than HTML. */
+/** Pages for people without an account, who have no use for the page at `/`. */
 const PUBLIC = /^[/](join|posters|passes)(?![^/])/;
+
+/** Only programs ask there, whatever they accept. */
+const FOR_PROGRAMS = /^[/](api|health|wallet)(?![^/])/;
 
 /** What went wrong, said to a person instead of to a program. */
 export class KindErrorPages implements ErrorPages {
   constructor(private readonly config: Config) {}
 
   takes(request: GatedRequest): boolean {
-    const path = pathOf(request.url);
-    if (isConsole(path)) return true;
-    if (!PUBLIC.test(path)) return false;
-    return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
+    if (isConsole(pathOf(request.url))) return true;
+    return !FOR_PROGRAMS.test(routeOf(request)) && prefersPage(request);
   }
 
   isExpected(error: unknown): boolean {
@@ -44,22 +45,40 @@ export class KindErrorPages implements ErrorPages {
   }
 
   send(error: unknown, answer: Answer, request: GatedRequest, reply: FastifyReply): void {
-    const inConsole = isConsole(pathOf(request.url));
+    const path = pathOf(request.url);
+    const inConsole = isConsole(path);
     const wanted = inConsole ? 'en' : new Negotiator(request).language(languages);
     const { words, locale } = errorWords(wanted ?? 'en');
     const said = saidOf(error, answer, words);
-    const { signedIn } = request as ConsoleRequest;
-    const link = inConsole ? { path: '/app', text: signedIn ? 'Your stores' : 'Sign in' } : null;
+    const link = inConsole ? linkInConsole(request) : { path: '/', text: words.start };
     const drawn = drawPage({
       kind: inConsole ? 'console' : 'public',
       title: said.title,
       view,
-      data: { ...said, link, number: words.requestNumber(request.requestId) },
+      data: {
+        ...said,
+        link: PUBLIC.test(path) ? null : link,
+        number: words.requestNumber(request.requestId),
+      },
       frame: plainFrame(rootOf(this.config), locale),
     });
-    if (!inConsole) vary(reply, 'Accept-Language');
+    if (!inConsole) {
+      vary(reply, 'Accept');
+      vary(reply, 'Accept-Language');
+    }
     void sendDrawn(reply.status(said.status), drawn);
   }
+}
+
+function linkInConsole(request: ConsoleRequest): ErrorView['link'] {
+  return { path: '/app', text: request.signedIn ? 'Your stores' : 'Sign in' };
+}
+
+const KINDS = ['application/json', 'application/problem+json', 'text/html'];
+
+/** Programs that say nothing get JSON. Scripts of pages ask for other types than HTML. */
+export function prefersPage(request: FastifyRequest): boolean {
+  return new Negotiator(request).mediaType(KINDS) === 'text/html';
 }
 
 type Said = Pick<ErrorView, 'status' | 'title' | 'text'>;

@@ -4,22 +4,49 @@ import type { Operation } from '#identity/roles.js';
 export type NavigationEntry = {
   path: string;
   title: string;
+  /** A few words, for those who look for something. */
+  about: string;
   /** Who may do this sees the page. */
   operation: Operation;
 };
 
 /** As it stands in a menu. @property path from the root of the service */
-export type NavigationLink = { path: string; title: string; current: boolean };
+export type NavigationLink = { path: string; title: string; about: string; current: boolean };
 
 /** The pages of a store, in the order of its menu. A lib adds a line for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
-  { path: 'locations', title: 'Locations', operation: 'listLocations' },
-  { path: 'posters', title: 'Posters', operation: 'listPosters' },
-  { path: 'messages', title: 'Messages', operation: 'outbox.read' },
-  { path: 'users', title: 'Users', operation: 'users.read' },
-  { path: 'tokens', title: 'API tokens', operation: 'tokens.read' },
-  { path: 'settings', title: 'Settings', operation: 'store.settings' },
-  { path: 'audit', title: 'Log', operation: 'audit.read' },
+  {
+    path: 'locations',
+    title: 'Locations',
+    about: 'Your shops on the map',
+    operation: 'listLocations',
+  },
+  { path: 'posters', title: 'Posters', about: 'To print and hang up', operation: 'listPosters' },
+  {
+    path: 'messages',
+    title: 'Messages',
+    about: 'What customers were sent',
+    operation: 'outbox.read',
+  },
+  { path: 'users', title: 'Users', about: 'Who can sign in here', operation: 'users.read' },
+  {
+    path: 'tokens',
+    title: 'API tokens',
+    about: 'For tills and web shops',
+    operation: 'tokens.read',
+  },
+  {
+    path: 'settings',
+    title: 'Settings',
+    about: 'Name, language, signing up',
+    operation: 'store.settings',
+  },
+  {
+    path: 'audit',
+    title: 'Log',
+    about: 'What was done to users and tokens',
+    operation: 'audit.read',
+  },
 ];
 
 /**
@@ -31,8 +58,8 @@ export function linksOf(
   may: (operation: Operation) => boolean,
   at: string,
 ): NavigationLink[] {
-  return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path, title }) => {
+  return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path, title, about }) => {
     const full = `/app/stores/${accountId}/${path}`;
-    return { path: full, title, current: at === full || at.startsWith(`${full}/`) };
+    return { path: full, title, about, current: at === full || at.startsWith(`${full}/`) };
   });
 }

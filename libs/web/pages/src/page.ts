@@ -41,6 +41,8 @@ type Layout = Pick<Drawing<object>, 'kind' | 'title'> & {
   nonce: string;
   width: string;
   atHome: boolean;
+  /** The title of the menu's entry that the page belongs to. */
+  here: string;
   onAccount: boolean;
 };
 
@@ -62,6 +64,7 @@ export function drawPage<D extends object>(drawing: Drawing<D>): Drawn {
       nonce,
       width,
       atHome: frame.store !== null && at === `/app/stores/${frame.store.id}`,
+      here: frame.links.find(({ current }) => current)?.title ?? '',
       onAccount: at === '/app/account',
     },
     frame,

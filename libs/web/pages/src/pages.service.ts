@@ -7,7 +7,7 @@ import type { ConsoleRequest } from './current-user.js';
 import { linksOf } from './navigation.js';
 import { drawPage, rootOf, sendDrawn, type Colors, type PageExtras } from './page.js';
 import { plainFrame } from './page-frame.js';
-import type { View } from './view.js';
+import { viewOf, type View } from './view.js';
 
 export type ConsolePage<D extends object> = PageExtras & {
   view: View<D>;
@@ -22,6 +22,24 @@ export type PublicPage<D extends object> = ConsolePage<D> & {
   /** Of the store; without them the page has those of Inkpad. */
   colors?: Colors;
 };
+
+/** Asked before what cannot be taken back. Paths are from the root of the service. */
+export type Question = {
+  question: string;
+  /** Whom or what, by name. */
+  about: string;
+  /** What would follow. */
+  text: string;
+  /** What the button says that does it, and the link that does not. */
+  yes: string;
+  no: string;
+  /** Where the form goes. */
+  action: string;
+  fields?: Readonly<Record<string, string>>;
+  back: string;
+};
+
+const confirm = viewOf<Required<Question>>(import.meta.url, './views/confirm.eta');
 
 /** Sends pages: each in the one layout, with the one style, and allowed nothing that it does not need. */
 @Injectable()
@@ -52,6 +70,17 @@ export class Pages {
       }),
     };
     await sendDrawn(reply.status(status), drawPage({ kind: 'console', frame, at, ...page }));
+  }
+
+  /** A page of its own, since it has to work without a script; whoever presses Enter at once has not agreed. */
+  async ask(request: FastifyRequest, reply: FastifyReply, question: Question): Promise<void> {
+    const data = { fields: {}, ...question };
+    await this.send(request, reply, {
+      view: confirm,
+      title: question.question,
+      data,
+      width: 'form',
+    });
   }
 
   /** A page for anybody, in the language and colours of a store. */

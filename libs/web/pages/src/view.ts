@@ -5,7 +5,7 @@ import type { PageFrame } from './page-frame.js';
 /** Draws the inside of a page. What it gets is written escaped, except by `<%~`. */
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
-const PARTS = ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty'] as const;
+const PARTS = ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty', 'menu'] as const;
 
 /**
  * In every view `part(name, given)` draws one of parts/*.eta. Unlike the engine's own `include` it passes on nothing

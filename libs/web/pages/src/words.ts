@@ -18,6 +18,8 @@ export type ErrorWords = {
   refused: string;
   refusedWhy: string;
   requestNumber: (id: string) => string;
+  /** The way to the page at `/`. */
+  start: string;
 };
 
 const en: ErrorWords = {
@@ -36,6 +38,7 @@ const en: ErrorWords = {
   refused: 'This could not be done',
   refusedWhy: 'Please go back and check what you have entered.',
   requestNumber: (id) => `Request ${id}`,
+  start: 'To the start page',
 };
 
 const de: ErrorWords = {
@@ -54,6 +57,7 @@ const de: ErrorWords = {
   refused: 'Das ging nicht',
   refusedWhy: 'Bitte zurückgehen und die Eingaben prüfen.',
   requestNumber: (id) => `Anfrage ${id}`,
+  start: 'Zur Startseite',
 };
 
 const fr: ErrorWords = {
@@ -72,6 +76,7 @@ const fr: ErrorWords = {
   refused: 'Cela n’a pas fonctionné',
   refusedWhy: 'Revenez en arrière et vérifiez ce que vous avez saisi.',
   requestNumber: (id) => `Demande ${id}`,
+  start: 'Vers la page d’accueil',
 };
 
 const es: ErrorWords = {
@@ -90,6 +95,7 @@ const es: ErrorWords = {
   refused: 'No se ha podido hacer',
   refusedWhy: 'Vuelva atrás y revise lo que ha escrito.',
   requestNumber: (id) => `Solicitud ${id}`,
+  start: 'Ir a la página de inicio',
 };
 
 const LANGUAGES = { en, de, fr, es };

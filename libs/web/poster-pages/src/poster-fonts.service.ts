@@ -3,7 +3,8 @@ import { create, type Font } from 'fontkit';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { Config } from '#kernel/config.js';
+import { Config, ConfigError } from '#kernel/config.js';
+import { fileFault } from '#kernel/file-faults.js';
 import { messageOf } from '#kernel/errors.js';
 import type { Weight } from './drawing.js';
 
@@ -129,7 +130,8 @@ function operatorsFace(name: string, { setting, path }: OwnFont): Face {
   try {
     return faceOf(name, readFileSync(path));
   } catch (error) {
-    throw new Error(`${setting}: ${path} cannot be used: ${messageOf(error)}`, { cause: error });
+    const why = fileFault(error) ?? messageOf(error);
+    throw new ConfigError(`${setting}: ${path} cannot be used: ${why}`, { cause: error });
   }
 }
 

@@ -79,7 +79,7 @@ export class AccountController {
       if (values.email !== user.email) {
         await this.reentry.require(user, form['current_password'], 'current_password');
       }
-      await this.bus.execute(new UpdateUser(by, user.userId, values.name, values.email));
+      await this.bus.execute(new UpdateUser(by, user.userId, values));
     } catch (error) {
       return this.sayWrong(error, request, reply, user, { form: 'profile', values });
     }

@@ -1,0 +1,63 @@
+"""What goes wrong with a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class InkpadError(Exception):
+    """A request that was refused, or could not be done."""
+
+    status: int
+    """The HTTP status; 0 when no answer came."""
+    code: str
+    """For programs. `no_answer` and `timed_out` when none came, `unknown` when it was not the
+    service's own."""
+    errors: dict[str, list[str]]
+    """On 422: messages by field; `base` is for the whole record."""
+    resolution: str | None
+    """How to fix it, for people."""
+    documentation_url: str | None
+    request_id: str | None
+    """To be quoted to whoever runs the service."""
+    retry_after: float | None
+    """Seconds."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        code: str = "unknown",
+        errors: dict[str, list[str]] | None = None,
+        resolution: str | None = None,
+        documentation_url: str | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.errors = errors or {}
+        self.resolution = resolution
+        self.documentation_url = documentation_url
+        self.request_id = request_id
+        self.retry_after = retry_after
+
+    @classmethod
+    def of_answer(
+        cls, status: int, body: Any, request_id: str | None, retry_after: float | None
+    ) -> InkpadError:
+        """The body is parsed JSON, or None."""
+        said: dict[str, Any] = body if isinstance(body, dict) else {}
+        message = said.get("error")
+        return cls(
+            message if isinstance(message, str) else f"The service answered {status}",
+            status=status,
+            code=said.get("code") or "unknown",
+            errors=said.get("errors"),
+            resolution=said.get("resolution"),
+            documentation_url=said.get("documentation_url"),
+            request_id=said.get("request_id") or request_id,
+            retry_after=retry_after,
+        )

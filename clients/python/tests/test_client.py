@@ -1,0 +1,278 @@
+"""The client against a server that answers what each test gives it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import unittest
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from unittest.mock import patch
+
+from inkpad import Inkpad, InkpadError
+
+BUSY = {"status": 503, "headers": {"retry-after": "0"}, "json": {"code": "unavailable"}}
+IDS: dict[str, Any] = {"account_id": 1, "id": 7}
+
+
+class Answering(ThreadingHTTPServer):
+    daemon_threads = True
+    answers: list[dict[str, Any]]
+    requests: list[dict[str, Any]]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Answering
+    protocol_version = "HTTP/1.1"
+
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = {"method": self.command, "path": self.path, "headers": headers, "body": body}
+        self.server.requests.append(request)
+        answer: dict[str, Any] = {"status": 500}
+        if self.server.answers:
+            answer = self.server.answers.pop(0)
+        if answer.get("drop"):
+            self.close_connection = True
+            return
+        if "delay" in answer:
+            time.sleep(answer["delay"])
+        data = json.dumps(answer["json"]).encode() if "json" in answer else answer.get("data", b"")
+        self.send_response(answer.get("status", 200))
+        for name, value in answer.get("headers", {}).items():
+            self.send_header(name, value)
+        if answer.get("status") != 204:
+            self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        with suppress(BrokenPipeError):
+            self.wfile.write(data)
+
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = Answering(("127.0.0.1", 0), Handler)
+        self.server.answers = []
+        self.server.requests = []
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.clients: list[Inkpad] = []
+
+    def tearDown(self) -> None:
+        for client in self.clients:
+            client.close()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def client(self, path: str = "", **options: Any) -> Inkpad:
+        client = Inkpad(base_url=self.url + path, token="ink_token", **options)
+        self.clients.append(client)
+        return client
+
+    def answer(self, *answers: dict[str, Any]) -> None:
+        self.server.answers[:] = answers
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        return self.server.requests
+
+    def keys(self) -> list[str | None]:
+        return [request["headers"].get("idempotency-key") for request in self.requests]
+
+    def test_sends_method_path_query_token_and_body(self) -> None:
+        self.answer({"json": []}, {"status": 201, "json": {"id": 7}})
+        self.client().list_history(account_id=1, from_="2026-03-01T00:00:00Z", limit=5)
+        card = self.client().create_card(account_id=1, body={"card": {"name": "Café"}})
+        self.assertEqual(card["id"], 7)
+        listed, created = self.requests
+        self.assertEqual(
+            listed["path"], "/api/v1/accounts/1/history?limit=5&from=2026-03-01T00%3A00%3A00Z"
+        )
+        self.assertEqual(listed["headers"]["authorization"], "Bearer ink_token")
+        self.assertNotIn("content-type", listed["headers"])
+        self.assertEqual(created["method"], "POST")
+        self.assertEqual(created["headers"]["content-type"], "application/json")
+        self.assertEqual(json.loads(created["body"]), {"card": {"name": "Café"}})
+
+    def test_keeps_the_path_of_the_base_url(self) -> None:
+        self.answer({"json": {"id": 7}}, {"json": {"id": 7}})
+        for path in ("/loyalty", "/loyalty/"):
+            self.client(path).get_card(**IDS)
+        self.assertEqual(
+            {one["path"] for one in self.requests}, {"/loyalty/api/v1/accounts/1/cards/7"}
+        )
+
+    def test_refuses_a_base_url_or_token_that_cannot_be_right(self) -> None:
+        for url in ("", "cards.example", "ftp://cards.example", "https://", "https://a@b.example"):
+            with self.assertRaises(ValueError, msg=url):
+                Inkpad(base_url=url, token="t")
+        with self.assertRaisesRegex(ValueError, "must end before /api/v1"):
+            Inkpad(base_url="https://cards.example/api/v1/", token="t")
+        with self.assertRaisesRegex(ValueError, "token is empty"):
+            Inkpad(base_url="https://cards.example", token="")
+
+    def test_refuses_ids_that_are_missing(self) -> None:
+        missing: list[Any] = [None, "", " ", ".", "..", False]
+        for id in missing:
+            with self.assertRaisesRegex(ValueError, "code is missing"):
+                self.client().stamp_by_code(account_id=1, code=id, body={"stamps": 1})
+        self.assertEqual(self.requests, [])
+        self.answer({"json": {}})
+        self.client().get_customer_card_by_code(account_id=1, code="a/b?c")
+        self.assertEqual(
+            self.requests[0]["path"], "/api/v1/accounts/1/customer_cards/by_code/a%2Fb%3Fc"
+        )
+
+    def test_sends_a_picture_with_its_media_type(self) -> None:
+        self.answer(*[{"json": {"id": 7}}] * 3)
+        pictures = [b"\x89PNG\r\n\x1a\n1", b"\xff\xd8\xff\xe0", b"RIFF\0\0\0\0WEBPVP8 "]
+        for picture in pictures:
+            self.client().set_card_strip_image(**IDS, body=picture)
+        self.assertEqual([one["body"] for one in self.requests], pictures)
+        types = [one["headers"]["content-type"] for one in self.requests]
+        self.assertEqual(types, ["image/png", "image/jpeg", "image/webp"])
+
+    def test_raises_what_the_service_said(self) -> None:
+        said = {
+            "error": "name is required",
+            "code": "validation_failed",
+            "errors": {"name": ["is required"]},
+            "resolution": "Give a name.",
+            "documentation_url": "https://cards.example/docs/errors#validation_failed",
+        }
+        self.answer({"status": 422, "headers": {"x-request-id": "r-1"}, "json": said})
+        with self.assertRaises(InkpadError) as caught:
+            self.client().create_card(account_id=1, body={"card": {"name": ""}})
+        error = caught.exception
+        self.assertEqual(str(error), "name is required")
+        self.assertEqual((error.status, error.code), (422, "validation_failed"))
+        self.assertEqual(error.errors, {"name": ["is required"]})
+        self.assertEqual(error.resolution, "Give a name.")
+        self.assertEqual(error.documentation_url, said["documentation_url"])
+        self.assertEqual((error.request_id, error.retry_after), ("r-1", None))
+
+    def test_understands_what_is_not_the_services_own_answer(self) -> None:
+        for status in (400, 301):
+            self.answer({"status": status, "headers": {"location": "/"}, "data": b"<h1>no</h1>"})
+            with self.assertRaises(InkpadError) as caught:
+                self.client().get_card(**IDS)
+            self.assertEqual((caught.exception.status, caught.exception.code), (status, "unknown"))
+        self.assertEqual(len(self.requests), 2)
+
+    def test_sends_a_read_again_as_soon_as_retry_after_is_over(self) -> None:
+        self.answer(BUSY, {**BUSY, "status": 429}, {"json": {"id": 7}})
+        self.assertEqual(self.client().get_card(**IDS)["id"], 7)
+        self.assertEqual(len(self.requests), 3)
+
+    def test_waits_longer_each_time_and_never_the_same(self) -> None:
+        waits: list[float] = []
+        with patch("inkpad.client.time.sleep", waits.append):
+            for _ in range(20):
+                self.answer(*[{"status": status} for status in (502, 504, 503)])
+                with self.assertRaises(InkpadError):
+                    self.client().get_card(**IDS)
+            first, second = waits[::2], waits[1::2]
+            self.assertTrue(all(0.5 <= wait <= 1 for wait in first), first)
+            self.assertTrue(all(1 <= wait <= 2 for wait in second), second)
+            self.assertGreater(len(set(first)), 10)
+            waits.clear()
+            self.answer({**BUSY, "headers": {"retry-after": "4"}}, {"json": {"id": 7}})
+            self.client().get_card(**IDS)
+            self.assertTrue(4 <= waits[0] <= 5, waits)
+
+    def test_gives_up_after_as_many_retries_as_it_was_given(self) -> None:
+        self.answer(BUSY, BUSY)
+        with self.assertRaises(InkpadError) as caught:
+            self.client(retries=1).get_card(**IDS)
+        self.assertEqual((caught.exception.status, caught.exception.retry_after), (503, 0))
+        self.assertEqual(len(self.requests), 2)
+
+    def test_does_not_wait_longer_than_it_may(self) -> None:
+        for retry_after in ("61", "Fri, 01 Jan 2100 00:00:00 GMT"):
+            self.answer({**BUSY, "headers": {"retry-after": retry_after}})
+            with self.assertRaises(InkpadError) as caught:
+                self.client().get_card(**IDS)
+            self.assertGreaterEqual(caught.exception.retry_after or 0, 61)
+        self.assertEqual(len(self.requests), 2)
+
+    def test_sends_a_write_again_with_the_same_key(self) -> None:
+        in_progress = {**BUSY, "status": 409, "json": {"code": "idempotency_in_progress"}}
+        self.answer(BUSY, in_progress, {"json": {"id": 7}})
+        self.client().archive_card(**IDS)
+        first, second, third = self.keys()
+        self.assertRegex(first or "", r"^[\da-f-]{36}$")
+        self.assertEqual((second, third), (first, first))
+
+    def test_takes_a_key_of_the_caller(self) -> None:
+        self.answer({"status": 204})
+        self.client().delete_reward(**IDS, idempotency_key="mine")
+        self.assertEqual(self.keys(), ["mine"])
+
+    def test_sends_a_write_without_a_key_once(self) -> None:
+        self.answer(BUSY)
+        with self.assertRaises(InkpadError):
+            self.client(idempotent=False).archive_card(**IDS)
+        self.assertEqual(self.keys(), [None])
+
+    def test_sends_again_what_got_no_answer(self) -> None:
+        self.answer({"drop": True}, {"json": {"id": 7}})
+        with patch("inkpad.client.time.sleep"):
+            self.assertEqual(self.client().get_card(**IDS)["id"], 7)
+        self.assertEqual(len(self.requests), 2)
+
+    def test_does_not_wait_for_ever(self) -> None:
+        self.answer({"delay": 2})
+        with self.assertRaises(InkpadError) as caught:
+            self.client(timeout_seconds=0.1, retries=0).get_card(**IDS)
+        self.assertEqual((caught.exception.status, caught.exception.code), (0, "timed_out"))
+
+    def test_says_that_nobody_is_there(self) -> None:
+        closed = Inkpad(base_url="http://127.0.0.1:1", token="t", retries=0)
+        self.clients.append(closed)
+        with self.assertRaises(InkpadError) as caught:
+            closed.get_status()
+        self.assertEqual((caught.exception.status, caught.exception.code), (0, "no_answer"))
+
+    def test_follows_the_pages_of_a_list_to_its_end(self) -> None:
+        link = '</api/v1/accounts/1/cards?scope=all&limit=2&cursor=Mg>; rel="next"'
+        self.answer(
+            {"headers": {"link": link}, "json": [{"id": 1}, {"id": 2}]}, {"json": [{"id": 3}]}
+        )
+        client = self.client()
+        cards = client.iterate(client.list_cards, account_id=1, scope="all", limit=2)
+        self.assertEqual([card["id"] for card in cards], [1, 2, 3])
+        self.assertEqual(
+            self.requests[1]["path"], "/api/v1/accounts/1/cards?limit=2&cursor=Mg&scope=all"
+        )
+
+    def test_follows_the_numbered_pages_of_customers(self) -> None:
+        self.answer(
+            *[
+                {"json": {"customers": [{"id": page}], "pagination": {"page": page, "pages": 2}}}
+                for page in (1, 2)
+            ]
+        )
+        client = self.client()
+        seen = [one["id"] for one in client.iterate(client.list_customers, account_id=1)]
+        self.assertEqual(seen, [1, 2])
+
+    def test_serves_several_threads(self) -> None:
+        self.answer(*[{"json": {"id": 7}}] * 20)
+        client = self.client()
+        threads = [threading.Thread(target=client.get_card, kwargs=IDS) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(self.requests), 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

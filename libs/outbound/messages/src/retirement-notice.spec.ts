@@ -1,0 +1,115 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  occasionDue,
+  retirementMail,
+  type Affected,
+  type Retirement,
+} from './retirement-notice.js';
+
+const SUNSET = new Date('2028-02-01T00:00:00Z');
+const TOLD = new Date('2026-12-01T00:00:00Z');
+const MONTH_BEFORE = '2028-01-02T00:00:00Z';
+
+const retirement = (given: Partial<Retirement> = {}): Retirement => ({
+  id: 1,
+  version: 'v1',
+  deprecatedAt: new Date('2027-01-01T00:00:00Z'),
+  sunsetAt: SUNSET,
+  toldAt: null,
+  toldSunsetAt: null,
+  remindedOf: null,
+  ...given,
+});
+const told = { toldAt: TOLD, toldSunsetAt: TOLD };
+
+describe('what there is to tell', () => {
+  it.each([
+    ['at first', {}, '2026-12-01T00:00:00Z', 'announced'],
+    ['at first, without an end', { sunsetAt: null }, '2026-12-01T00:00:00Z', 'announced'],
+    ['after that', told, '2026-12-02T00:00:00Z', undefined],
+    ['after that, without an end', { sunsetAt: null, toldAt: TOLD }, '2036-12-02', undefined],
+    ['once the end is known', { toldAt: TOLD }, '2026-12-02T00:00:00Z', 'sunset'],
+    ['a moment before the last 30 days', told, '2028-01-01T23:59:59.999Z', undefined],
+    ['from then on', told, MONTH_BEFORE, 'reminder'],
+    ['once that was said', { ...told, remindedOf: SUNSET }, MONTH_BEFORE, undefined],
+    ['of another date', { ...told, remindedOf: TOLD }, MONTH_BEFORE, 'reminder'],
+    ['when nothing was said in all that time', {}, '2028-01-31T00:00:00Z', 'reminder'],
+    ['after the end', told, '2028-02-01T00:00:00Z', undefined],
+  ])('%s', (_when, given, now, occasion) => {
+    expect(occasionDue(retirement(given), new Date(now))).toBe(occasion);
+  });
+});
+
+describe('the mail', () => {
+  const user = (given: Partial<Affected> = {}): Affected => ({
+    email: 'me@shop.example',
+    name: 'Ada',
+    locale: 'en',
+    tokens: [
+      { name: 'till 1', usedAt: new Date('2026-11-20T22:00:00Z') },
+      { name: 'books\r\nBcc: everybody', usedAt: new Date('2026-10-03T10:00:00Z') },
+    ],
+    ...given,
+  });
+
+  it('says what ends when, which tokens are concerned and what to do', () => {
+    expect(retirementMail('announced', retirement(), user(), 'https://cards.example')).toEqual({
+      to: 'me@shop.example',
+      subject: 'cards.example: version v1 of the API ends on 1 February 2028',
+      text: `Hello Ada,
+
+version v1 of the API at https://cards.example is being retired.
+
+Deprecated from: 1 January 2027
+Ends on: 1 February 2028, 00:00 UTC
+
+From then on every request to https://cards.example/api/v1 is answered with 410 and the code
+version_sunset.
+
+API tokens of yours have used it in the last 90 days:
+- till 1, last on 20 November 2026
+- books Bcc: everybody, last on 3 October 2026
+
+What to do:
+- Find the programs that use these tokens, and move them to a newer version in time.
+- How versions end, and where things stand: https://cards.example/docs/versioning
+- Your tokens: https://cards.example/app
+`,
+    });
+  });
+
+  it('has a subject of its own a month before, and without an end', () => {
+    const subjectOf = (occasion: 'announced' | 'reminder', sunsetAt: Date | null) =>
+      retirementMail(occasion, retirement({ sunsetAt }), user(), 'https://cards.example').subject;
+    expect(subjectOf('reminder', SUNSET)).toBe(
+      'Reminder: cards.example: version v1 of the API ends on 1 February 2028',
+    );
+    expect(subjectOf('announced', null)).toBe(
+      'cards.example: version v1 of the API is being retired',
+    );
+  });
+
+  it('is in German for whoever has a German store', () => {
+    const { subject, text } = retirementMail(
+      'reminder',
+      retirement(),
+      user({ locale: 'de-AT' }),
+      'https://cards.example',
+    );
+    expect(subject).toBe('Erinnerung: cards.example: Version v1 der API endet am 1. Februar 2028');
+    expect(text).toContain('- till 1, zuletzt am 20. November 2026\n');
+    expect(text).toContain('Endet am: 1. Februar 2028, 00:00 UTC\n');
+  });
+
+  it('names ten tokens at most', () => {
+    const tokens = Array.from({ length: 11 }, (_, i) => ({ name: `till ${i}`, usedAt: TOLD }));
+    const { text } = retirementMail(
+      'announced',
+      retirement(),
+      user({ tokens, locale: null }),
+      'https://cards.example',
+    );
+    expect(text).toContain('- till 9, last on 1 December 2026\n- and others\n');
+    expect(text).not.toContain('till 10');
+  });
+});

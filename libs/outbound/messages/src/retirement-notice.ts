@@ -1,0 +1,156 @@
+import { remindedFrom } from '#kernel/retirement.js';
+import type { Mail } from './mail.js';
+
+/** How far back a use of a token makes its user one who has to know. */
+export const LATELY_DAYS = 90;
+/** Of a user's tokens, as many are named. */
+export const TOKENS_NAMED = 10;
+
+/** On which a user gets one mail, and of reminders one for each sunset date. */
+export type Occasion = 'announced' | 'sunset' | 'reminder';
+
+/** An announced retirement, and who has been told of it so far. */
+export type Retirement = {
+  id: number;
+  version: string;
+  deprecatedAt: Date;
+  sunsetAt: Date | null;
+  toldAt: Date | null;
+  toldSunsetAt: Date | null;
+  remindedOf: Date | null;
+};
+
+/** @property tokens used lately, the latest first, one more than are named */
+export type Affected = {
+  email: string;
+  name: string;
+  /** Of the first store, BCP 47; null without any. */
+  locale: string | null;
+  tokens: { name: string; usedAt: Date }[];
+};
+
+/** What there is to tell now. A mail for which it is too late is left out, such as one after the sunset. */
+export function occasionDue(retirement: Retirement, now: Date): Occasion | undefined {
+  const { sunsetAt, toldAt, toldSunsetAt, remindedOf } = retirement;
+  if (sunsetAt) {
+    if (now >= sunsetAt) return undefined;
+    const isReminded = remindedOf?.getTime() === sunsetAt.getTime();
+    if (now >= remindedFrom(sunsetAt)) return isReminded ? undefined : 'reminder';
+  }
+  if (!toldAt) return 'announced';
+  return sunsetAt && !toldSunsetAt ? 'sunset' : undefined;
+}
+
+/** @param publicUrl of this service, without a slash at its end */
+export function retirementMail(
+  occasion: Occasion,
+  retirement: Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'>,
+  user: Affected,
+  publicUrl: string,
+): Mail {
+  const german = /^de\b/i.test(user.locale ?? '');
+  const words = (german ? inGerman : inEnglish)({
+    ...retirement,
+    occasion,
+    user,
+    publicUrl,
+    host: new URL(publicUrl).host,
+    day: (moment) => dayIn(german ? 'de' : 'en-GB', moment),
+  });
+  return { to: user.email, subject: words.subject, text: `${words.lines.join('\n')}\n` };
+}
+
+type Facts = Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'> & {
+  occasion: Occasion;
+  user: Affected;
+  publicUrl: string;
+  host: string;
+  day: (moment: Date) => string;
+};
+type Words = { subject: string; lines: string[] };
+
+function inEnglish({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: Facts): Words {
+  const { publicUrl, host, day } = at;
+  const end = sunsetAt
+    ? [
+        `Ends on: ${day(sunsetAt)}, ${timeOf(sunsetAt)} UTC`,
+        '',
+        `From then on every request to ${publicUrl}/api/${version} is answered with 410 and the code`,
+        'version_sunset.',
+      ]
+    : ['Ends on: not decided yet. There will be another mail when it is.'];
+  const what = sunsetAt ? `ends on ${day(sunsetAt)}` : 'is being retired';
+  return {
+    subject: `${occasion === 'reminder' ? 'Reminder: ' : ''}${host}: version ${version} of the API ${what}`,
+    lines: [
+      `Hello ${plain(user.name)},`,
+      '',
+      `version ${version} of the API at ${publicUrl} is being retired.`,
+      '',
+      `Deprecated from: ${day(deprecatedAt)}`,
+      ...end,
+      '',
+      `API tokens of yours have used it in the last ${LATELY_DAYS} days:`,
+      ...tokensOf(user, (name, used) => `- ${name}, last on ${day(used)}`, '- and others'),
+      '',
+      'What to do:',
+      '- Find the programs that use these tokens, and move them to a newer version in time.',
+      `- How versions end, and where things stand: ${publicUrl}/docs/versioning`,
+      `- Your tokens: ${publicUrl}/app`,
+    ],
+  };
+}
+
+function inGerman({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: Facts): Words {
+  const { publicUrl, host, day } = at;
+  const end = sunsetAt
+    ? [
+        `Endet am: ${day(sunsetAt)}, ${timeOf(sunsetAt)} UTC`,
+        '',
+        `Ab dann wird jede Anfrage an ${publicUrl}/api/${version} mit 410 und dem Code`,
+        'version_sunset beantwortet.',
+      ]
+    : ['Endet am: noch nicht entschieden. Dann erhalten Sie noch eine Mail.'];
+  const what = sunsetAt ? `endet am ${day(sunsetAt)}` : 'wird abgeschaltet';
+  return {
+    subject: `${occasion === 'reminder' ? 'Erinnerung: ' : ''}${host}: Version ${version} der API ${what}`,
+    lines: [
+      `Guten Tag ${plain(user.name)},`,
+      '',
+      `Version ${version} der API unter ${publicUrl} wird abgeschaltet.`,
+      '',
+      `Veraltet ab: ${day(deprecatedAt)}`,
+      ...end,
+      '',
+      `In den letzten ${LATELY_DAYS} Tagen wurde sie mit diesen API-Tokens von Ihnen benutzt:`,
+      ...tokensOf(user, (name, used) => `- ${name}, zuletzt am ${day(used)}`, '- und anderen'),
+      '',
+      'Was zu tun ist:',
+      '- Finden Sie die Programme, die diese Tokens benutzen, und stellen Sie sie rechtzeitig um.',
+      `- Wie Versionen enden und wie es steht: ${publicUrl}/docs/versioning`,
+      `- Ihre Tokens: ${publicUrl}/app`,
+    ],
+  };
+}
+
+function tokensOf(
+  { tokens }: Affected,
+  line: (name: string, usedAt: Date) => string,
+  more: string,
+): string[] {
+  const named = tokens.slice(0, TOKENS_NAMED).map(({ name, usedAt }) => line(plain(name), usedAt));
+  return tokens.length > TOKENS_NAMED ? [...named, more] : named;
+}
+
+/** Names are typed by people, and stay on their line. */
+function plain(name: string): string {
+  return name.replaceAll(/[\s\p{Cc}]+/gu, ' ');
+}
+
+function dayIn(locale: string, moment: Date): string {
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(moment);
+}
+
+function timeOf(moment: Date): string {
+  return moment.toISOString().slice(11, 16);
+}

@@ -1,0 +1,179 @@
+import { Injectable, Logger } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
+import { isRolledBackForRetry } from '#database/sqlstate.js';
+import { MailOutbox } from './mail-outbox.service.js';
+import {
+  LATELY_DAYS,
+  occasionDue,
+  retirementMail,
+  TOKENS_NAMED,
+  type Affected,
+  type Occasion,
+  type Retirement,
+} from './retirement-notice.js';
+
+const LOOK_EVERY_MS = 60_000;
+const AT_LEAST_MS = 500;
+const BATCH = 200;
+/** Weeks remain: a mail server that is gone for some days is no reason not to tell somebody. */
+const TRIED_FOR_DAYS = 7;
+const DAY_MS = 24 * 3_600_000;
+
+/** Held until a batch is committed, and not waited for: one dispatcher at a time tells. */
+const STANDING = `
+  select now() as now, id, version, deprecated_at, sunset_at, told_at, told_sunset_at, reminded_of
+  from api_retirements where withdrawn_at is null order by id for no key update skip locked limit 1`;
+
+/** The clock of the database, as everywhere where a wrong one would do harm. */
+const AFFECTED = `
+  select u.id, u.email, u.name,
+    (select a.locale from memberships m join accounts a on a.id = m.account_id
+     where m.user_id = u.id order by a.id limit 1) as locale,
+    (select json_agg(json_build_object('name', t.name, 'usedAt', t.last_used_at) order by t.last_used_at desc)
+     from (select name, last_used_at from api_tokens
+           where user_id = u.id and last_used_at >= now() - interval '${LATELY_DAYS} days'
+           order by last_used_at desc limit ${TOKENS_NAMED + 1}) t) as tokens
+  from users u
+  where u.removed_at is null
+    and exists (select from api_tokens t
+                where t.user_id = u.id and t.last_used_at >= now() - interval '${LATELY_DAYS} days')
+    and not exists (select from api_retirement_notices n
+                    where n.retirement_id = $1 and n.occasion = $2 and n.of_sunset is not distinct from $3
+                      and n.user_id = u.id)
+  order by u.id limit ${BATCH}`;
+
+const NOTE = `
+  insert into api_retirement_notices (retirement_id, occasion, of_sunset, user_id, mail_id, recorded_at)
+  select $1::bigint, $2, $3::timestamptz, user_id, mail_id, now() from unnest($4::bigint[], $5::uuid[]) n (user_id, mail_id)`;
+
+/** A reminder says all that the others would have said. */
+const TOLD = `
+  update api_retirements set
+    told_at = coalesce(told_at, now()),
+    told_sunset_at = case when sunset_at is null then told_sunset_at else coalesce(told_sunset_at, now()) end,
+    reminded_of = case when $2::boolean then sunset_at else reminded_of end
+  where id = $1`;
+
+type RetirementRow = {
+  now: Date;
+  id: number;
+  version: string;
+  deprecated_at: Date;
+  sunset_at: Date | null;
+  told_at: Date | null;
+  told_sunset_at: Date | null;
+  reminded_of: Date | null;
+};
+type AffectedRow = Omit<Affected, 'tokens'> & {
+  id: number;
+  tokens: { name: string; usedAt: string }[];
+};
+
+/** Tells users whose tokens were used lately that a version is being retired: each once on each occasion. */
+@Injectable()
+export class RetirementNotices {
+  private readonly log = new Logger('versions');
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly outbox: MailOutbox,
+    private readonly config: Config,
+  ) {}
+
+  /** Runs until the signal aborts, whatever happens to the database. */
+  async run(signal: AbortSignal): Promise<void> {
+    const every = Math.max(AT_LEAST_MS, LOOK_EVERY_MS / this.config.webhookTimeScale);
+    while (!signal.aborted) {
+      try {
+        let more = true;
+        while (more && !signal.aborted) more = await this.tellSome();
+      } catch (error) {
+        const level =
+          isDatabaseUnavailable(error) || isRolledBackForRetry(error) ? 'warn' : 'error';
+        this.log[level](`users cannot be told of a retirement: ${messageOf(error)}`);
+      }
+      await pause(every, signal);
+    }
+  }
+
+  /**
+   * Mails, who got them, and that all have them are written in one transaction, so nobody is told twice or forgotten.
+   * @returns whether there may be more to do at once
+   */
+  private async tellSome(): Promise<boolean> {
+    const told = await inTransaction(this.pool, async (client) => {
+      const { rows } = await client.query<RetirementRow>(STANDING);
+      const [row] = rows;
+      if (!row) return undefined;
+      const retirement = retirementIn(row);
+      const occasion = occasionDue(retirement, row.now);
+      if (!occasion) return undefined;
+      const users = await this.tell(client, retirement, occasion, row.now);
+      if (users.length < BATCH) await client.query(TOLD, [row.id, occasion === 'reminder']);
+      return { occasion, users };
+    });
+    if (!told) return false;
+    this.logTold(told);
+    return true;
+  }
+
+  /** @returns the ids of who was told now */
+  private async tell(
+    client: pg.PoolClient,
+    retirement: Retirement,
+    occasion: Occasion,
+    now: Date,
+  ): Promise<number[]> {
+    const key = [retirement.id, occasion, occasion === 'reminder' ? retirement.sunsetAt : null];
+    const { rows } = await client.query<AffectedRow>(AFFECTED, key);
+    const mails = rows.map((row) =>
+      retirementMail(occasion, retirement, affectedIn(row), this.config.publicUrl),
+    );
+    const giveUpAt = new Date(now.getTime() + TRIED_FOR_DAYS * DAY_MS);
+    const mailIds = await this.outbox.add(client, mails, giveUpAt);
+    const users = rows.map(({ id }) => id);
+    await client.query(NOTE, [...key, users, users.map((_, i) => mailIds[i] ?? null)]);
+    return users;
+  }
+
+  private logTold({ occasion, users }: { occasion: Occasion; users: number[] }): void {
+    if (this.config.mail !== null) {
+      this.log.log('users are told by mail that a version is being retired', {
+        occasion,
+        users: users.length,
+      });
+      return;
+    }
+    for (const userId of users) {
+      this.log.warn(
+        'a user is not told that a version is being retired: there is no mail server (SMTP_URL)',
+        { occasion, user_id: userId },
+      );
+    }
+  }
+}
+
+function retirementIn(row: RetirementRow): Retirement {
+  return {
+    id: row.id,
+    version: row.version,
+    deprecatedAt: row.deprecated_at,
+    sunsetAt: row.sunset_at,
+    toldAt: row.told_at,
+    toldSunsetAt: row.told_sunset_at,
+    remindedOf: row.reminded_of,
+  };
+}
+
+function affectedIn({ email, name, locale, tokens }: AffectedRow): Affected {
+  return {
+    email,
+    name,
+    locale,
+    tokens: tokens.map((token) => ({ name: token.name, usedAt: new Date(token.usedAt) })),
+  };
+}

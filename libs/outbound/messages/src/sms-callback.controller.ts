@@ -1,0 +1,47 @@
+import { Body, Controller, Headers, HttpCode, Param, Post } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { isSignedSms, smsArrival, smsCallbackUrl } from './sms-callback.js';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Reports come in any order, and of an attempt whose answer was lost too: one that has arrived has arrived. */
+const RECORD = {
+  name: 'card_messages_arrival',
+  text: `update card_messages set arrival = $3, arrival_code = $4
+         where id = $1 and channel = 'sms' and (provider_id is null or provider_id = $2)
+           and arrival is distinct from 'delivered'`,
+};
+
+/** Called by the SMS provider without a token: its signature says who it is. */
+@ApiExcludeController()
+@Controller('sms/status/:message_id')
+export class SmsCallbackController {
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
+
+  /** @throws NotFoundError also without the signature, so that nobody learns which messages there are */
+  @Post()
+  @HttpCode(204)
+  @TakesForm()
+  async receive(
+    @Param('message_id') id: string,
+    @Headers('x-twilio-signature') signature: unknown,
+    @Body() body: Form | undefined,
+  ): Promise<void> {
+    const { sms, publicUrl } = this.config;
+    const url = UUID.test(id) ? smsCallbackUrl(publicUrl, id) : undefined;
+    const form = body ?? {};
+    if (!sms || !url || !isSignedSms(url, form, sms.token, signature)) {
+      throw new NotFoundError('Path');
+    }
+    const said = smsArrival(form);
+    if (!said) return;
+    await this.pool.query({ ...RECORD, values: [id, said.providerId, said.arrival, said.code] });
+  }
+}

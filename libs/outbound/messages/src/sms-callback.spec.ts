@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals';
+import { isSignedSms, smsArrival, smsCallbackUrl, smsSignature } from './sms-callback.js';
+
+describe('the signature of a callback', () => {
+  // From Twilio's documentation of webhook security.
+  const url = 'https://mycompany.com/myapp.php?foo=1&bar=2';
+  const form = {
+    CallSid: 'CA1234567890ABCDE',
+    Caller: '+14158675309',
+    Digits: '1234',
+    From: '+14158675309',
+    To: '+18005551212',
+  };
+  const signature = 'RSOYDt4T1cUTdK1PDd93/VVr8B8=';
+
+  it('is that of the provider', () => {
+    expect(smsSignature(url, form, '12345').toString('base64')).toBe(signature);
+    expect(isSignedSms(url, form, '12345', signature)).toBe(true);
+  });
+
+  it.each([
+    ['another token', url, form, '12346', signature],
+    ['another address', `${url}3`, form, '12345', signature],
+    ['another field', url, { ...form, Digits: '1235' }, '12345', signature],
+    ['one more field', url, { ...form, Extra: '' }, '12345', signature],
+    ['none', url, form, '12345', undefined],
+    ['something else', url, form, '12345', 'AA=='],
+  ])('does not fit %s', (_, at, fields, token, given) => {
+    expect(isSignedSms(at, fields, token, given)).toBe(false);
+  });
+});
+
+describe('what it says', () => {
+  it('is whether a message has arrived, once that is known', () => {
+    const said = (form: object) => smsArrival({ MessageSid: 'SM1', ...form });
+    expect(said({ MessageStatus: 'sent' })).toBeUndefined();
+    expect(said({ MessageStatus: 'constructor' })).toBeUndefined();
+    expect(said({ MessageStatus: 'delivered' })).toEqual({
+      providerId: 'SM1',
+      arrival: 'delivered',
+      code: null,
+    });
+    expect(said({ MessageStatus: 'undelivered', ErrorCode: '30003' })).toMatchObject({
+      arrival: 'undelivered',
+      code: 30003,
+    });
+    expect(said({ MessageStatus: 'failed', ErrorCode: 'x' })).toMatchObject({ code: null });
+  });
+
+  it('is asked for where the provider can reach us', () => {
+    const id = '01a1ff5c-02e4-749b-9839-d72c9d71752e';
+    expect(smsCallbackUrl('https://shop.example/inkpad', id)).toBe(
+      `https://shop.example/inkpad/sms/status/${id}`,
+    );
+    for (const local of ['http://shop.example', 'https://localhost', 'https://cards.localhost']) {
+      expect(smsCallbackUrl(local, id)).toBeUndefined();
+    }
+  });
+});

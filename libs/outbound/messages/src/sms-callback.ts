@@ -1,0 +1,58 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+type Form = Readonly<Record<string, string | undefined>>;
+
+/** What a provider tells of an SMS that it has taken. */
+export type SmsArrival = {
+  providerId: string;
+  arrival: 'delivered' | 'undelivered';
+  /** Why it did not arrive, by the provider's numbers. */
+  code: number | null;
+};
+
+const PATH = '/sms/status';
+const ARRIVALS: Readonly<Record<string, SmsArrival['arrival']>> = {
+  delivered: 'delivered',
+  read: 'delivered',
+  undelivered: 'undelivered',
+  failed: 'undelivered',
+  canceled: 'undelivered',
+};
+const MOST_CODE = 2_147_483_647;
+
+/**
+ * Where the provider reports, as long as it can reach us there: it refuses addresses that it cannot.
+ * @param publicUrl the service's
+ */
+export function smsCallbackUrl(publicUrl: string, messageId: string): string | undefined {
+  const { protocol, hostname } = new URL(publicUrl);
+  const isPublic =
+    protocol === 'https:' &&
+    hostname.includes('.') &&
+    !/\.(localhost|local|internal)$/.test(hostname);
+  return isPublic ? `${publicUrl}${PATH}/${messageId}` : undefined;
+}
+
+/** Of Twilio: HMAC-SHA1 with the account's token, over the address and each field with its value, in order of names. */
+export function smsSignature(url: string, form: Form, token: string): Buffer {
+  const fields = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
+  const signed = url + fields.map(([name, value = '']) => name + value).join('');
+  return createHmac('sha1', token).update(signed).digest();
+}
+
+/** @param given the header X-Twilio-Signature */
+export function isSignedSms(url: string, form: Form, token: string, given: unknown): boolean {
+  const expected = smsSignature(url, form, token);
+  const signature = Buffer.from(typeof given === 'string' ? given : '', 'base64');
+  return signature.length === expected.length && timingSafeEqual(signature, expected);
+}
+
+/** @returns undefined while the message is still on its way */
+export function smsArrival(form: Form): SmsArrival | undefined {
+  const status = form['MessageStatus'] ?? '';
+  const arrival = Object.hasOwn(ARRIVALS, status) ? ARRIVALS[status] : undefined;
+  const code = Number(form['ErrorCode'] ?? 0);
+  const isCode =
+    arrival === 'undelivered' && Number.isInteger(code) && code > 0 && code <= MOST_CODE;
+  return arrival && { providerId: form['MessageSid'] ?? '', arrival, code: isCode ? code : null };
+}

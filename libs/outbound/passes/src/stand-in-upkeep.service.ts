@@ -1,0 +1,71 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Pool } from 'pg';
+import { messageOf } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
+
+const DAY_MS = 24 * 3_600_000;
+const AGAIN_MS = 60_000;
+/** Of one statement, so that it holds its locks only briefly. */
+const AT_ONCE = 500;
+
+/**
+ * Nobody waits so long to find out whether an address was a customer's, and names that strangers have typed are not to
+ * be kept for ever. A card that is on a phone stays, like one that is a customer's (docs/adr/0051).
+ */
+const KEPT_DAYS = 400;
+
+/** The oldest first, which have the lowest ids. Google does not always tell that somebody has saved a card. */
+const FORGET = {
+  name: 'stand_in_cards_forget',
+  text: `
+    with old as (
+      select s.id from stand_in_cards s
+      where (s.state ->> 'issuedAt')::timestamptz < now() - make_interval(days => $1)
+        and not exists (select from pass_installations i where i.customer_card_id = s.id
+                        and i.installed_at is not null and i.removed_at is null)
+        and not exists (select from google_objects g where g.customer_card_id = s.id)
+      order by s.id limit $2 for update skip locked
+    ), opened as (
+      delete from passes p using old where p.customer_card_id = old.id
+    ), installed as (
+      delete from pass_installations i using old where i.customer_card_id = old.id
+    )
+    delete from stand_in_cards s using old where s.id = old.id`,
+};
+
+/** Forgets cards that stand in for a customer's and that nobody has kept. Once a day; several processes may do it. */
+@Injectable()
+export class StandInUpkeep {
+  private readonly log = new Logger('signup');
+
+  constructor(private readonly pool: Pool) {}
+
+  /** Runs until the signal aborts, whatever happens to the database. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await pause((await this.attempt(signal)) ? DAY_MS : AGAIN_MS, signal);
+    }
+  }
+
+  /** @returns how many there were */
+  async forget(signal: AbortSignal): Promise<number> {
+    for (let forgotten = 0; ;) {
+      const { rowCount } = await this.pool.query({ ...FORGET, values: [KEPT_DAYS, AT_ONCE] });
+      forgotten += rowCount ?? 0;
+      if (rowCount !== AT_ONCE || signal.aborted) return forgotten;
+    }
+  }
+
+  private async attempt(signal: AbortSignal): Promise<boolean> {
+    try {
+      const forgotten = await this.forget(signal);
+      if (forgotten > 0) this.log.log(`${forgotten} old cards that stand in for others are gone`);
+      return true;
+    } catch (error) {
+      const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
+      this.log[level](`old stand-ins could not be forgotten: ${messageOf(error)}`);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import pg from 'pg';
+import { TypeORMError } from 'typeorm';
+import { UnreachableError } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+
+const NETWORK = new Map([
+  ['ECONNREFUSED', 'nothing listens there'],
+  ['ENOTFOUND', 'the name of the host is not known'],
+  ['EAI_AGAIN', 'the name of the host cannot be looked up now'],
+  ['ETIMEDOUT', 'no answer'],
+  ['EHOSTUNREACH', 'no way to the host'],
+  ['ENETUNREACH', 'no way to its network'],
+]);
+
+const WRONG_PASSWORD = '28P01';
+
+/**
+ * The first connection of a process. Whatever goes wrong with it, a person must put right.
+ * @throws UnreachableError that names the database, but no password
+ */
+export async function connecting<R>(databaseUrl: string, first: () => Promise<R>): Promise<R> {
+  try {
+    return await first();
+  } catch (cause) {
+    if (!isAboutConnecting(cause)) throw cause;
+    const message = `The database ${placeOf(databaseUrl)} cannot be used: ${reasonOf(cause)}.`;
+    throw new UnreachableError(message, { cause });
+  }
+}
+
+/** Such as `inkpad at db.example:5432 as inkpad_app`. */
+export function placeOf(databaseUrl: string): string {
+  const { host, port, database, user } = new pg.Client({ connectionString: databaseUrl });
+  const at = host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${database ?? ''} at ${at} as ${user ?? ''}`;
+}
+
+function isAboutConnecting(error: unknown): error is Error {
+  // What TypeORM itself throws, and type errors, are faults of our own.
+  return error instanceof Error && !(error instanceof TypeORMError || error instanceof TypeError);
+}
+
+function reasonOf(error: Error): string {
+  // One error for each address of a name such as localhost.
+  const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
+  const code = 'code' in first ? String(first.code) : '';
+  const words = NETWORK.get(code);
+  if (words !== undefined) return `${words} (${code})`;
+  if (code === WRONG_PASSWORD) return 'the password is wrong, or there is no such user';
+  return messageOf(first).replace(/\.$/, '');
+}

@@ -1,0 +1,35 @@
+import type pg from 'pg';
+import { ConfigError } from '#kernel/config.js';
+
+/** Stands in the database from before anything is restored into it until all of it is there. */
+const MARKER = 'public.unfinished_restore';
+
+/**
+ * Half a restored database looks like an empty one, in which a service would begin anew.
+ * @throws ConfigError
+ */
+export async function refuseUnfinishedRestore(client: Pick<pg.ClientBase, 'query'>): Promise<void> {
+  if (!(await hasUnfinishedRestore(client))) return;
+  throw new ConfigError(
+    'A restore into this database was not finished: run npm run restore again, or begin with a new database.',
+  );
+}
+
+export async function hasUnfinishedRestore(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
+  const { rows } = await client.query<{ there: boolean }>(
+    'select to_regclass($1) is not null as there',
+    [MARKER],
+  );
+  return rows[0]?.there ?? false;
+}
+
+export async function markUnfinishedRestore(client: pg.ClientBase): Promise<void> {
+  await client.query(
+    `create table if not exists ${MARKER} (since timestamptz not null default now())`,
+  );
+}
+
+/** In the transaction that restores everything. */
+export async function markFinishedRestore(client: pg.ClientBase): Promise<void> {
+  await client.query(`drop table ${MARKER}`);
+}

@@ -1,0 +1,33 @@
+import type { Type } from '@nestjs/common';
+import type { ModuleRef } from '@nestjs/core';
+import type { GatedRequest } from './caller.js';
+
+/** Throws NotFoundError when the record of a path is not there. */
+export type RecordLookup = (
+  modules: ModuleRef,
+  accountId: number,
+  path: Record<string, string>,
+) => Promise<unknown>;
+
+/** @param find what throws NotFoundError */
+export function recordOf<S>(
+  service: Type<S>,
+  find: (service: S, accountId: number, path: Record<string, string>) => Promise<unknown>,
+): RecordLookup {
+  return (modules, accountId, path) =>
+    find(modules.get(service, { strict: false }), accountId, path);
+}
+
+/**
+ * The order of checks (contract section 1): a missing record (404) is reported before field errors (422). Called only
+ * when there are such errors, since commands look up the record themselves.
+ * @throws NotFoundError
+ */
+export async function requireRecord(
+  { routeOptions, accountId, params }: GatedRequest,
+  modules: ModuleRef,
+): Promise<void> {
+  const { record } = routeOptions.config as { record?: RecordLookup };
+  if (record === undefined || accountId === undefined) return;
+  await record(modules, accountId, params as Record<string, string>);
+}

@@ -1,0 +1,103 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+import { Config, ConfigError } from '#kernel/config.js';
+import { newId } from '#kernel/randomness.js';
+import { retirementStep, shownDate, type Announcement } from '#kernel/retirement.js';
+import { inTransaction } from '#database/connection.js';
+import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+
+/** Taken while the record is compared with the settings, so that two processes that start at once announce once. */
+const LOCK = 727_013;
+
+/** The later of the two clocks: one that is behind must not shorten the twelve months. */
+const STANDING = `
+  select greatest(now(), $1::timestamptz) as now, r.id, r.announced_at, r.deprecated_at, r.sunset_at
+  from (select) one left join api_retirements r on r.version = 'v1' and r.withdrawn_at is null`;
+
+type Row = {
+  now: Date;
+  id: number | null;
+  announced_at: Date;
+  deprecated_at: Date;
+  sunset_at: Date | null;
+};
+
+/**
+ * When callers were first told that the version is being retired, kept in the database, and the dates that they were
+ * told last (contract section 9).
+ */
+@Injectable()
+export class RetirementRecord implements OnModuleInit {
+  private readonly log = new Logger('versions');
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
+
+  /** @throws ConfigError when the settings would break what callers were told */
+  async onModuleInit(): Promise<void> {
+    try {
+      const said = await inTransaction(this.pool, (client) => this.compare(client));
+      if (said !== undefined) this.log.log(said);
+    } catch (error) {
+      if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
+      // Without its tables nothing was announced; readiness says what is missing.
+      if (this.config.v1.deprecatedAt === null) return;
+      throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
+        cause: error,
+      });
+    }
+  }
+
+  /** @returns what to log once it is committed */
+  private async compare(client: pg.PoolClient): Promise<string | undefined> {
+    await client.query('select pg_advisory_xact_lock($1)', [LOCK]);
+    const { rows } = await client.query<Row>(STANDING, [new Date()]);
+    const [row] = rows;
+    if (!row) throw new Error('the left join has one row');
+    const { deprecatedAt, sunsetAt } = this.config.v1;
+    const wanted = deprecatedAt && { deprecatedAt, sunsetAt };
+    const step = retirementStep(wanted, announcementIn(row), row.now);
+    if (step.kind === 'refuse') throw new ConfigError(step.why);
+    if (step.kind === 'none' || wanted === null) return undefined;
+    if (step.kind === 'announce') {
+      await client.query(
+        `insert into api_retirements (version, announced_at, deprecated_at, sunset_at)
+         values ('v1', $1, $2, $3)`,
+        [row.now, deprecatedAt, sunsetAt],
+      );
+    } else {
+      await client.query(
+        'update api_retirements set deprecated_at = $2, sunset_at = $3 where id = $1',
+        [row.id, deprecatedAt, sunsetAt],
+      );
+    }
+    const what = step.kind === 'announce' ? 'announced' : 'changed';
+    await audit(client, `api_version.retirement_${what}`, wanted);
+    const end = sunsetAt ? `retired from ${shownDate(sunsetAt)}` : 'without an end yet';
+    return `the retirement of v1 was ${what}: deprecated from ${shownDate(wanted.deprecatedAt)}, ${end}`;
+  }
+}
+
+function announcementIn(row: Row): Announcement | undefined {
+  if (row.id === null) return undefined;
+  return {
+    announcedAt: row.announced_at,
+    deprecatedAt: row.deprecated_at,
+    sunsetAt: row.sunset_at,
+  };
+}
+
+async function audit(
+  client: pg.PoolClient,
+  type: string,
+  { deprecatedAt, sunsetAt }: { deprecatedAt: Date; sunsetAt: Date | null },
+): Promise<void> {
+  const subject = { version: 'v1', deprecation_date: deprecatedAt, sunset_date: sunsetAt };
+  await client.query(
+    `insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
+     values (null, $1, '{"type": "system", "id": 0}', 'system', $2, $3, now())`,
+    [type, newId(), JSON.stringify(subject)],
+  );
+}

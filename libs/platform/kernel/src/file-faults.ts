@@ -1,0 +1,35 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+const WORDS = new Map([
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'not permitted'],
+  ['EROFS', 'the file system is read-only'],
+  ['ENOSPC', 'no space is left on the disk'],
+  ['EDQUOT', 'no space is left for this user'],
+  ['ENOENT', 'it does not exist'],
+  ['ENOTDIR', 'a part of its path is not a folder'],
+  ['EISDIR', 'it is a folder'],
+  ['EEXIST', 'there is something else in its place'],
+  ['ENAMETOOLONG', 'its name is too long'],
+  ['ELOOP', 'its links go round in a circle'],
+]);
+
+/** Why a file or folder cannot be used; undefined for any other error. */
+export function fileFault(error: unknown): string | undefined {
+  const { code = '' } = Object(error) as NodeJS.ErrnoException;
+  const words = WORDS.get(code);
+  return words && `${words} (${code})`;
+}
+
+/** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
+export function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process was first.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}

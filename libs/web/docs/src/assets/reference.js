@@ -1,0 +1,35 @@
+/* global Scalar */
+const place = document.getElementById('scalar');
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+const configuration = () => ({
+  url: place.dataset.document,
+  // Requests go to the host that the page is from, whatever it is called.
+  baseServerURL: location.origin,
+  // As the links of the search have them.
+  generateTagSlug: ({ name }) => name.toLowerCase().replaceAll(' ', '-'),
+  generateOperationSlug: ({ operationId, method, path }) => operationId ?? `${method}${path}`,
+  // Nothing from elsewhere, and nothing that belongs to somebody else's service.
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  // The search at the top finds operations and guides.
+  hideSearch: true,
+  searchHotKey: undefined,
+  // Our samples and no generated ones.
+  hiddenClients: true,
+  authentication: { preferredSecurityScheme: 'token' },
+  // In this browser, until it is taken out.
+  persistAuth: true,
+  hideDarkModeToggle: true,
+  forceDarkModeState: dark.matches ? 'dark' : 'light',
+  defaultOpenFirstTag: true,
+  documentDownloadType: 'none',
+});
+
+place.replaceChildren();
+const reference = Scalar.createApiReference(place, configuration());
+dark.addEventListener('change', () => reference.updateConfiguration(configuration()));

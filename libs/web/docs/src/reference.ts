@@ -1,0 +1,86 @@
+import { ABOUT_INPUT, EVERYWHERE } from '#openapi/openapi-headers.js';
+import type { OpenApiDocument } from '#openapi/openapi.js';
+
+/** What the guides say once, and each operation need not repeat for people. */
+const SAID_ONCE = new Set([...EVERYWHERE, ...ABOUT_INPUT, 'Idempotent-Replayed']);
+const PARAMETERS_SAID_ONCE = new Set([
+  '#/components/parameters/RequestId',
+  '#/components/parameters/Prefer',
+]);
+/** Of any operation, whatever it does. */
+const REFUSALS_SAID_ONCE = new Set(['400', '409', '410', '413', '415', '429', '500', '503']);
+
+type Node = Record<string, unknown>;
+
+/**
+ * The OpenAPI document as the reference shows it: what is the same everywhere is left to the guides. For programs there
+ * is /openapi.json, which is complete.
+ * @param root in front of every path, where the service has only a part of its host
+ */
+export function referenceDocument(document: OpenApiDocument, root: string): Node {
+  const { info, paths } = document;
+  const shown = trimmed(document) as Node;
+  return {
+    ...shown,
+    info: { ...(info as Node), description: introduction(root) },
+    // Wherever the page was loaded from: requests go to the same host.
+    servers: [{ url: root || '/' }],
+    paths: Object.fromEntries(
+      Object.entries(paths).map(([path, methods]) => [
+        path,
+        Object.fromEntries(
+          Object.entries(methods).map(([method, operation]) => [method, operationShown(operation)]),
+        ),
+      ]),
+    ),
+  };
+}
+
+function operationShown(operation: Node): unknown {
+  const parameters = (operation['parameters'] ?? []) as Node[];
+  const responses = Object.entries(operation['responses'] as Node);
+  return trimmed({
+    ...operation,
+    parameters: parameters.filter(({ $ref }) => !PARAMETERS_SAID_ONCE.has(String($ref))),
+    responses: Object.fromEntries(responses.filter(([status]) => !REFUSALS_SAID_ONCE.has(status))),
+  });
+}
+
+/** Without the headers that every response has. */
+function trimmed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(trimmed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, one]): [string, unknown][] => {
+      if (key !== 'headers' || typeof one !== 'object' || one === null) {
+        return [[key, trimmed(one)]];
+      }
+      const own = Object.entries(one as Node).filter(([name]) => !SAID_ONCE.has(name));
+      return own.length === 0 ? [] : [[key, Object.fromEntries(own)]];
+    }),
+  );
+}
+
+function introduction(root: string): string {
+  return `Every operation, with samples in curl, TypeScript and Python. Put your token in once, below, and try them
+here. New to it? [First stamp in five minutes](${root}/docs/first-stamp).
+
+The samples take the address of the service and the token from the environment:
+
+\`\`\`sh
+export INKPAD_URL=https://… INKPAD_TOKEN=ink_…
+\`\`\`
+
+What holds for every operation is said once, in the guides, and not repeated below:
+
+| | |
+| --- | --- |
+| [Errors](${root}/docs/errors) | 400, 410, 413, 415, 429, 500 and 503 look the same everywhere |
+| [Retries](${root}/docs/retries) | \`Idempotency-Key\` on every write, 409, \`Idempotent-Replayed\` |
+| [Lists and limits](${root}/docs/limits) | \`RateLimit-…\` on every response, \`limit\`, \`cursor\` and \`Link\` |
+| [Versions](${root}/docs/versioning) | \`Deprecation\` and \`Sunset\`, once there is an end |
+| [Typing errors](${root}/docs/errors#find-typing-errors) | \`Prefer: handling=strict\`, \`X-Unknown-Parameters\` |
+
+Every response has an \`X-Request-Id\`: your own, if you send one of 1 to 128 letters, digits, dots, underscores and
+hyphens. The complete document, for programs, is [openapi.json](${root}/openapi.json).`;
+}

@@ -1,0 +1,56 @@
+import type { OpenApiDocument } from '#openapi/openapi.js';
+import type { Guide } from './guides.js';
+
+export type Entry = {
+  /** The page or the operation. */
+  title: string;
+  /** What is said beside the title. */
+  about: string;
+  /** From the root of the service. */
+  path: string;
+  /** What else it is found by. */
+  text: string;
+};
+
+/** Everything that the search knows: each part of each guide, each operation. Events are parts of a guide. */
+export function searchIndex(guides: readonly Guide[], document: OpenApiDocument): Entry[] {
+  return [...guides.flatMap(entriesOf), ...operationsOf(document)];
+}
+
+function entriesOf({ title, path, sections }: Guide): Entry[] {
+  return sections.map(({ id, heading, text }) => ({
+    title: heading,
+    about: id === null ? 'Guide' : title,
+    path: id === null ? path : `${path}#${id}`,
+    text,
+  }));
+}
+
+type Operation = {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  parameters?: { name?: string }[];
+};
+
+function operationsOf({ paths }: OpenApiDocument): Entry[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods as unknown as Record<string, Operation>).map(([method, one]) => ({
+      title: one.summary,
+      about: `${method.toUpperCase()} ${path}`,
+      path: `/docs/reference#${anchorOf(one)}`,
+      text: wordsOf(one),
+    })),
+  );
+}
+
+/** Where Scalar shows an operation, with the slugs of assets/reference.js. */
+function anchorOf({ tags: [tag = ''], operationId }: Operation): string {
+  return `tag/${tag.toLowerCase().replaceAll(' ', '-')}/${operationId}`;
+}
+
+function wordsOf({ operationId, description, tags, parameters = [] }: Operation): string {
+  const names = parameters.flatMap(({ name }) => name ?? []);
+  return [operationId, ...tags, description, ...names].join(' ');
+}

@@ -1,0 +1,39 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#kernel/config.js';
+import { API } from '#http/gate.js';
+import { vary } from '#http/headers.js';
+import { ICON } from './assets.js';
+import { prefersPage } from './error-pages.js';
+import { Pages } from './pages.service.js';
+import { viewOf } from './view.js';
+
+const view = viewOf<{ icon: string }>(import.meta.url, './views/start.eta');
+
+/** Where people land who were given nothing but the name of the host. */
+@ApiExcludeController()
+@Controller()
+export class StartPageController {
+  constructor(
+    private readonly config: Config,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    vary(reply, 'Accept');
+    if (prefersPage(request)) {
+      const data = { icon: ICON.path };
+      await this.pages.sendPublic(reply, { view, lang: 'en', title: 'Inkpad', data });
+      return;
+    }
+    const { publicUrl } = this.config;
+    await reply.send({
+      name: 'Inkpad',
+      status_url: `${publicUrl}${API}/status`,
+      documentation_url: `${publicUrl}/docs`,
+      openapi_url: `${publicUrl}/openapi.json`,
+    });
+  }
+}

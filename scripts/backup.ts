@@ -1,0 +1,226 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { parseArgs } from 'node:util';
+import type pg from 'pg';
+import copyStreams from 'pg-copy-streams';
+import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { keyIdOf, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
+import { VERSION } from '#kernel/version.js';
+import { connecting, placeOf } from '#database/connecting.js';
+import { databaseClient } from '#database/database-client.js';
+import { keyStateIn } from '#database/master-keys.js';
+import { checkFiles, FORMAT, macOf, MANIFEST, readManifest, sealKey } from './backup-manifest.js';
+import type { Manifest } from './backup-manifest.js';
+import { copyOut, daysIn, sequencesIn, sqlName, tablesIn, type Table } from './backup-tables.js';
+import { placesIn } from './log-places.js';
+import { runScript, sayWhere } from './run-script.js';
+import { writeSealed } from './sealed-file.js';
+
+const USAGE = 'Usage: npm run backup [-- FOLDER] [-- --check FOLDER]';
+/** Beside the database, what a data folder has that cannot be made again. The master key is not among them. */
+const LOCAL = ['local.json', 'checkpoint.key'];
+const LISTED_TRIES = 5;
+
+/**
+ * Copies the whole database as it is at one moment into a new folder, while the service runs: one transaction reads all
+ * tables in the same snapshot. Everything but the manifest is sealed.
+ */
+runScript(async () => {
+  const { folder, check } = optionsIn(process.argv.slice(2));
+  if (check) {
+    const manifest = readManifest(folder);
+    await checkFiles(folder, manifest);
+    console.log(`${folder} is complete: ${described(manifest)}`);
+    return;
+  }
+  const config = readConfig(process.env);
+  sayWhere(config);
+  if (existsSync(folder)) throw new ConfigError(`${folder} exists already: name a new folder.`);
+  const manifest = await backUp(config, folder);
+  console.log(`${folder}: ${described(manifest)}`);
+  console.log(whatOpensIt(config, manifest));
+});
+
+function optionsIn(args: string[]): { folder: string; check: boolean } {
+  const byTime = `inkpad-${new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      options: { check: { type: 'boolean' } },
+      allowPositionals: true,
+    });
+    const [folder = values.check ? undefined : join('backups', byTime), ...more] = positionals;
+    if (folder && more.length === 0)
+      return { folder: resolve(folder), check: values.check ?? false };
+  } catch (cause) {
+    throw new ConfigError(USAGE, { cause });
+  }
+  throw new ConfigError(USAGE);
+}
+
+/** Under another name until it is complete, so that nobody takes half a backup for a whole one. */
+async function backUp(config: Config, folder: string): Promise<Manifest> {
+  if (config.eventStoreUrl !== null) throw new ConfigError(NOT_OF_EVENTSTOREDB);
+  const client = databaseClient(config.databaseUrl, 'backup', { query_timeout: 0 });
+  const draft = `${folder}.unfinished-${process.pid}`;
+  try {
+    await connecting(config.databaseUrl, () => client.connect());
+    console.log(`backing up into ${folder} …`);
+    await mkdir(dirname(folder), { recursive: true });
+    await mkdir(draft, { mode: 0o700 });
+    const manifest = await write(client, config, draft);
+    await syncFolder(draft);
+    await rename(draft, folder);
+    await syncFolder(dirname(folder));
+    return manifest;
+  } finally {
+    await client.end();
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+const NOT_OF_EVENTSTOREDB =
+  'EVENT_STORE_URL is set: this backs up PostgreSQL alone. Back up both as docs/operating.md (Back up) says.';
+
+async function write(client: pg.Client, config: Config, folder: string): Promise<Manifest> {
+  // Before the snapshot, so that what they say is never about something later.
+  const local = LOCAL.map((name) => ({ name, path: join(config.dataDir, name) }))
+    .filter(({ path }) => existsSync(path))
+    .map(({ name, path }) => ({ name, content: readFileSync(path) }));
+  const tables = await inOneSnapshot(client);
+  const state = await keyStateIn(client);
+  if (!state) throw new ConfigError('Nothing was ever started on this database.');
+  const sealing = keyIn(config, state.fingerprint);
+  const [id, key] = [randomUUID(), randomBytes(32)];
+  const head = await headOf(client);
+  const written: Manifest['tables'] = [];
+  for (const table of tables) {
+    const file = `${table.name}.sealed`;
+    const rows = copyStreams.to(copyOut(table, 'of any server'));
+    const sealed = await writeSealed(join(folder, file), key, table.name, client.query(rows));
+    // Waits for the server's last word on the copy, which says how many there were.
+    await client.query('select');
+    written.push({ ...table, rows: rows.rowCount, file, ...sealed });
+  }
+  const kept: Manifest['local'] = [];
+  for (const { name, content } of local) {
+    const file = `${name}.sealed`;
+    const sealed = await writeSealed(join(folder, file), key, name, Readable.from([content]));
+    kept.push({ name, file, ...sealed });
+  }
+  const manifest = {
+    format: FORMAT,
+    id,
+    taken_at: head.at.toISOString(),
+    inkpad: VERSION,
+    postgresql: head.server,
+    database: placeOf(config.databaseUrl),
+    engine: 'postgresql',
+    migrations: head.migrations,
+    log: {
+      events: written.find(({ name }) => name === 'es.events')?.rows ?? 0,
+      last: head.last,
+    },
+    master_keys: [state.fingerprint, state.previous].flatMap((key) => key?.toString('hex') ?? []),
+    key: sealKey(key, id, sealing),
+    tables: written,
+    sequences: await sequencesIn(client),
+    days: await daysIn(client),
+    places: await placesIn(client),
+    local: kept,
+  } as const satisfies Omit<Manifest, 'mac'>;
+  await client.query('commit');
+  const whole = { ...manifest, mac: macOf(manifest, key) };
+  await writeManifest(join(folder, MANIFEST), whole);
+  return whole;
+}
+
+/**
+ * Locks come before the snapshot: a table that is exchanged or dropped between the two would look empty. They keep
+ * nobody from reading or writing. The transaction writes nothing, so no reader of the log waits for it.
+ */
+async function inOneSnapshot(client: pg.Client): Promise<Table[]> {
+  for (let tries = 1; ; tries++) {
+    const tables = await tablesIn(client);
+    await client.query('begin transaction isolation level repeatable read read only');
+    await client.query(
+      `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local lock_timeout = '60s'`,
+    );
+    await client.query(
+      `lock table ${tables.map(({ name }) => sqlName(name)).join(', ')} in access share mode`,
+    );
+    // The first query of the transaction, which takes the snapshot.
+    const there = await tablesIn(client);
+    if (JSON.stringify(there) === JSON.stringify(tables)) return tables;
+    await client.query('rollback');
+    if (tries === LISTED_TRIES) {
+      throw new ConfigError('The tables are being changed, as by a migration: try again later.');
+    }
+  }
+}
+
+type Found = {
+  at: Date;
+  server: string;
+  migrations: string[];
+  last: Manifest['log']['last'];
+};
+
+async function headOf(client: pg.Client): Promise<Found> {
+  const { rows } = await client.query<Found>(
+    `select now() as at, current_setting('server_version') as server,
+       array(select name from migrations order by id) as migrations,
+       (select json_build_object('stream', stream_id, 'revision', revision, 'hash', encode(hash, 'hex'))
+        from es.events order by tx desc, pos desc limit 1) as last`,
+  );
+  if (!rows[0]) throw new Error('a query without a table returns one row');
+  return rows[0];
+}
+
+function keyIn({ masterKey, masterKeyPrevious }: Config, fingerprint: Buffer): MasterKey {
+  const keys = [masterKey, masterKeyPrevious].flatMap((key) => (key ? [masterKeyOf(key)] : []));
+  const sealing = keys.find((key) => key.fingerprint.equals(fingerprint));
+  if (sealing) return sealing;
+  throw new ConfigError(
+    `MASTER_KEY is not the key of this database (${keyIdOf(fingerprint)}): set it to what the service has.`,
+  );
+}
+
+async function writeManifest(path: string, manifest: Manifest): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function described({ taken_at, log, tables, local, database }: Manifest): string {
+  const bytes = [...tables, ...local].reduce((sum, file) => sum + file.bytes, 0);
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  const count = (n: number) => n.toLocaleString('en');
+  return `${database} as it was at ${taken_at}: ${count(log.events)} events, ${count(rows)} rows in ${tables.length} tables, ${sized(bytes)}`;
+}
+
+function sized(bytes: number): string {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+function whatOpensIt(config: Config, { master_keys: keys }: Manifest): string {
+  const ids = keys.map((fingerprint) => fingerprint.slice(0, 8)).join(' and ');
+  const where = config.masterKeyFile ? config.masterKeyFile.path : 'MASTER_KEY of your settings';
+  return `Without the master key ${ids} nobody can open it, you neither. The key is not in it: keep a copy of ${where} elsewhere.`;
+}

@@ -1,0 +1,56 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { InvalidArgumentError, type Command } from 'commander';
+import type pg from 'pg';
+import { Pool } from 'pg';
+import { runScript, withServices } from './run-script.js';
+
+/** Prints what the work answers, as one JSON object on standard output. */
+export function run(
+  work: (bus: CommandBus, app: INestApplicationContext) => Promise<object>,
+): void {
+  runScript(async () => {
+    const answer = await withServices((app) => work(app.get(CommandBus), app));
+    console.log(JSON.stringify(answer));
+  });
+}
+
+/** The same for work that has something to ask before it connects. */
+export function runAfter<T>(
+  ask: () => Promise<T>,
+  work: (bus: CommandBus, asked: T) => Promise<object>,
+): void {
+  runScript(async () => {
+    const asked = await ask();
+    const answer = await withServices((app) => work(app.get(CommandBus), asked));
+    console.log(JSON.stringify(answer));
+  });
+}
+
+/** The same for what is only read. */
+export function list(name: string, read: (pool: pg.Pool) => Promise<object[]>): void {
+  runScript(async () => {
+    const found = await withServices((app) => read(app.get(Pool)));
+    console.log(JSON.stringify({ [name]: found }));
+  });
+}
+
+/** Below the options in --help. */
+export function example(command: Command, ...lines: string[]): Command {
+  const shown = lines.map((line) => `  npm run -s cli -- ${line}`).join('\n');
+  return command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:\n${shown}`);
+}
+
+export function time(text: string): Date {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) throw new InvalidArgumentError('must be an ISO 8601 time');
+  return at;
+}
+
+export function positive(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1) {
+    throw new InvalidArgumentError('must be a positive integer');
+  }
+  return number;
+}

@@ -1,0 +1,174 @@
+import path from 'node:path';
+import hljs from 'highlight.js';
+import { Marked } from 'marked';
+
+/**
+ * Draws guides, which read as well in the repository, when the project is built. The service only puts them into its pages.
+ *
+ * In the HTML `%ROOT%` stands in front of paths of the service, and `%ADDRESS%` where a guide shows the address of one.
+ */
+
+const FOLDER = 'docs/guides';
+/** Documents that are pages too, by their place in the repository. */
+const PLACES = {
+  [`${FOLDER}/README.md`]: '/docs',
+  'docs/webhooks.md': '/docs/webhooks-in-detail',
+  'openapi.json': '/docs/reference',
+};
+/** What npm start prints, which guides show. */
+const ADDRESS = 'http://localhost:3000';
+
+const LANGUAGES = { sh: 'bash', js: 'javascript', ts: 'typescript' };
+const LABELS = {
+  sh: 'Shell',
+  json: 'Answer',
+  http: 'Header of the answer',
+  js: 'JavaScript',
+  python: 'Python',
+  php: 'PHP',
+  ruby: 'Ruby',
+  go: 'Go',
+  perl: 'Perl',
+};
+
+/** @param {string} file from the root of the project */
+export function drawGuide(file, text) {
+  const headings = [];
+  const marked = new Marked({ renderer: rendererFor(file, headings) });
+  const tokens = marked.lexer(text);
+  const html = marked.parser(tokens);
+  return {
+    path: pathOf(file),
+    title: titleOf(tokens, file),
+    summary: plain(tokens.find(({ type }) => type === 'paragraph')),
+    html,
+    headings,
+    sections: sectionsOf(tokens),
+    menu: file === `${FOLDER}/README.md` ? menuOf(tokens) : [],
+  };
+}
+
+function pathOf(file) {
+  return PLACES[file] ?? (file.startsWith(FOLDER) ? `/docs/${path.basename(file, '.md')}` : null);
+}
+
+function rendererFor(file, headings) {
+  return {
+    heading({ tokens, depth }) {
+      const text = this.parser.parseInline(tokens);
+      const id = slugOf(plain({ tokens }));
+      if (depth === 1) return `<h1>${text}</h1>\n`;
+      headings.push({ id, text: plain({ tokens }), depth });
+      return `<h${depth} id="${id}"><a class="anchor" href="#${id}">${text}</a></h${depth}>\n`;
+    },
+    link({ href, tokens }) {
+      const text = this.parser.parseInline(tokens);
+      const target = targetOf(href, file);
+      return target === null ? text : `<a href="${escaped(target)}">${text}</a>`;
+    },
+    code({ text, lang = '' }) {
+      return drawCode(text, lang);
+    },
+    table({ header, rows }) {
+      const cells = (row, tag) =>
+        row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('');
+      const named = header.some(({ text }) => text !== '');
+      const head = named ? `<thead><tr>${cells(header, 'th')}</tr></thead>` : '';
+      const body = rows.map((row) => `<tr>${cells(row, 'td')}</tr>`).join('');
+      return `<div class="scroll" tabindex="0"><table>${head}<tbody>${body}</tbody></table></div>\n`;
+    },
+  };
+}
+
+/** A link to a document that is no page of the service is no link there. */
+function targetOf(href, from) {
+  if (/^(https?:|#)/.test(href)) return href;
+  const [file, hash] = href.split('#');
+  const found = pathOf(path.posix.normalize(path.posix.join(path.posix.dirname(from), file)));
+  return found === null ? null : `%ROOT%${found}${hash === undefined ? '' : `#${hash}`}`;
+}
+
+/** @param {string} info the language, and the name of a file or where it is to be run */
+function drawCode(text, info) {
+  const [language, name] = info.split(' ');
+  const known = LANGUAGES[language] ?? language;
+  const code = hljs.getLanguage(known)
+    ? hljs.highlight(text, { language: known }).value
+    : escaped(text);
+  const label = name === 'background' ? 'Another shell' : (name ?? LABELS[language] ?? '');
+  const shown = code.replaceAll(ADDRESS, '<span class="address">%ADDRESS%</span>');
+  return `<figure class="code ${language}"><figcaption>${escaped(label)}</figcaption><pre tabindex="0"><code>${shown}</code></pre></figure>\n`;
+}
+
+function titleOf(tokens, file) {
+  const title = tokens.find(({ type, depth }) => type === 'heading' && depth === 1);
+  if (!title) throw new Error(`${file} has no title`);
+  return plain(title);
+}
+
+/** The lists of links of the first page, by their headings. */
+function menuOf(tokens) {
+  const groups = [];
+  for (const token of tokens) {
+    if (token.type === 'heading' && token.depth === 2)
+      groups.push({ title: token.text, links: [] });
+    if (token.type !== 'list') continue;
+    for (const item of token.items) {
+      const link = item.tokens[0].tokens.find(({ type }) => type === 'link');
+      const target = path.posix.normalize(path.posix.join(FOLDER, link.href));
+      groups.at(-1).links.push({ path: pathOf(target), name: plain(link) });
+    }
+  }
+  return groups;
+}
+
+/** What the search looks through: the text below each heading. */
+function sectionsOf(tokens) {
+  const sections = [];
+  for (const token of tokens) {
+    if (token.type === 'heading') {
+      const text = plain(token);
+      sections.push({ id: token.depth === 1 ? null : slugOf(text), heading: text, text: '' });
+    } else if (sections.length > 0 && token.type !== 'html') {
+      sections.at(-1).text += ` ${plain(token)}`;
+    }
+  }
+  return sections.map((section) => ({ ...section, text: section.text.trim() }));
+}
+
+/** The text of a token without its marks. */
+function plain(token) {
+  if (token === undefined) return '';
+  const { type, tokens, items, header, rows, text = '' } = token;
+  const all = (list) => list.map(plain).join(' ');
+  if (type === 'table') return [header, ...rows].map(all).join(' ');
+  if (items) return all(items);
+  if (tokens) return tokens.map(plain).join('').replaceAll(/\s+/g, ' ');
+  return unescaped(text);
+}
+
+function unescaped(text) {
+  return text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
+}
+
+/** As GitHub makes them, so that links into a page lead to the same place in both. */
+function slugOf(text) {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
+}
+
+function escaped(text) {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}

@@ -1,0 +1,2 @@
+export function lastMessage(lines: string[]): string | undefined;
+export function makeFolder(folder: string, mode: number): void;

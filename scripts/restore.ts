@@ -1,0 +1,209 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type pg from 'pg';
+import copyStreams from 'pg-copy-streams';
+import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { makeKeyFile } from '#kernel/key-file.js';
+import type { MasterKey } from '#kernel/keyring.js';
+import { placeOf } from '#database/connecting.js';
+import { isConnectionLoss } from '#database/connection.js';
+import { migrate, MIGRATIONS } from '#database/data-source.js';
+import {
+  hasUnfinishedRestore,
+  markFinishedRestore,
+  markUnfinishedRestore,
+} from '#database/unfinished-restore.js';
+import { checkFiles, givenMasterKeys, openManifest, readManifest } from './backup-manifest.js';
+import type { Manifest } from './backup-manifest.js';
+import { copyIn, inOrderOfReferences, sqlName, tablesIn } from './backup-tables.js';
+import { movePlaces } from './log-places.js';
+import { Progress } from './progress.js';
+import { runScript, sayWhere } from './run-script.js';
+import { readSealed } from './sealed-file.js';
+import { withServicesStopped } from './stopped-services.js';
+
+const USAGE = 'Usage: npm run restore -- FOLDER';
+
+/** A backup whose files were found whole, and what opens them. */
+type Opened = { folder: string; manifest: Manifest; key: Buffer; masterKeys: MasterKey[] };
+
+/**
+ * Puts a backup into an empty database, in one transaction, and verifies it. Everything about the backup is checked
+ * before anything is written: that it is whole and unchanged, that the master key opens it, and that this version knows
+ * its tables.
+ */
+runScript(async () => {
+  const { folder, step } = optionsIn(process.argv.slice(2));
+  const backup = await openBackup(folder, step !== 'into data folder');
+  if (step === 'check') return;
+  const config = readConfig(process.env);
+  sayWhere({ ...config, databaseUrl: config.databaseMigrationUrl });
+  const { manifest } = backup;
+  await withServicesStopped(config.databaseMigrationUrl, 'restore', async (guard) => {
+    await refuseUsed(guard, placeOf(config.databaseMigrationUrl));
+    console.log('restoring …');
+    await markUnfinishedRestore(guard);
+    await migrate(config, manifest.migrations);
+    await load(guard, backup);
+    await migrate(config);
+    await guard.query('analyze');
+  });
+  await keepLocalFiles(config, backup, step === 'into data folder');
+  console.log('verifying …');
+  await verify();
+  console.log(whatIsLeft(manifest));
+});
+
+function optionsIn(args: string[]): {
+  folder: string;
+  step: 'check' | 'into data folder' | 'into database';
+} {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      // Both are for restore.mjs, which starts the database of a data folder between the two.
+      options: { check: { type: 'boolean' }, 'into-data-folder': { type: 'boolean' } },
+      allowPositionals: true,
+    });
+    const [folder, ...more] = positionals;
+    const step = values.check
+      ? 'check'
+      : values['into-data-folder']
+        ? 'into data folder'
+        : 'into database';
+    if (folder && more.length === 0) return { folder: resolve(folder), step };
+  } catch (cause) {
+    throw new ConfigError(USAGE, { cause });
+  }
+  throw new ConfigError(USAGE);
+}
+
+async function openBackup(folder: string, reading: boolean): Promise<Opened> {
+  const manifest = readManifest(folder);
+  const masterKeys = givenMasterKeys(process.env);
+  const key = openManifest(manifest, masterKeys);
+  const newer = manifest.migrations.filter((name) => !MIGRATIONS.includes(name));
+  if (newer.length > 0) {
+    throw new ConfigError(
+      `This backup was made by Inkpad ${manifest.inkpad} with tables that this version does not know (${newer.join(', ')}): restore it with that version. Nothing was changed.`,
+    );
+  }
+  if (reading) {
+    console.log(`checking the backup of ${manifest.database} from ${manifest.taken_at} …`);
+    await checkFiles(folder, manifest);
+  }
+  return { folder, manifest, key, masterKeys };
+}
+
+/** Migrated and never used, or left by a restore that was not finished, is empty as well. */
+async function refuseUsed(client: pg.Client, place: string): Promise<void> {
+  if (await hasUnfinishedRestore(client)) return;
+  const { rows: tables } = await client.query<{ there: boolean }>(
+    `select to_regclass('es.events') is not null or to_regclass('public.migrations') is not null as there`,
+  );
+  if (!tables[0]?.there) return;
+  const { rows } = await client.query<{ used: boolean }>(
+    `select exists (select from es.events) or exists (select from users) or exists (select from accounts)
+       or exists (select from audit_log) or exists (select from master_key) as used`,
+  );
+  if (!rows[0]?.used) return;
+  throw new ConfigError(
+    `The database ${place} is in use: a restore needs an empty one, such as after create database. Nothing was changed.`,
+  );
+}
+
+async function load(client: pg.Client, { folder, manifest, key }: Opened): Promise<void> {
+  const here = new Map((await tablesIn(client)).map((table) => [table.name, table.columns]));
+  for (const { name, columns } of manifest.tables) {
+    if (columns.every((column) => here.get(name)?.includes(column))) continue;
+    throw new ConfigError(`The backup has a table ${name} that is not one of Inkpad's.`);
+  }
+  const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
+  const progress = new Progress('rows', rows);
+  await client.query('begin');
+  try {
+    await client.query('set local statement_timeout = 0');
+    for (const day of manifest.days) {
+      await client.query(
+        'select webhook_make_partitions(d, d) from (select $1::timestamptz as d) x',
+        [`${day} 00:00Z`],
+      );
+    }
+    const tables = await inOrderOfReferences(client, manifest.tables);
+    // Migrations put first rows into some tables; a backup brings them along.
+    for (const { name } of tables.toReversed()) await emptied(client, name);
+    for (const table of tables) {
+      const into = client.query(copyStreams.from(copyIn(table)));
+      await pipeline(readSealed(join(folder, table.file), key, table.name), into);
+      if (into.rowCount !== table.rows) {
+        throw new Error(`${into.rowCount} of ${table.rows} rows of ${table.name} were taken`);
+      }
+      progress.add(table.rows);
+    }
+    for (const [name, value] of Object.entries(manifest.sequences)) {
+      await client.query('select setval($1::regclass, $2::bigint)', [sqlName(name), value]);
+    }
+    await movePlaces(client, manifest.places);
+    await markFinishedRestore(client);
+    await client.query('commit');
+    progress.end();
+  } catch (error) {
+    if (!isConnectionLoss(error)) await client.query('rollback');
+    throw error;
+  }
+}
+
+async function emptied(client: pg.Client, name: string): Promise<void> {
+  const { rowCount } = await client.query(`select from ${sqlName(name)} limit 1`);
+  if (rowCount !== 0) await client.query(`delete from ${sqlName(name)}`);
+}
+
+/** What is there already stays. */
+async function keepLocalFiles(
+  config: Config,
+  { folder, manifest, key, masterKeys }: Opened,
+  withMasterKey: boolean,
+): Promise<void> {
+  for (const { name, file } of manifest.local) {
+    const path = join(config.dataDir, name);
+    if (existsSync(path)) continue;
+    mkdirSync(config.dataDir, { recursive: true });
+    const content = await buffer(readSealed(join(folder, file), key, name));
+    writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
+  }
+  const [masterKey] = masterKeys;
+  const path = join(config.dataDir, 'master.key');
+  if (!withMasterKey || !masterKey || config.production || existsSync(path)) return;
+  makeKeyFile(path, masterKey.bytes.toString('base64'));
+  console.log(`The master key is in ${path} now, where npm start looks for it.`);
+}
+
+/** @throws ConfigError when anything differs */
+async function verify(): Promise<void> {
+  const program = fileURLToPath(new URL('verify.js', import.meta.url));
+  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) {
+    throw new ConfigError(
+      'Everything in the backup was restored, and npm run verify finds differences in it: see above.',
+    );
+  }
+}
+
+function whatIsLeft({ taken_at: at, log }: Manifest): string {
+  return `
+Restored: everything as it was at ${at}, ${log.events.toLocaleString('en')} events.
+
+Before anybody uses it:
+- Nothing that happened later is here. Make sure that the service of which this is a backup does not run any more: both
+  would send the webhooks and mails that were waiting then.
+- Whoever was erased since then is back: npm run -s cli -- erasure:repeat < your list of erasures
+- What was waiting to be sent then is sent when the dispatcher starts, webhooks under the same webhook-id as before.
+- A folder of checkpoints that covers more than ${log.events.toLocaleString('en')} events contradicts this history (docs/operating.md, Checkpoints).`;
+}

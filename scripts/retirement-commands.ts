@@ -1,0 +1,85 @@
+import type { Command } from 'commander';
+import { Pool } from 'pg';
+import { ConfigError } from '#kernel/config.js';
+import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { runScript, withServices } from './run-script.js';
+
+type Retirement = {
+  version: string;
+  announced_at: Date;
+  deprecation_date: Date;
+  sunset_date: Date | null;
+};
+
+const STANDING = `
+  select version, announced_at, deprecated_at as deprecation_date, sunset_at as sunset_date
+  from api_retirements where withdrawn_at is null`;
+
+/** Oldest first. `logged`: there was no mail server, so it is in the log alone. */
+const NOTICES = `
+  select n.occasion, n.of_sunset as sunset_date, n.user_id, u.email, n.recorded_at, n.mail_id,
+    case when n.mail_id is null then 'logged' else coalesce(n.outcome, 'waiting') end as state, n.ended_at
+  from api_retirement_notices n
+  join api_retirements r on r.id = n.retirement_id and r.withdrawn_at is null
+  join users u on u.id = n.user_id
+  order by n.recorded_at, n.user_id`;
+
+/** What callers were told about the end of v1. */
+export function addRetirementCommands(program: Command, by: PlainWriter): void {
+  program
+    .command('retirement:show')
+    .description('since when the end of v1 is announced, with its dates')
+    .action(() => {
+      runScript(async () => {
+        const { rows } = await withServices((app) => app.get(Pool).query<Retirement>(STANDING));
+        console.log(JSON.stringify({ retirement: rows[0] ?? null }));
+      });
+    });
+
+  program
+    .command('retirement:notices')
+    .description('which users were told of it, one line each, and what became of the mail')
+    .action(() => {
+      runScript(async () => {
+        const { rows } = await withServices((app) => app.get(Pool).query<object>(NOTICES));
+        for (const row of rows) console.log(JSON.stringify(row));
+      });
+    });
+
+  program
+    .command('retirement:withdraw')
+    .description('takes the announced end of v1 back; then remove its dates from the settings')
+    .action(() => {
+      runScript(async () => {
+        const withdrawn = await withServices((app) => withdraw(app.get(PlainWrites), by));
+        console.log(JSON.stringify({ withdrawn }));
+        console.error(
+          'done: remove API_V1_DEPRECATION_DATE and API_V1_SUNSET_DATE from the settings of every api, and restart it; with them a start would announce the end anew',
+        );
+      });
+    });
+}
+
+/** @throws ConfigError when nothing is announced */
+function withdraw(writes: PlainWrites, by: PlainWriter): Promise<Retirement> {
+  return writes.write(by, async (transaction) => {
+    const { manager, repeated } = transaction;
+    const [standing]: Retirement[] = await manager.query(`${STANDING} for update`);
+    if (standing) {
+      await manager.query(
+        'update api_retirements set withdrawn_at = now() where withdrawn_at is null',
+      );
+      const subject = { version: standing.version };
+      const type = 'api_version.retirement_withdrawn';
+      await transaction.audit({ accountIds: [], type, subject });
+      return standing;
+    }
+    const [last]: Retirement[] = repeated
+      ? await manager.query(
+          `${STANDING.replace('is null', 'is not null')} order by withdrawn_at desc limit 1`,
+        )
+      : [];
+    if (!last) throw new ConfigError('No end of v1 is announced, so there is nothing to withdraw.');
+    return last;
+  });
+}

@@ -1,0 +1,32 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Refusal, inOneSentence } from './processes.mjs';
+import { loadEnvironment } from './start-settings.mjs';
+
+/** Runs a built script with the settings of .env, as `npm start` has them: node scripts/run.mjs NAME [arguments] */
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const [, , name, ...args] = process.argv;
+const file = path.join(root, 'dist', 'scripts', `${name}.js`);
+
+try {
+  loadEnvironment(root);
+  if (!fs.existsSync(path.join(root, 'node_modules'))) {
+    throw new Refusal('Its packages are missing: run npm start, or npm ci && npm run build.');
+  }
+  if (!fs.existsSync(file)) {
+    throw new Refusal('Inkpad has not been built yet: run npm start, or npm run build.');
+  }
+  process.argv = [process.execPath, file, ...args];
+  await import(pathToFileURL(file).href);
+} catch (error) {
+  process.stderr.write(`${inOneSentence(error) ?? missingPart(error) ?? error.stack}\n`);
+  process.exitCode = 1;
+}
+
+/** @returns {string | null} */
+function missingPart({ code, message }) {
+  if (code !== 'ERR_MODULE_NOT_FOUND') return null;
+  const [missing] = message.split(' imported from ');
+  return `Inkpad is not installed and built completely (${missing}): run npm start, or npm ci && npm run build.`;
+}

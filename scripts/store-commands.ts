@@ -1,0 +1,108 @@
+import { Option, type Command } from 'commander';
+import { DataSource } from 'typeorm';
+import { CreateAccount } from '#accounts/account.commands.js';
+import { userIdOf } from '#identity/identity.commands.js';
+import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
+import { ROLES, type Role } from '#identity/roles.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { example, list, positive, run } from './command.js';
+
+const STORES = `
+  select a.id::int as account_id, a.state ->> 'name' as name,
+    (select coalesce(json_agg(json_build_object('user_id', u.id, 'email', u.email, 'role', m.role)
+       order by u.id), '[]')
+     from memberships m join users u on u.id = m.user_id where m.account_id = a.id) as members
+  from accounts a
+  where $1::text is null or exists (
+    select from memberships m join users u on u.id = m.user_id
+    where m.account_id = a.id and lower(u.email) = lower($1) and u.removed_at is null)
+  order by a.id`;
+
+type StoreOptions = {
+  name: string;
+  user: string;
+  timeZone: string;
+  locale: string;
+  personal: boolean;
+};
+
+export function addStoreCommands(program: Command, by: PlainWriter): void {
+  example(
+    program
+      .command('store:list')
+      .description('lists stores with their members')
+      .option('--user <email>', 'only those of this user'),
+    'store:list --user grace@shop.example',
+  ).action(({ user }: { user?: string }) => {
+    list('stores', async (pool) => (await pool.query(STORES, [user ?? null])).rows);
+  });
+
+  example(
+    program
+      .command('store:create')
+      .description('makes a store, and a user its owner')
+      .requiredOption('--name <name>', 'of the store')
+      .requiredOption('--user <email>', 'its owner')
+      .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
+      .option('--locale <locale>', 'language of what customers read: en, de, fr or es', 'en')
+      .option('--personal', "the user's own store", false),
+    "store:create --name 'Corner Café' --user grace@shop.example --time-zone Europe/Berlin",
+  ).action((options: StoreOptions) => {
+    const { name, personal, timeZone, locale } = options;
+    run(async (bus, app) => {
+      const ownerId = await userIdOf(app.get(DataSource).manager, options.user);
+      const attributes = { name, storeName: null, personal, timeZone, locale };
+      const { id } = await bus.execute(new CreateAccount(by, attributes, ownerId));
+      return { account_id: id };
+    });
+  });
+
+  addMemberCommands(program, by);
+}
+
+function addMemberCommands(program: Command, by: PlainWriter): void {
+  const role = () => new Option('--role <role>', 'docs/roles.md').choices(ROLES);
+  example(
+    about(program.command('member:add').description('lets a user into a store')).addOption(
+      role().default('owner'),
+    ),
+    'member:add --store 1 --user grace@shop.example --role staff',
+  ).action(({ store, user, role }: { store: number; user: string; role: Role }) => {
+    run(async (bus) => {
+      const { userId } = await bus.execute(new AddMember(by, store, user, role));
+      return { account_id: store, user_id: userId, role };
+    });
+  });
+
+  example(
+    about(
+      program.command('member:role').description('changes what a member may do in the store'),
+    ).addOption(role().makeOptionMandatory()),
+    'member:role --store 1 --user grace@shop.example --role manager',
+  ).action(({ store, user, role }: { store: number; user: string; role: Role }) => {
+    run(async (bus) => {
+      const { userId } = await bus.execute(new ChangeRole(by, store, user, role));
+      return { account_id: store, user_id: userId, role };
+    });
+  });
+
+  example(
+    about(
+      program
+        .command('member:remove')
+        .description('takes a user out of a store, and the store from their tokens'),
+    ),
+    'member:remove --store 1 --user grace@shop.example',
+  ).action(({ store, user }: { store: number; user: string }) => {
+    run(async (bus) => {
+      const { userId } = await bus.execute(new RemoveMember(by, store, user));
+      return { account_id: store, user_id: userId };
+    });
+  });
+}
+
+function about(command: Command): Command {
+  return command
+    .requiredOption('--store <id>', 'as store:list shows it', positive)
+    .requiredOption('--user <email>', 'the member');
+}

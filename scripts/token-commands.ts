@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { example, list, positive, run, time } from './command.js';
+
+/** Tokens themselves are known to nobody: only their hashes are stored. */
+const TOKENS = `
+  select t.id::int as token_id, t.name, u.id::int as user_id, u.email, t.per_minute, t.created_at,
+    t.expires_at, t.last_used_at, t.revoked_at
+  from api_tokens t join users u on u.id = t.user_id
+  where ($1 or (t.revoked_at is null and u.removed_at is null
+      and (t.expires_at is null or t.expires_at > now())))
+    and ($2::text is null or lower(u.email) = lower($2))
+  order by t.id`;
+
+export function addTokenCommands(program: Command, by: PlainWriter): void {
+  example(
+    program
+      .command('token:list')
+      .description('lists API tokens that are in force: whose, since when, and when last used')
+      .option('--user <email>', 'only those of this user')
+      .option('--all', 'those that were revoked or have expired as well', false),
+    'token:list --user grace@shop.example',
+  ).action(({ user, all }: { user?: string; all: boolean }) => {
+    list('tokens', async (pool) => (await pool.query(TOKENS, [all, user ?? null])).rows);
+  });
+
+  example(
+    program
+      .command('token:create')
+      .description('makes an API token and prints it, this once')
+      .requiredOption('--user <email>', 'whose stores it reaches')
+      .requiredOption('--name <name>', 'what it is for')
+      .option('--expires <time>', 'when it stops working, ISO 8601; never if omitted', time),
+    'token:create --user grace@shop.example --name till --expires 2027-12-31',
+  ).action(({ user, name, expires }: { user: string; name: string; expires?: Date }) => {
+    run(async (bus) => {
+      const made = new CreateToken(by, user, name, expires ?? null);
+      const { tokenId, token } = await bus.execute(made);
+      return { token_id: tokenId, api_token: token };
+    });
+  });
+
+  example(
+    program
+      .command('token:limit')
+      .description('gives a token its own limit of requests, in place of RATE_LIMIT_PER_MINUTE')
+      .requiredOption('--token-id <id>', 'as token:list shows it', positive)
+      .requiredOption('--per-minute <n>', 'requests', positive),
+    'token:limit --token-id 5 --per-minute 1200',
+  ).action(({ tokenId, perMinute }: { tokenId: number; perMinute: number }) => {
+    run(async (bus) => {
+      await bus.execute(new LimitToken(by, tokenId, perMinute));
+      return { token_id: tokenId, per_minute: perMinute };
+    });
+  });
+
+  example(
+    program
+      .command('token:revoke')
+      .description('ends a token, within a second in every process')
+      .requiredOption('--token-id <id>', 'as token:list shows it', positive),
+    'token:revoke --token-id 5',
+  ).action(({ tokenId }: { tokenId: number }) => {
+    run(async (bus) => {
+      await bus.execute(new RevokeToken(by, tokenId));
+      return { token_id: tokenId, revoked: true };
+    });
+  });
+}

@@ -1,0 +1,169 @@
+import type { Command } from 'commander';
+import { randomBytes } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { CreateUser, RemoveUser, userIdOf, type Left } from '#identity/identity.commands.js';
+import { SecondFactors } from '#identity/second-factors.service.js';
+import { SetPassword, UpdateUser } from '#identity/user.commands.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { example, list, positive, run, runAfter } from './command.js';
+import { givenPassword, type PasswordOptions } from './password-input.js';
+import { runScript, withServices } from './run-script.js';
+
+const USERS = `
+  select u.id::int as user_id, u.email, u.name, u.created_at, u.removed_at,
+    (select coalesce(json_agg(json_build_object('account_id', m.account_id, 'role', m.role)
+       order by m.account_id), '[]') from memberships m where m.user_id = u.id) as stores,
+    (select count(*)::int from api_tokens t where t.user_id = u.id and t.revoked_at is null
+       and (t.expires_at is null or t.expires_at > now())) as tokens
+  from users u
+  where (u.removed_at is null or $1)
+    and ($2::bigint is null
+      or exists (select from memberships m where m.user_id = u.id and m.account_id = $2))
+  order by u.id`;
+
+export function addUserCommands(program: Command, by: PlainWriter): void {
+  addList(program);
+  addCreate(program, by);
+  addChanges(program, by);
+  addRemovals(program, by);
+}
+
+function addList(program: Command): void {
+  example(
+    program
+      .command('user:list')
+      .description('lists users with their stores and how many tokens they have in force')
+      .option('--store <id>', 'only members of this store', positive)
+      .option('--removed', 'removed users as well', false),
+    'user:list --store 1',
+  ).action(({ store, removed }: { store?: number; removed: boolean }) => {
+    list('users', async (pool) => (await pool.query(USERS, [removed, store ?? null])).rows);
+  });
+}
+
+function addCreate(program: Command, by: PlainWriter): void {
+  const command = program
+    .command('user:create')
+    .description(
+      'adds a user; asks for the password, twice, or makes one where nobody can be asked',
+    )
+    .requiredOption('--email <email>', 'the address that the user signs in with')
+    .requiredOption('--name <name>', 'as others see it');
+  example(
+    withPassword(command),
+    "user:create --email grace@shop.example --name 'Grace Hopper'",
+    "user:create --email grace@shop.example --name 'Grace Hopper' --generate",
+  ).action((options: PasswordOptions & { email: string; name: string }) => {
+    runAfter(
+      () => givenPassword(options),
+      async (bus, given) => {
+        const password = given ?? newPassword();
+        const { userId } = await bus.execute(
+          new CreateUser(by, options.email, options.name, password),
+        );
+        return { user_id: userId, email: options.email, ...(given === undefined && { password }) };
+      },
+    );
+  });
+}
+
+function addChanges(program: Command, by: PlainWriter): void {
+  const command = program
+    .command('user:set-password')
+    .description('changes the password, and ends all sessions and links for a new one')
+    .requiredOption('--email <email>', 'whose');
+  example(
+    withPassword(command),
+    'user:set-password --email grace@shop.example',
+    'user:set-password --email grace@shop.example --password-stdin < password.txt',
+  ).action((options: PasswordOptions & { email: string }) => {
+    const { email } = options;
+    runAfter(
+      () => givenPassword(options),
+      async (bus, given) => {
+        const password = given ?? newPassword();
+        const { userId } = await bus.execute(new SetPassword(by, email, password));
+        return { user_id: userId, email, ...(given === undefined && { password }) };
+      },
+    );
+  });
+
+  example(
+    program
+      .command('user:set-email')
+      .description('changes the address, and ends all sessions and links for a new password')
+      .requiredOption('--email <email>', 'the address until now')
+      .requiredOption('--to <email>', 'the new one'),
+    'user:set-email --email grace@old.example --to grace@shop.example',
+  ).action(({ email, to }: { email: string; to: string }) => {
+    run(async (bus) => {
+      const change = new UpdateUser(by, email, { email: to }, true);
+      const { userId } = await bus.execute(change);
+      return { user_id: userId, email: to };
+    });
+  });
+
+  example(
+    program
+      .command('user:remove-codes')
+      .description('for who has lost phone and recovery codes: the password alone lets them in')
+      .requiredOption('--email <email>', 'whose'),
+    'user:remove-codes --email grace@shop.example',
+  ).action(({ email }: { email: string }) => {
+    runScript(async () => {
+      const userId = await withServices(async (app) => {
+        const found = await userIdOf(app.get(DataSource).manager, email);
+        await app.get(SecondFactors).remove(by, found);
+        return found;
+      });
+      console.log(JSON.stringify({ user_id: userId, email }));
+    });
+  });
+}
+
+function addRemovals(program: Command, by: PlainWriter): void {
+  example(
+    program
+      .command('user:remove')
+      .description(
+        'removes a user from all stores, ends their sessions and tokens, and says what is left; the history keeps their name',
+      )
+      .requiredOption('--email <email>', 'whom'),
+    'user:remove --email grace@shop.example',
+  ).action(({ email }: { email: string }) => {
+    run(async (bus) => {
+      const { userId, left } = await bus.execute(new RemoveUser(by, email));
+      for (const line of left.stores.flatMap(inWords)) console.error(line);
+      return {
+        user_id: userId,
+        tokens_ended: left.tokensEnded,
+        sessions_ended: left.sessionsEnded,
+        stores: left.stores,
+      };
+    });
+  });
+}
+
+/** What somebody has to see to. */
+function inWords(store: Left['stores'][number]): string[] {
+  const { account_id: id, owners, webhook_subscriptions: subscriptions } = store;
+  if (owners > 0) return [];
+  const webhooks =
+    subscriptions === 0
+      ? ''
+      : ` Its ${subscriptions} webhook subscriptions go on, without an owner to warn.`;
+  return [
+    `Store ${id} has no owner any more: npm run -s cli -- member:add --store ${id} --user … gives it one.${webhooks}`,
+  ];
+}
+
+function withPassword(command: Command): Command {
+  return command
+    .option('--password <password>', 'seen by others on this machine: prefer to be asked')
+    .option('--password-stdin', 'read from standard input, its first line')
+    .option('--generate', 'make one and print it, without asking');
+}
+
+function newPassword(): string {
+  return randomBytes(12).toString('base64url');
+}

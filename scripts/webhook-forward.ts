@@ -1,0 +1,101 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { errors, request } from 'undici';
+import { messageOf } from '#kernel/errors.js';
+
+/** As much of an answer as Inkpad reads. */
+const BODY_READ = 65_536;
+
+/** These belong to a connection or are made anew, all others are passed on. */
+const OF_A_CONNECTION = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** What a receiver made of a webhook: its own answer, or a 502 when it gave none. */
+export type Forwarded = {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+  /** For people to read. */
+  note: string;
+};
+
+/**
+ * Passes a webhook on as it came.
+ * @param timeoutMs for the whole answer
+ * @param ending gives up at once
+ */
+export async function forward(
+  url: string,
+  webhook: { headers: IncomingHttpHeaders; body: Buffer },
+  timeoutMs: number,
+  ending: AbortSignal,
+): Promise<Forwarded> {
+  const start = performance.now();
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const took = () => `${Math.round(performance.now() - start)} ms`;
+  try {
+    const answer = await request(url, {
+      method: 'POST',
+      headers: passedOn(webhook.headers),
+      body: webhook.body,
+      signal: AbortSignal.any([deadline, ending]),
+    });
+    const body = await beginningOf(answer.body);
+    return {
+      status: answer.statusCode,
+      headers: kept(answer.headers),
+      body,
+      note: `${url} answered ${answer.statusCode} in ${took()}`,
+    };
+  } catch (error) {
+    const reason = deadline.aborted ? `no answer within ${timeoutMs} ms` : faultOf(error);
+    const note = `${url} FAILED after ${took()}: ${reason}`;
+    return { status: 502, headers: {}, body: Buffer.from(note), note };
+  }
+}
+
+function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined || OF_A_CONNECTION.has(name) ? [] : [[name, value]],
+    ),
+  );
+}
+
+/** What Inkpad looks at, and what tells how to read the body. */
+function kept(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    ['content-type', 'retry-after'].flatMap((name) => {
+      const value = headers[name];
+      return typeof value === 'string' ? [[name, value]] : [];
+    }),
+  );
+}
+
+async function beginningOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= BODY_READ) break;
+  }
+  return Buffer.concat(chunks).subarray(0, BODY_READ);
+}
+
+function faultOf(error: unknown): string {
+  if (error instanceof errors.SocketError) return 'the connection was closed without an answer';
+  const { code } = Object(error) as { code?: unknown };
+  if (code === 'ECONNREFUSED') return 'nothing listens there';
+  // Several addresses of one name that all failed have no message of their own.
+  return messageOf(error) || String(code);
+}

@@ -1,0 +1,136 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { useService } from '../support/contract.js';
+import { Client } from '../support/service.js';
+
+type Json = Record<string, unknown>;
+type Operation = {
+  operationId: string;
+  summary: string;
+  responses: Record<string, { headers?: Json }>;
+  'x-codeSamples': { label: string; source: string }[];
+};
+type Document = {
+  paths: Record<string, Record<string, Operation>>;
+  servers: { url: string }[];
+  components: { responses: Record<string, { headers?: Json }> };
+};
+type Entry = { title: string; about: string; path: string };
+
+const ROOT = '/stamps';
+const GUIDES = [
+  'first-stamp',
+  'authentication',
+  'errors',
+  'retries',
+  'limits',
+  'versioning',
+  'webhooks',
+  'webhooks-in-detail',
+  'automation',
+];
+
+const service = useService({ PUBLIC_URL: `https://cards.example${ROOT}` });
+let stranger: Client;
+let document: Document;
+let reference: Document;
+const pages = new Map<string, string>();
+
+beforeAll(async () => {
+  stranger = new Client(service.running.baseUrl, 0, null);
+  document = (await stranger.get<Document>('/openapi.json')).body;
+  reference = (await stranger.get<Document>('/docs/reference/openapi.json')).body;
+  for (const path of ['', ...GUIDES.map((name) => `/${name}`), '/reference']) {
+    const page = await stranger.get(`/docs${path}`);
+    if (page.status !== 200) throw new Error(`/docs${path} is ${page.status}`);
+    pages.set(`/docs${path}`, page.text);
+  }
+});
+
+function operationsOf({ paths }: Document): Operation[] {
+  return Object.values(paths).flatMap((methods) => Object.values(methods));
+}
+
+/** Without the root, which a proxy takes off. */
+async function expectThere(path: string): Promise<void> {
+  const [page = '', hash] = path.split('#');
+  const text = pages.get(page) ?? (await stranger.get(page)).text;
+  expect([page, pages.has(page) || (await stranger.get(page)).status < 400]).toEqual([page, true]);
+  if (hash === undefined || page === '/docs/reference') return;
+  expect([path, text.includes(`id="${hash}"`)]).toEqual([path, true]);
+}
+
+describe('the documentation', () => {
+  it('DOCS-01 begins with a page that leads to all of it', () => {
+    for (const path of [...GUIDES, 'reference']) {
+      expect(pages.get('/docs')).toContain(`href="${ROOT}/docs/${path}"`);
+    }
+  });
+
+  it('DOCS-02 has no link that leads nowhere', async () => {
+    const links = [...pages].flatMap(([page, text]) =>
+      [...text.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, href = '']) =>
+        href.startsWith('#') ? ROOT + page + href : href,
+      ),
+    );
+    const own = new Set(links.filter((link) => !/^https?:/.test(link)));
+    expect(own.size).toBeGreaterThan(50);
+    for (const link of own) {
+      expect([link, link.startsWith(`${ROOT}/`)]).toEqual([link, true]);
+      const path = link.slice(ROOT.length);
+      // The console asks a stranger to sign in.
+      if (path !== '/app') await expectThere(path === '/docs/reference#main' ? '/docs' : path);
+    }
+  });
+
+  it('DOCS-03 shows where the service is', () => {
+    expect(pages.get('/docs/first-stamp')).toContain('>https://cards.example/stamps</span>');
+    for (const [page, text] of pages) {
+      expect([page, /localhost:3000|%ROOT%|%ADDRESS%|<!-- \w/.test(text)]).toEqual([page, false]);
+    }
+  });
+
+  it('DOCS-04 shows how to call each operation', () => {
+    for (const { operationId, 'x-codeSamples': samples } of operationsOf(document)) {
+      const labels = samples.map(({ label }) => label);
+      expect([operationId, ...labels]).toEqual([operationId, 'curl', 'TypeScript', 'Python']);
+      expect(samples.every(({ source }) => source.length > 20)).toBe(true);
+    }
+    expect(operationsOf(reference).map((one) => one['x-codeSamples'])).toEqual(
+      operationsOf(document).map((one) => one['x-codeSamples']),
+    );
+  });
+
+  it('DOCS-05 says once what holds for all', () => {
+    const everywhere = ['X-Request-Id', 'RateLimit-Limit', 'Deprecation', 'Sunset', 'Link'];
+    const namesOf = (one: Document) =>
+      operationsOf(one)
+        .flatMap(({ responses }) => Object.values(responses))
+        .concat(Object.values(one.components.responses))
+        .flatMap(({ headers }) => Object.keys(headers ?? {}));
+    expect(namesOf(document)).toEqual(expect.arrayContaining(everywhere));
+    expect(namesOf(reference).filter((name) => everywhere.includes(name))).toEqual([]);
+    expect(namesOf(reference)).toEqual(expect.arrayContaining(['Retry-After', 'X-Dry-Run']));
+    expect(operationsOf(reference).map(({ operationId }) => operationId)).toEqual(
+      operationsOf(document).map(({ operationId }) => operationId),
+    );
+  });
+
+  it('DOCS-06 sends requests to its own host', () => {
+    expect(reference.servers).toEqual([{ url: ROOT }]);
+    expect(document.servers).toEqual([{ url: `https://cards.example${ROOT}` }]);
+  });
+
+  it('DOCS-07 can be searched', async () => {
+    const { body } = await stranger.get<Entry[]>('/docs/search.json');
+    for (const { path } of body) await expectThere(path);
+    const titles = body.map(({ title }) => title);
+    expect(titles).toEqual(
+      expect.arrayContaining(operationsOf(document).map((one) => one.summary)),
+    );
+    for (const [page, text] of pages) {
+      if (['/docs', '/docs/reference'].includes(page)) continue;
+      const places = [...text.matchAll(/<h[23] id="([^"]+)"/g)].map(([, id]) => `${page}#${id}`);
+      expect(body.map(({ path }) => path)).toEqual(expect.arrayContaining([page, ...places]));
+    }
+  });
+});

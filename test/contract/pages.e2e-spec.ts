@@ -1,0 +1,95 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  expectFailure,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/contract.js';
+import type { Answer } from '../support/service.js';
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+const PROGRAMS = [undefined, '*/*', 'application/json', 'application/json, text/html;q=0.9', ''];
+const HTML = 'text/html; charset=utf-8';
+
+const service = useService({ PUBLIC_URL: 'https://cards.example/stamps' });
+let store: ContractClient;
+
+beforeAll(async () => {
+  store = await service.newStore();
+});
+
+function ask<T>(path: string, accept: string | undefined, method = 'GET'): Promise<Answer<T>> {
+  return store.send<T>(method, path, undefined, accept === undefined ? {} : { accept });
+}
+
+describe('the page at /', () => {
+  it('PAGE-01 leads people on', async () => {
+    const page = await ask('/', BROWSER);
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, HTML]);
+    for (const path of ['/docs', '/app', '/openapi.json', '/api/v1/status']) {
+      expect(page.text).toContain(`href="/stamps${path}"`);
+    }
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+  });
+
+  it('PAGE-02 tells programs where things are', async () => {
+    for (const accept of PROGRAMS) {
+      const answer = await ask<Record<string, string>>('/', accept);
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(answer.body).toEqual({
+        name: 'Inkpad',
+        status_url: 'https://cards.example/stamps/api/v1/status',
+        documentation_url: 'https://cards.example/stamps/docs',
+        openapi_url: 'https://cards.example/stamps/openapi.json',
+      });
+    }
+  });
+});
+
+describe('unknown pages', () => {
+  it('PAGE-03 say so to a browser, and lead back', async () => {
+    for (const path of ['/nowhere', '/docs/nothing', '/apiary', '/docs/%E0%A4%A', '/index.html']) {
+      const { status, headers, text } = await ask(path, BROWSER);
+      expect([path, status, headers.get('content-type')]).toEqual([path, 404, HTML]);
+      expect(text).toContain('This page does not exist');
+      expect(text).toContain('href="/stamps/"');
+      expect(text).toContain(headers.get('x-request-id') ?? 'none');
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    }
+    const posted = await ask('/docs', BROWSER, 'POST');
+    expect([posted.status, posted.headers.get('content-type')]).toEqual([405, HTML]);
+  });
+
+  it('PAGE-04 are JSON to a program', async () => {
+    for (const accept of PROGRAMS) {
+      const answer = await ask<Failure>('/nowhere', accept);
+      expectFailure(answer, 404, 'not_found');
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    }
+  });
+
+  it('PAGE-05 are JSON to everybody under /api/v1', async () => {
+    const paths = [
+      '/api',
+      '/api/v1',
+      '/api/v1/',
+      '/api/v1/nothing',
+      '/%61pi/v1/nothing',
+      '/api/v2/x',
+    ];
+    for (const path of [...paths, `${store.store}/cards/999999999`, '/health/nothing']) {
+      const answer = await ask<Failure>(path, BROWSER);
+      expect([path, answer.status]).toEqual([path, 404]);
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(answer.body.code).toBe('not_found');
+    }
+  });
+
+  it('PAGE-06 differ by what is accepted, and say so', async () => {
+    for (const path of ['/', '/nowhere']) {
+      for (const accept of [BROWSER, 'application/json']) {
+        expect((await ask(path, accept)).headers.get('vary')).toMatch(/(^|, )accept(,|$)/i);
+      }
+    }
+  });
+});

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { CORE_SCHEMA, load } from 'js-yaml';
+import { eventually } from '../support/eventually.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
+import { freePort, startProgram, type Program } from '../support/program.js';
+
+type Rules = { groups: { rules: { alert: string; expr: string }[] }[] };
+
+const FILE = 'deploy/alerts.yml';
+
+function promtool(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
+  return { status, said: stdout + stderr };
+}
+
+describe('the alert rules', () => {
+  let database: TestDatabase;
+  const running: Program[] = [];
+  const shown: string[] = [];
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    for (const program of ['api', 'dispatcher']) {
+      const port = await freePort();
+      const environment = testEnvironment(database.url, { METRICS_PORT: String(port) });
+      running.push(startProgram(`dist/apps/${program}/src/main.js`, environment));
+      const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      shown.push(
+        await eventually(
+          // Until it listens.
+          () => read().catch(() => ''),
+          (text) => /^inkpad_ready 1$/m.test(text),
+        ),
+      );
+    }
+  });
+  afterAll(async () => {
+    await Promise.all(running.map((program) => program.kill('SIGTERM')));
+    await database.drop();
+  });
+
+  it('are what Prometheus reads', () => {
+    const { status, said } = promtool('check', 'rules', FILE);
+    expect(said).toContain('SUCCESS');
+    expect(status).toBe(0);
+  });
+
+  it('fire when a process is missing or not ready, and otherwise do not', () => {
+    const { status, said } = promtool('test', 'rules', 'test/full/alerts/rules-test.yml');
+    expect(said).toContain('SUCCESS');
+    expect(status).toBe(0);
+  });
+
+  it('name metrics that the processes have', () => {
+    const rules = load(readFileSync(FILE, 'utf8'), { schema: CORE_SCHEMA }) as Rules;
+    const exprs = rules.groups.flatMap((group) => group.rules.map(({ expr }) => expr));
+    const named = new Set(exprs.flatMap((expr) => expr.match(/\binkpad_\w+/g) ?? []));
+    const known = new Set(
+      shown.flatMap((text) => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)),
+    );
+    const unknown = [...named].filter(
+      (name) => !known.has(name) && !known.has(name.replace(/_(bucket|count)$/, '')),
+    );
+    expect(named.size).toBeGreaterThan(9);
+    expect(unknown).toEqual([]);
+  });
+});

@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { eventually } from '../support/eventually.js';
+import { freePort, startCommand, type Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+/** What a stranger does with the Python client: installs it into a new environment, and pastes from its README. */
+
+const SLOW = 300_000;
+const CLIENT = resolve('clients/python');
+const README = readFileSync(join(CLIENT, 'README.md'), 'utf8');
+const [EXAMPLE = '', RECEIVER = ''] = [...README.matchAll(/^```python\n([^]*?)^```/gm)].map(
+  ([, code = '']) => code,
+);
+
+let folder: string;
+let python: string;
+const running: Program[] = [];
+
+function run(command: string[]): string {
+  const [program = '', ...rest] = command;
+  const { status, stdout, stderr } = spawnSync(program, rest, {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  if (status !== 0)
+    throw new Error(`${command.join(' ')} ended with ${status}:
+${stdout}${stderr}`);
+  return stdout + stderr;
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'inkpad-python-'));
+  // A copy, because the build leaves things beside what it builds.
+  for (const part of ['LICENSE', 'README.md', 'pyproject.toml', 'src', 'tests']) {
+    cpSync(join(CLIENT, part), join(folder, 'client', part), { recursive: true });
+  }
+  writeFileSync(join(folder, 'example.py'), EXAMPLE);
+  writeFileSync(join(folder, 'receiver.py'), RECEIVER);
+  // Debian's, where there is one: what most servers run.
+  const [debian = 'python3'] = ['/usr/bin/python3'].filter(
+    (path) => spawnSync(path, ['-V']).status === 0,
+  );
+  run([debian, '-m', 'venv', 'venv']);
+  python = join(folder, 'venv/bin/python');
+  run([python, '-m', 'pip', 'install', '-q', '--disable-pip-version-check', './client', 'mypy']);
+}, SLOW);
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((program) => program.kill('SIGKILL')));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }), SLOW);
+
+it(
+  'passes its own tests as it is installed',
+  () => {
+    const said = run([python, '-m', 'unittest', 'discover', 'client/tests']);
+    expect(said).toMatch(/Ran [1-9]\d* tests[^]*OK/);
+  },
+  SLOW,
+);
+
+it(
+  'has types that hold, also in the examples of its README',
+  () => {
+    const options = ['--strict', '--config-file', 'client/pyproject.toml'];
+    const code = ['client/src', 'client/tests'];
+    expect(run([python, '-m', 'mypy', ...options, ...code])).toContain('Success');
+    const wrong =
+      'from inkpad import Inkpad\nInkpad(base_url="", token="").get_card(account_id=1)\n';
+    writeFileSync(join(folder, 'wrong.py'), wrong);
+    for (const file of ['example.py', 'receiver.py']) {
+      expect(run([python, '-m', 'mypy', '--strict', file])).toContain('Success');
+    }
+    const { stdout } = spawnSync(python, ['-m', 'mypy', '--strict', 'wrong.py'], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    expect(stdout).toContain('Missing named argument "id" for "get_card"');
+  },
+  SLOW,
+);
+
+describe('the examples of its README', () => {
+  let service: Service;
+  let dispatcher: Program;
+  let store: Client;
+
+  beforeAll(async () => {
+    service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+    dispatcher = await startDispatcher(service);
+    store = await service.newStore();
+  }, SLOW);
+
+  afterAll(async () => {
+    await dispatcher.kill('SIGTERM');
+    await service.stop();
+  }, SLOW);
+
+  it(
+    'stamp a card, list rewards and show a refusal',
+    async () => {
+      const { customer, customerCard } = await enrol(store, { rewards: [2] });
+      const code = EXAMPLE.replaceAll('account_id=1', `account_id=${store.accountId}`)
+        .replace('customer_id=31', `customer_id=${customer.id}`)
+        .replace('id=12,', `id=${customerCard.id},`);
+      const env = { INKPAD_URL: service.baseUrl, INKPAD_TOKEN: `${store.token}` };
+      const outputs: string[] = [];
+      for (const text of [code, code.replace(`id=${customerCard.id},`, 'id=999999,')]) {
+        writeFileSync(join(folder, 'example.py'), text);
+        const program = startCommand([python, 'example.py'], env, { cwd: folder });
+        expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
+        outputs.push(program.output());
+      }
+      expect(outputs[0]).toMatch(/^2 [^]*'name': 'Reward at 2'[^]*\nReward at 2\n$/);
+      expect(outputs[1]).toMatch(/^404 not_found \{\} [^]*\nReward at 2\n$/);
+    },
+    SLOW,
+  );
+
+  it(
+    'receive webhooks, each once',
+    async () => {
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}/`;
+      const hooks = `${store.store}/webhook_subscriptions`;
+      const { body: made } = await store.post<{ id: number; secret: string }>(hooks, {
+        events: ['stamp.earned'],
+        target_url: url,
+      });
+      const environment = { WEBHOOK_SECRET: made.secret, PORT: String(port) };
+      const receiver = startCommand([python, 'receiver.py'], environment, { cwd: folder });
+      running.push(receiver);
+      await eventually(
+        () =>
+          fetch(url, { method: 'POST', body: '{}' }).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        (status) => status === 401,
+      );
+      const { path } = await enrol(store);
+      expect((await store.post(`${path}/stamp`, { stamps: 3 })).status).toBe(200);
+      await eventually(receiver.output, (text) => text.includes('Anna 3\n'));
+      const from = '2000-01-01T00:00:00Z';
+      const { body } = await store.post<{ matched: number }>(`${hooks}/${made.id}/replay`, {
+        from,
+      });
+      await eventually(
+        async () =>
+          (await store.get<object[]>(`${hooks}/${made.id}/deliveries?status=delivered`)).body,
+        (all) => all.length === 1 + body.matched,
+      );
+      expect(receiver.output().match(/^Anna 3$/gm)).toHaveLength(1);
+    },
+    SLOW,
+  );
+});

@@ -1,0 +1,197 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { eventually } from '../support/eventually.js';
+import { freePort, startCommand, type Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+/** What a stranger does with the package: packs it, installs it into an empty folder, and pastes from its README. */
+
+const SLOW = 300_000;
+const CLIENT = resolve('clients/typescript');
+const README = readFileSync(join(CLIENT, 'README.md'), 'utf8');
+const [EXAMPLE = '', RECEIVER = ''] = [...README.matchAll(/^```ts\n([^]*?)^```/gm)].map(
+  ([, code = '']) => code,
+);
+
+let folder: string;
+/** What is in the package. */
+let paths: string[];
+const running: Program[] = [];
+
+function run(command: string[], cwd: string): string {
+  const [program = '', ...rest] = command;
+  const { status, stdout, stderr } = spawnSync(program, rest, { cwd, encoding: 'utf8' });
+  if (status !== 0)
+    throw new Error(`${command.join(' ')} ended with ${status}:
+${stdout}${stderr}`);
+  return stdout;
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'inkpad-stranger-'));
+  const source = join(folder, 'source');
+  for (const part of ['README.md', 'LICENSE', 'package.json', 'mark-commonjs.mjs', 'src', 'test']) {
+    cpSync(join(CLIENT, part), join(source, part), { recursive: true });
+  }
+  for (const file of ['tsconfig.json', 'tsconfig.cjs.json']) {
+    cpSync(join(CLIENT, file), join(source, file));
+  }
+  const npm = ['npm', 'install', '--no-audit', '--no-fund'];
+  run(npm, source);
+  const [packed] = JSON.parse(run(['npm', 'pack', '--json', '--silent'], source)) as {
+    filename: string;
+    files: { path: string }[];
+  }[];
+  paths = packed?.files.map(({ path }) => path) ?? [];
+  const empty = join(folder, 'empty');
+  mkdirSync(empty);
+  writeFileSync(join(empty, 'package.json'), '{ "type": "module" }');
+  const { devDependencies } = JSON.parse(readFileSync(join(CLIENT, 'package.json'), 'utf8')) as {
+    devDependencies: Record<string, string>;
+  };
+  const types = ['@types/node', 'typescript'].map((name) => `${name}@${devDependencies[name]}`);
+  run([...npm, join(source, packed?.filename ?? ''), ...types], empty);
+  for (const [name, code] of Object.entries({ example: EXAMPLE, receiver: RECEIVER })) {
+    writeFileSync(join(empty, `${name}.ts`), code);
+    writeFileSync(join(empty, `${name}.cts`), withoutTopLevelAwait(code));
+  }
+}, SLOW);
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((program) => program.kill('SIGTERM')));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }), SLOW);
+
+/** CommonJS has none. */
+function withoutTopLevelAwait(code: string): string {
+  const [, imports = '', rest = ''] = /^((?:import [^;]*;\n)*)([^]*)$/.exec(code) ?? [];
+  return code.includes('for await (const reward')
+    ? `${imports}void (async () => {${rest}})();`
+    : code;
+}
+
+const RESOLUTIONS: [string, object, string[]][] = [
+  ['node16, ES modules', { module: 'node16' }, ['*.ts']],
+  ['node16, CommonJS', { module: 'node16' }, ['*.cts']],
+  ['nodenext', { module: 'nodenext' }, ['*.ts', '*.cts']],
+  ['a bundler', { module: 'preserve', moduleResolution: 'bundler' }, ['*.ts']],
+  ['node10', { module: 'esnext', moduleResolution: 'node10', ignoreDeprecations: '6.0' }, ['*.ts']],
+];
+
+it('packs what it needs, and nothing else', () => {
+  expect(paths).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
+  expect(paths.filter((path) => !/^(dist\/|LICENSE|README.md|package.json)/.test(path))).toEqual(
+    [],
+  );
+});
+
+it.each(RESOLUTIONS)('has types for %s', (_, options, include) => {
+  const empty = join(folder, 'empty');
+  const compilerOptions = {
+    strict: true,
+    target: 'es2022',
+    types: ['node'],
+    noEmit: true,
+    ...options,
+  };
+  writeFileSync(join(empty, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));
+  expect(run(['npx', '--no-install', 'tsc'], empty)).toBe('');
+});
+
+describe('the examples of its README', () => {
+  let service: Service;
+  let dispatcher: Program;
+  let store: Client;
+  let card: { customer_id: number; id: number };
+
+  beforeAll(async () => {
+    service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+    dispatcher = await startDispatcher(service);
+    store = await service.newStore();
+    const { customerCard, customer } = await enrol(store, { rewards: [2] });
+    card = { customer_id: customer.id, id: customerCard.id };
+    const compilerOptions = { module: 'node16', target: 'es2022', types: ['node'], outDir: 'out' };
+    const config = { compilerOptions, include: ['*.ts', '*.cts'] };
+    writeFileSync(join(folder, 'empty/tsconfig.json'), JSON.stringify(config));
+    run(['npx', '--no-install', 'tsc'], join(folder, 'empty'));
+  }, SLOW);
+
+  afterAll(async () => {
+    await dispatcher.kill('SIGTERM');
+    await service.stop();
+  }, SLOW);
+
+  it.each(['example.js', 'example.cjs'])(
+    'stamp a card, list rewards and show a refusal: %s',
+    async (file) => {
+      const path = join(folder, 'empty/out', file);
+      const given = `{ account_id: ${store.accountId}, customer_id: ${card.customer_id}, id: ${card.id} }`;
+      const code = readFileSync(path, 'utf8')
+        .replace(/\{ account_id: 1, customer_id: 31, id: 12 \}/, given)
+        .replaceAll('account_id: 1 ', `account_id: ${store.accountId} `)
+        .replace('receipt-1001', `receipt of ${file}`);
+      const env = { INKPAD_URL: service.baseUrl, INKPAD_TOKEN: `${store.token}` };
+      const outputs: string[] = [];
+      for (const text of [code, code.replace(/id: \d+ \}/, 'id: 999999 }')]) {
+        writeFileSync(path, text);
+        const program = startCommand([process.execPath, path], env);
+        expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
+        outputs.push(program.output());
+      }
+      expect(outputs[0]).toMatch(/^\d [^]*name: 'Reward at 2'[^]*\nReward at 2\n$/);
+      expect(outputs[1]).toMatch(/^404 not_found \{\} [^]*\nReward at 2\n$/);
+    },
+    SLOW,
+  );
+
+  it.each(['receiver.js', 'receiver.cjs'])(
+    'receive webhooks, each once: %s',
+    async (file) => {
+      const own = await service.newStore();
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}/`;
+      const hooks = `${own.store}/webhook_subscriptions`;
+      const { body: made } = await own.post<{ id: number; secret: string }>(hooks, {
+        events: ['stamp.earned'],
+        target_url: url,
+      });
+      const environment = { WEBHOOK_SECRET: made.secret, PORT: String(port) };
+      const receiver = startCommand(
+        [process.execPath, join(folder, 'empty/out', file)],
+        environment,
+      );
+      running.push(receiver);
+      await eventually(
+        () =>
+          fetch(url, { method: 'POST', body: '{}' }).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        (status) => status === 401,
+      );
+      const { path } = await enrol(own);
+      expect((await own.post(`${path}/stamp`, { stamps: 3 })).status).toBe(200);
+      await eventually(receiver.output, (text) => text.includes('Anna 3\n'));
+      const from = '2000-01-01T00:00:00Z';
+      const types = ['stamp.earned'];
+      const { body } = await own.post<{ matched: number }>(`${hooks}/${made.id}/replay`, {
+        from,
+        types,
+      });
+      await eventually(
+        async () =>
+          (await own.get<{ status: string }[]>(`${hooks}/${made.id}/deliveries?status=delivered`))
+            .body,
+        (all) => all.length === 1 + body.matched,
+      );
+      expect(receiver.output().match(/^Anna 3$/gm)).toHaveLength(1);
+    },
+    SLOW,
+  );
+});

@@ -1,0 +1,254 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Webhook } from 'standardwebhooks';
+import { eventually } from '../support/eventually.js';
+import { freePort, startCommand, type Program } from '../support/program.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+/** The receivers of docs/receivers, run as they stand there, behind a real dispatcher. */
+
+const SLOW = 300_000;
+const RECEIVERS = resolve('docs/receivers');
+const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
+
+type Language = {
+  file: string;
+  /** The Debian package that has the program. */
+  debian: string;
+  prepare?: string[];
+  receive: (port: number) => string[];
+  /** Where another process does the work. */
+  work?: string[];
+};
+
+const LANGUAGES: Record<string, Language> = {
+  'Node.js': {
+    file: 'receiver.mjs',
+    debian: 'nodejs',
+    receive: () => [process.execPath, 'receiver.mjs'],
+  },
+  Python: { file: 'receiver.py', debian: 'python3', receive: () => ['python3', 'receiver.py'] },
+  Go: {
+    file: 'receiver.go',
+    debian: 'golang-go',
+    prepare: ['go', 'build', '-o', 'receiver', 'receiver.go'],
+    receive: () => ['./receiver'],
+  },
+  Java: {
+    file: 'Receiver.java',
+    debian: 'default-jdk-headless',
+    receive: () => ['java', 'Receiver.java'],
+  },
+  PHP: {
+    file: 'receiver.php',
+    debian: 'php-cli',
+    receive: (port) => ['php', '-S', `127.0.0.1:${port}`, 'receiver.php'],
+    work: ['php', 'receiver.php'],
+  },
+};
+
+let service: Service;
+let dispatcher: Program;
+const running: Program[] = [];
+const folders: string[] = [];
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  dispatcher = await startDispatcher(service);
+}, SLOW);
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((program) => program.kill('SIGKILL')));
+});
+
+afterAll(async () => {
+  await dispatcher.kill('SIGTERM');
+  await service.stop();
+  for (const folder of folders) rmSync(folder, { recursive: true });
+}, SLOW);
+
+describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) => {
+  let folder: string;
+  let port: number;
+  let url: string;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'inkpad-receiver-'));
+    folders.push(folder);
+    copyFileSync(join(RECEIVERS, language.file), join(folder, language.file));
+    mkdirSync(join(folder, 'node_modules'));
+    symlinkSync(
+      resolve('node_modules/standardwebhooks'),
+      join(folder, 'node_modules/standardwebhooks'),
+    );
+    const [program = ''] = language.receive(0);
+    const [first = program, ...rest] = language.prepare ?? [program, '--version'];
+    const ran = spawnSync(first, rest, { cwd: folder, encoding: 'utf8' });
+    if (
+      ran.error &&
+      'code' in ran.error &&
+      ran.error.code === 'ENOENT' &&
+      !program.startsWith('.')
+    ) {
+      throw new Error(`${first} is missing: apt-get install ${language.debian}`);
+    }
+    if (language.prepare && ran.status !== 0) throw new Error(ran.stderr);
+    port = await freePort();
+    url = `http://127.0.0.1:${port}/hooks`;
+  }, SLOW);
+
+  /** @returns what all of its processes say */
+  async function start(secret: string): Promise<() => string> {
+    const environment = {
+      HOME: folder,
+      WEBHOOK_SECRET: secret,
+      PORT: String(port),
+      EVENTS_DIR: join(folder, 'events'),
+    };
+    const commands = [language.receive(port), ...(language.work ? [language.work] : [])];
+    const started = commands.map((command) => startCommand(command, environment, { cwd: folder }));
+    running.push(...started);
+    await eventually(
+      () =>
+        fetch(url).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      (status) => status > 0,
+    );
+    return () => started.map(({ output }) => output()).join('');
+  }
+
+  const handled = (output: string) => [...output.matchAll(/^handled (\w+)/gm)].map(([, id]) => id);
+
+  async function post(headers: Record<string, string>, body: string | Buffer): Promise<number> {
+    return (await fetch(url, { method: 'POST', headers, body })).status;
+  }
+
+  function signed(id: string, body: string, at = new Date()): Record<string, string> {
+    return {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': new Webhook(SECRET).sign(id, at, body),
+    };
+  }
+
+  it(
+    'takes what a dispatcher sends, and drops what comes twice',
+    async () => {
+      const store: Client = await service.newStore();
+      const hooks = `${store.store}/webhook_subscriptions`;
+      const subscription = await store.post<{ id: number; secret: string }>(hooks, {
+        events: ['*'],
+        target_url: url,
+      });
+      const output = await start(subscription.body.secret);
+      const { path } = await enrol(store);
+      expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
+      const ids = await eventually(
+        () => handled(output()),
+        (all) => all.length >= 3,
+      );
+      const { body: feed } = await store.get<{ id: string }[]>(`${store.store}/events`);
+      expect(ids).toEqual(feed.map(({ id }) => id));
+
+      const from = '2000-01-01T00:00:00Z';
+      const replay = await store.post(`${hooks}/${subscription.body.id}/replay`, { from });
+      expect(replay).toMatchObject({ status: 200, body: { matched: ids.length } });
+      const deliveries = await eventually(
+        async () =>
+          (
+            await store.get<{ status: string; attempts_count: number }[]>(
+              `${hooks}/${subscription.body.id}/deliveries`,
+            )
+          ).body,
+        (all) => all.length === 2 * ids.length && all.every(({ status }) => status === 'delivered'),
+      );
+      expect(deliveries.every(({ attempts_count: count }) => count === 1)).toBe(true);
+      expect(handled(output())).toEqual(ids);
+    },
+    SLOW,
+  );
+
+  it(
+    'refuses what was not signed, or not just now, or is too large',
+    async () => {
+      const output = await start(SECRET);
+      const body = '{"id":"evt_refused","type":"webhook.test"}';
+      const good = signed('evt_refused', body);
+      const long = ' '.repeat(1024 * 1024 + 1);
+      const minutes = (count: number) => new Date(Date.now() + count * 60_000);
+      const without = (missing: string) =>
+        Object.fromEntries(Object.entries(good).filter(([header]) => header !== missing));
+      const refused: [string, Record<string, string>, string, number][] = [
+        ['another body', good, `${body} `, 401],
+        ['another id', { ...good, 'webhook-id': 'evt_other' }, body, 401],
+        ['no signature', without('webhook-signature'), body, 401],
+        ['no id', without('webhook-id'), body, 401],
+        ['no timestamp', without('webhook-timestamp'), body, 401],
+        ['a time that is none', { ...good, 'webhook-timestamp': 'now' }, body, 401],
+        ['an old signature', signed('evt_refused', body, minutes(-6)), body, 401],
+        ['a signature from the future', signed('evt_refused', body, minutes(6)), body, 401],
+        ['an id that is a path', signed('../evt', body), body, 400],
+        ['a huge body', signed('evt_refused', long), long, 413],
+      ];
+      for (const [what, headers, text, status] of refused) {
+        expect([what, await post(headers, text)]).toEqual([what, status]);
+      }
+      expect(await post(good, body)).toBe(204);
+      await eventually(
+        () => handled(output()),
+        (ids) => ids.includes('evt_refused'),
+      );
+      expect(readdirSync(join(folder, 'events')).filter((one) => one.includes('other'))).toEqual(
+        [],
+      );
+    },
+    SLOW,
+  );
+
+  it(
+    'handles after a restart what it had stored, and nothing a second time',
+    async () => {
+      const events = join(folder, 'events');
+      const body = '{"id":"evt_left","type":"webhook.test"}';
+      // Stored and answered, but not handled when it was killed.
+      writeFileSync(join(events, 'evt_left.json'), body);
+      const output = await start(SECRET);
+      await eventually(
+        () => handled(output()),
+        (ids) => ids.includes('evt_left'),
+      );
+      await eventually(() => existsSync(join(events, 'evt_left.done')), Boolean);
+      expect(await post(signed('evt_left', body), body)).toBe(204);
+      expect(
+        await post(signed('evt_new', '{"id":"evt_new","type":"x"}'), '{"id":"evt_new","type":"x"}'),
+      ).toBe(204);
+      await eventually(
+        () => handled(output()),
+        (ids) => ids.includes('evt_new'),
+      );
+      expect(handled(output())).toEqual(['evt_left', 'evt_new']);
+      expect(readFileSync(join(events, 'evt_left.json'), 'utf8')).toBe(body);
+      const drafts = readdirSync(events).filter((one) => !/[.](json|done)$/.test(one));
+      expect([name, drafts]).toEqual([name, []]);
+    },
+    SLOW,
+  );
+});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { MailServer } from '../support/mail-server.js';
+import { MessageFollower } from '../support/message-follower.js';
+import { startProgram } from '../support/program.js';
+import { startService, type Service } from '../support/service.js';
+import { enrolled } from '../support/web-card.js';
+
+let service: Service;
+let mails: MailServer;
+
+beforeAll(async () => {
+  [service, mails] = await Promise.all([startService(), MailServer.start()]);
+});
+afterAll(async () => {
+  await Promise.all([mails?.goAway(), service?.stop()]);
+});
+
+it('card links survive a dispatcher that is killed while it sends: none is lost, none planned twice', async () => {
+  const settings = { SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' };
+  const email = 'anna@mail.example';
+  mails.hang(true);
+  const { begun } = mails;
+  const dispatcher = startProgram(
+    'dist/apps/dispatcher/src/main.js',
+    testEnvironment(service.database.url, { ...service.environment, ...settings }),
+  );
+  const { customerId } = await enrolled(await service.newStore(), {
+    customer: { email },
+    links: true,
+  });
+  const messages = async () =>
+    (
+      await service.database.query(
+        'select state, attempts from card_messages where customer_id = $1',
+        [customerId],
+      )
+    ).rows;
+  await eventually(
+    () => mails.begun,
+    (now) => now > begun,
+  );
+  await dispatcher.kill('SIGKILL');
+  mails.hang(false);
+  expect(await messages()).toEqual([{ state: 'queued', attempts: 1 }]);
+  // The lease of the one that died runs out.
+  await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+  const follower = new MessageFollower(service, settings);
+  await follower.settled();
+  await follower.stop();
+  expect(mails.received.filter(({ to }) => to === email)).toHaveLength(1);
+  expect(await messages()).toEqual([{ state: 'sent', attempts: 2 }]);
+});

@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startProgram } from '../support/program.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+let environment: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  environment = testEnvironment(database.url);
+});
+
+afterAll(() => database.drop());
+
+async function cli(args: string[], input?: string): Promise<{ code: number | null; said: string }> {
+  const program = startProgram('dist/scripts/cli.js', environment, args, input);
+  return { code: await program.exitCode, said: program.output() };
+}
+
+async function answer<T = Record<string, unknown>>(args: string[], input?: string): Promise<T> {
+  const { code, said } = await cli(args, input);
+  if (code !== 0) throw new Error(said);
+  return JSON.parse(said.split('\n').find((line) => line.startsWith('{')) ?? '') as T;
+}
+
+const GRACE = 'grace@shop.example';
+const ADA = 'ada@shop.example';
+
+/** The steps build on each other. */
+describe('the CLI', () => {
+  let store: number;
+  let tokenId: number;
+
+  it('makes a password where nobody can be asked, and prints it', async () => {
+    const made = await answer(['user:create', '--email', GRACE, '--name', 'Grace']);
+    expect(made).toEqual({ user_id: 1, email: GRACE, password: expect.stringMatching(/^.{16}$/) });
+  });
+
+  it('takes a password from standard input, and does not print it', async () => {
+    const args = ['user:create', '--email', ADA, '--name', 'Ada', '--password-stdin'];
+    expect(await answer(args, 'right horse\nmore\n')).toEqual({ user_id: 2, email: ADA });
+    expect(await passwordIs(ADA, 'right horse')).toBe(true);
+  });
+
+  it('warns of a password given as an argument', async () => {
+    const { code, said } = await cli([
+      'user:set-password',
+      '--email',
+      ADA,
+      '--password',
+      'left horse!',
+    ]);
+    expect([code, said]).toEqual([
+      0,
+      expect.stringMatching(/^warning: a password given as an argument is seen/),
+    ]);
+    expect(await passwordIs(ADA, 'left horse!')).toBe(true);
+  });
+
+  it.each([
+    ['user:create', '--email', 'x@shop.example', '--name', 'X'],
+    ['user:set-password', '--email', ADA],
+  ])('refuses a short password: %s', async (...args) => {
+    expect(await cli([...args, '--password-stdin'], 'too short\n')).toEqual({
+      code: 1,
+      said: 'password must have at least 10 characters\n',
+    });
+  });
+
+  it('lists stores, users and tokens, and no secrets', async () => {
+    const made = await answer<{ account_id: number }>([
+      'store:create',
+      '--name',
+      'Café',
+      '--user',
+      GRACE,
+    ]);
+    store = made.account_id;
+    await answer(['member:add', '--store', `${store}`, '--user', ADA, '--role', 'staff']);
+    const token = await answer<{ token_id: number; api_token: string }>([
+      'token:create',
+      '--user',
+      GRACE,
+      '--name',
+      'till',
+    ]);
+    tokenId = token.token_id;
+
+    expect(await answer(['store:list'])).toEqual({
+      stores: [
+        {
+          account_id: store,
+          name: 'Café',
+          members: [
+            { user_id: 1, email: GRACE, role: 'owner' },
+            { user_id: 2, email: ADA, role: 'staff' },
+          ],
+        },
+      ],
+    });
+    expect(await answer(['store:list', '--user', 'nobody@shop.example'])).toEqual({ stores: [] });
+    const user = (user_id: number, email: string, name: string, role: string, tokens: number) => ({
+      user_id,
+      email,
+      name,
+      created_at: expect.any(String),
+      removed_at: null,
+      stores: [{ account_id: store, role }],
+      tokens,
+    });
+    expect(await answer(['user:list', '--store', `${store}`])).toEqual({
+      users: [user(1, GRACE, 'Grace', 'owner', 1), user(2, ADA, 'Ada', 'staff', 0)],
+    });
+    const listed = await cli(['token:list', '--user', GRACE]);
+    expect(JSON.parse(listed.said)).toEqual({
+      tokens: [
+        {
+          token_id: tokenId,
+          name: 'till',
+          user_id: 1,
+          email: GRACE,
+          per_minute: null,
+          created_at: expect.any(String),
+          expires_at: null,
+          last_used_at: null,
+          revoked_at: null,
+        },
+      ],
+    });
+    expect(listed.said).not.toContain(token.api_token.slice(4));
+  });
+
+  it('changes an address, and ends sessions and links for a new password', async () => {
+    await database.query(
+      `insert into sessions (user_id, sha256, awaits_code, created_at, seen_at, expires_at)
+       values (2, sha256('a'), false, now(), now(), now() + interval '1 day')`,
+    );
+    await database.query(
+      `insert into password_resets (sha256, user_id, created_at, expires_at)
+       values (sha256('b'), 2, now(), now() + interval '1 hour')`,
+    );
+    const to = 'ada@new.example';
+    expect(await answer(['user:set-email', '--email', ADA, '--to', to])).toEqual({
+      user_id: 2,
+      email: to,
+    });
+    const { rows } = await database.query(
+      `select (select count(*)::int from sessions) as sessions,
+         (select count(*)::int from password_resets where used_at is null) as links`,
+    );
+    expect(rows).toEqual([{ sessions: 0, links: 0 }]);
+    const { entries } = await answer<{ entries: object[] }>([
+      'audit:list',
+      '--account',
+      `${store}`,
+      '--type',
+      'user.updated',
+    ]);
+    expect(entries).toEqual([
+      expect.objectContaining({
+        actor: expect.objectContaining({ type: 'system', name: expect.any(String) }),
+        subject: { user_id: 2, changed: ['email'], sessions_ended: 1 },
+      }),
+    ]);
+    await answer(['user:set-email', '--email', to, '--to', ADA]);
+  });
+
+  it.each([
+    [['user:set-email', '--email', ADA, '--to', GRACE], 'email is used by another user\n'],
+    [['user:set-email', '--email', ADA, '--to', 'nothing'], 'email is not an e-mail address\n'],
+    [['user:remove', '--email', 'nobody@shop.example'], 'User nobody@shop.example not found\n'],
+  ])('says in one sentence what it refuses, and ends with 1: %j', async (args, said) => {
+    expect(await cli(args)).toEqual({ code: 1, said });
+  });
+
+  it('says what a removed user leaves', async () => {
+    const { code, said } = await cli(['user:remove', '--email', GRACE]);
+    expect(code).toBe(0);
+    expect(said).toContain(
+      `Store ${store} has no owner any more: npm run -s cli -- member:add --store ${store} --user … gives it one.`,
+    );
+    expect(JSON.parse(said.split('\n').find((line) => line.startsWith('{')) ?? '')).toEqual({
+      user_id: 1,
+      tokens_ended: 1,
+      sessions_ended: 0,
+      stores: [
+        { account_id: store, name: 'Café', owners: 0, members: 1, webhook_subscriptions: 0 },
+      ],
+    });
+    expect(await answer(['token:list'])).toEqual({ tokens: [] });
+    const all = await answer<{ tokens: object[] }>(['token:list', '--all']);
+    expect(all.tokens).toHaveLength(1);
+    const left = await answer<{ users: { user_id: number }[] }>(['user:list']);
+    expect(left.users.map(({ user_id }) => user_id)).toEqual([2]);
+    const removed = await answer<{ users: object[] }>(['user:list', '--removed']);
+    expect(removed.users).toHaveLength(2);
+  });
+
+  it('describes every command and option, with an example', async () => {
+    const { code, said } = await cli(['--help']);
+    expect(code).toBe(0);
+    const commands = [...said.matchAll(/^ {2}([a-z]+:[a-z-]+)/gm)].map(([, name]) => name ?? '');
+    expect(commands.length).toBeGreaterThan(20);
+    for (const name of commands) {
+      const help = (await cli([name, '--help'])).said;
+      expect(help).toMatch(/\n\n\S.*\n/);
+      expect(help).toContain(`npm run -s cli -- ${name}`);
+      expect(help.split('\n').filter((line) => /^ {2}--\S+( <\S+>)?\s*$/.test(line))).toEqual([]);
+    }
+  });
+
+  it('ends with 2 when it is called wrongly', async () => {
+    expect(await cli(['token:revoke', '--token-id', 'x'])).toEqual({
+      code: 2,
+      said: expect.stringMatching(/must be a positive integer/),
+    });
+    expect((await cli(['token:nothing'])).code).toBe(2);
+  });
+});
+
+async function passwordIs(email: string, password: string): Promise<boolean> {
+  const { verify } = await import('@node-rs/argon2');
+  const { rows } = await database.query('select password_hash from users where email = $1', [
+    email,
+  ]);
+  return verify((rows[0] as { password_hash: string }).password_hash, password);
+}

@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { CommandBus } from '@nestjs/cqrs';
+import { RemoveUser } from '#identity/identity.commands.js';
+import { testEnvironment, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { MailServer } from '../support/mail-server.js';
+import { runNode, startProgram, type Program } from '../support/program.js';
+import { announcedDatabase } from '../support/retirement.js';
+import { cli, startService, type Service } from '../support/service.js';
+
+type Announced = { announced_at: Date; withdrawn_at: Date | null };
+
+const DAY = 24 * 3_600_000;
+const daysFromNow = (days: number) => new Date(Date.now() + days * DAY);
+
+let service: Service | undefined;
+
+afterEach(() => service?.stop());
+
+describe('an announced retirement', () => {
+  it('is withdrawn by a command, and can then be made anew', async () => {
+    const database = await announcedDatabase(daysFromNow(-300), daysFromNow(100));
+    const run = (...args: string[]) =>
+      runNode(['dist/scripts/cli.js', ...args], testEnvironment(database.url));
+    expect(run('retirement:show').output).toContain(daysFromNow(100).toISOString().slice(0, 10));
+    expect(run('retirement:withdraw')).toMatchObject({ status: 0 });
+    expect(run('retirement:withdraw')).toEqual({
+      status: 1,
+      output: 'No end of v1 is announced, so there is nothing to withdraw.\n',
+    });
+    await (await startService({}, database)).app.close();
+    service = await startService(
+      {
+        API_V1_DEPRECATION_DATE: daysFromNow(30).toISOString(),
+        API_V1_SUNSET_DATE: daysFromNow(400).toISOString(),
+      },
+      database,
+    );
+    const { rows: announced } = await database.query<Announced>(
+      'select announced_at, withdrawn_at from api_retirements order by id',
+    );
+    const [former, standing] = announced;
+    expect([former?.withdrawn_at, standing?.withdrawn_at]).toEqual([expect.any(Date), null]);
+    expect(standing?.announced_at.getTime()).toBeGreaterThan(Date.now() - DAY);
+    const { rows } = await database.query<{ type: string }>(
+      'select type from audit_log order by id',
+    );
+    expect(rows.map(({ type }) => type)).toEqual([
+      'api_version.retirement_withdrawn',
+      'api_version.retirement_announced',
+    ]);
+  });
+});
+
+describe('the users', () => {
+  const SUNSET = daysFromNow(400);
+  const dispatchers = new Set<Program>();
+  let mails: MailServer;
+  let database: TestDatabase;
+
+  beforeEach(async () => {
+    mails = await MailServer.start();
+    database = await announcedDatabase(daysFromNow(-1), SUNSET);
+    service = await startService(
+      {
+        API_V1_DEPRECATION_DATE: (await dates()).deprecated_at.toISOString(),
+        API_V1_SUNSET_DATE: SUNSET.toISOString(),
+      },
+      database,
+    );
+  });
+  afterEach(async () => {
+    await Promise.all([...dispatchers].map((dispatcher) => dispatcher.kill('SIGKILL')));
+    dispatchers.clear();
+    await mails.goAway();
+  });
+
+  type Dates = { deprecated_at: Date; told_at: Date | null; reminded_of: Date | null };
+  type Notice = {
+    occasion: string;
+    user_id: number;
+    mail_id: string | null;
+    outcome: string | null;
+  };
+
+  async function dates(): Promise<Dates> {
+    const { rows } = await database.query<Dates>(
+      'select deprecated_at, told_at, reminded_of from api_retirements',
+    );
+    if (!rows[0]) throw new Error('nothing is announced');
+    return rows[0];
+  }
+
+  const notices = async () =>
+    (
+      await database.query<Notice>(
+        'select occasion, user_id, mail_id, outcome from api_retirement_notices order by recorded_at, user_id',
+      )
+    ).rows;
+
+  /** Whose token was used so long ago. */
+  async function user(daysAgo: number): Promise<string> {
+    if (!service) throw new Error('the service is started before each test');
+    const { email } = await service.newStore();
+    await database.query(
+      `update api_tokens t set last_used_at = now() - make_interval(days => $2)
+       from users u where u.id = t.user_id and u.email = $1`,
+      [email, daysAgo],
+    );
+    return email;
+  }
+
+  async function startDispatcher(settings: NodeJS.ProcessEnv = {}): Promise<Program> {
+    const dispatcher = startProgram(
+      'dist/apps/dispatcher/src/main.js',
+      testEnvironment(database.url, {
+        WEBHOOK_TIME_SCALE: '100',
+        SMTP_URL: mails.url,
+        MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+        LOG_LEVEL: 'info',
+        ...settings,
+      }),
+    );
+    dispatchers.add(dispatcher);
+    await eventually(dispatcher.output, (text) => text.includes('started; health on port'));
+    return dispatcher;
+  }
+
+  const end = async (dispatcher: Program, signal: NodeJS.Signals) => {
+    await dispatcher.kill(signal);
+    dispatchers.delete(dispatcher);
+  };
+  const recipients = () => mails.received.map(({ to }) => to).sort();
+  const allAreSent = () =>
+    eventually(notices, (all) => all.length > 0 && all.every(({ outcome }) => outcome === 'sent'));
+  const isTold = () => eventually(dates, ({ told_at }) => told_at !== null);
+  /** As if so much time had passed that the version ends then. */
+  const endsOn = (sunset: Date) =>
+    database.query('update api_retirements set sunset_at = $1', [sunset]);
+
+  it('get one mail when it is announced and one in the last 30 days, whoever is started how often', async () => {
+    const [often, now] = [await user(89), await user(0)];
+    await user(91);
+    const gone = await user(1);
+    await service?.app.get(CommandBus).execute(new RemoveUser(cli, gone));
+    await database.query(
+      `insert into api_tokens (user_id, name, sha256, has_checksum, created_at, last_used_at)
+       select user_id, 'second', sha256('second'), true, now(), now() from api_tokens t
+       join users u on u.id = t.user_id where u.email = $1`,
+      [often],
+    );
+    const first = await Promise.all([startDispatcher(), startDispatcher()]);
+    await isTold();
+    await allAreSent();
+    expect(recipients()).toEqual([often, now].sort());
+    const mail = mails.received.find(({ to }) => to === often);
+    expect(mail?.subject).toMatch(/^cards\.example: version v1 of the API ends on \d/);
+    expect(mail?.text).toMatch(/- second, last on .*\n- till, last on /);
+
+    await Promise.all(first.map((dispatcher) => end(dispatcher, 'SIGTERM')));
+    await user(0);
+    const later = await startDispatcher();
+    // Everybody else is told by the reminder.
+    const [soon, sooner] = [daysFromNow(29), daysFromNow(20)];
+    await endsOn(soon);
+    await eventually(dates, ({ reminded_of }) => reminded_of?.getTime() === soon.getTime());
+    await allAreSent();
+    expect(mails.received).toHaveLength(5);
+    expect(mails.received.slice(2).every(({ subject }) => subject.startsWith('Reminder: '))).toBe(
+      true,
+    );
+    expect(new Set(mails.received.slice(2).map(({ to }) => to)).size).toBe(3);
+
+    // Another date is another reminder, and the first one again is none.
+    await endsOn(sooner);
+    await eventually(dates, ({ reminded_of }) => reminded_of?.getTime() === sooner.getTime());
+    await endsOn(soon);
+    await eventually(dates, ({ reminded_of }) => reminded_of?.getTime() === soon.getTime());
+    await allAreSent();
+    expect(mails.received).toHaveLength(8);
+    await end(later, 'SIGTERM');
+  });
+
+  it('get it once when the mail server was dead and dispatchers were killed', async () => {
+    const expected = [await user(1), await user(2)].sort();
+    await mails.goAway();
+    const first = await startDispatcher();
+    await eventually(first.output, (text) => text.includes('could not be sent'));
+    await end(first, 'SIGKILL');
+    const { rows } = await database.query<{ days: number }>(
+      'select round(extract(epoch from give_up_at - created_at) / 86400)::int as days from mail_outbox',
+    );
+    expect(rows).toEqual([{ days: 7 }, { days: 7 }]);
+    expect((await notices()).map(({ outcome }) => outcome)).toEqual([null, null]);
+    await mails.comeBack();
+    await database.query('update mail_outbox set due_at = now()');
+    await startDispatcher();
+    await allAreSent();
+    expect(recipients()).toEqual(expected);
+  });
+
+  it('are each told once, however many, and wherever a dispatcher is killed', async () => {
+    await database.query(
+      `with u as (
+         insert into users (email, name, password_hash, created_at)
+         select 'user' || n || '@shop.example', 'User', 'x', now() from generate_series(1, 900) n returning id)
+       insert into api_tokens (user_id, name, sha256, has_checksum, created_at, last_used_at)
+       select id, 'till', sha256(id::text::bytea), true, now(), now() from u`,
+    );
+    await mails.goAway();
+    const [first] = await Promise.all([startDispatcher(), startDispatcher()]);
+    await eventually(notices, (all) => all.length > 0);
+    if (first) await end(first, 'SIGKILL');
+    await isTold();
+    const all = await notices();
+    expect([all.length, new Set(all.map(({ user_id }) => user_id)).size]).toEqual([900, 900]);
+    const { rows } = await database.query('select distinct recipient from mail_outbox');
+    expect(rows).toHaveLength(900);
+    expect(new Set(all.map(({ mail_id }) => mail_id)).size).toBe(900);
+  });
+
+  it('are in the log where no mail server is set, and on the list', async () => {
+    const email = await user(3);
+    const dispatcher = await startDispatcher({ SMTP_URL: '', MAIL_FROM: '' });
+    await isTold();
+    const said = await eventually(dispatcher.output, (text) => text.includes('there is no mail'));
+    expect(said.match(/a user is not told that a version is being retired/g)).toHaveLength(1);
+    expect(said).not.toContain(email);
+    const { output } = runNode(
+      ['dist/scripts/cli.js', 'retirement:notices'],
+      testEnvironment(database.url),
+    );
+    expect(JSON.parse(output)).toMatchObject({
+      occasion: 'announced',
+      email,
+      state: 'logged',
+      mail_id: null,
+    });
+    // The same once a mail server is set: who was told is not told again.
+    await end(dispatcher, 'SIGTERM');
+    await startDispatcher();
+    await endsOn(daysFromNow(29));
+    await eventually(notices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
+    expect(mails.received.map(({ subject }) => subject.slice(0, 10))).toEqual(['Reminder: ']);
+  });
+
+  it('are told of what stands announced, not of what was taken back', async () => {
+    await user(1);
+    await database.query('update api_retirements set withdrawn_at = now()');
+    const { rows } = await database.query<{ id: number }>(
+      `insert into api_retirements (version, announced_at, deprecated_at)
+       values ('v1', now(), now()) returning id`,
+    );
+    await startDispatcher();
+    await allAreSent();
+    const told = await database.query('select retirement_id from api_retirement_notices');
+    expect(told.rows).toEqual([{ retirement_id: rows[0]?.id }]);
+    expect(mails.received[0]?.text).toContain('Ends on: not decided yet.');
+    // Once it is decided, they are told that too.
+    await endsOn(SUNSET);
+    await eventually(notices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
+    expect(mails.received[1]?.subject).toMatch(/ends on \d/);
+  });
+});

@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import path from 'node:path';
+import { lastMessage } from '../../scripts/processes.mjs';
+import { testDatabase, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/program.js';
+
+type Ended = { code: number | null; out: string; said: string };
+
+const here = process.cwd();
+/** A folder of this test alone; PostgreSQL's own user passes through it when the tests run as root. */
+const folder = fs.mkdtempSync(path.join(process.env['TEST_FILES'] ?? '', 'faults-'));
+fs.chmodSync(folder, 0o711);
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+/** As in a clone that has been built: what is written to .env must not be seen by other tests. */
+const clone = path.join(folder, 'clone');
+for (const name of ['apps', 'clients', 'data', 'dist', 'libs', 'node_modules']) {
+  fs.mkdirSync(clone, { recursive: true });
+  fs.symlinkSync(path.join(here, name), path.join(clone, name));
+}
+for (const name of fs.readdirSync(here).filter((file) => file.endsWith('.json'))) {
+  fs.copyFileSync(path.join(here, name), path.join(clone, name));
+}
+fs.cpSync(path.join(here, 'scripts'), path.join(clone, 'scripts'), {
+  recursive: true,
+  preserveTimestamps: true,
+});
+
+describe('npm start of a version that is retired', () => {
+  let port: number;
+  let starter: ChildProcess;
+  let output = '';
+
+  beforeAll(async () => {
+    port = await freePort();
+    starter = begin(['scripts/start.mjs'], {
+      DATA_DIR: path.join(folder, 'retired'),
+      PORT: `${port}`,
+      API_V1_DEPRECATION_DATE: '2024-01-31',
+      API_V1_SUNSET_DATE: '2025-06-30',
+    });
+    for (const stream of [starter.stdout, starter.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    }
+  });
+
+  afterAll(async () => {
+    if (starter.exitCode === null) {
+      starter.kill('SIGINT');
+      await new Promise((resolve) => starter.once('exit', resolve));
+    }
+  });
+
+  it('comes up with everything, and the first start prints its token', async () => {
+    await eventually(
+      () => output,
+      (text) => starter.exitCode !== null || text.includes('Ctrl-C stops Inkpad.'),
+    );
+    expect(output).toMatch(/API token: ink_\S+ \(kept in/);
+    const answered = (name: string) => fetch(`http://127.0.0.1:${port}${name}`);
+    expect((await answered('/api/v1/status')).status).toBe(410);
+    expect((await answered('/health/live')).status).toBe(200);
+    const run = JSON.parse(
+      fs.readFileSync(path.join(folder, 'retired', 'run.json'), 'utf8'),
+    ) as Record<string, { pid?: number }>;
+    expect(run['dispatcher']?.pid).toBeGreaterThan(0);
+  });
+
+  it('is what scripts work on whose settings stand in .env alone', async () => {
+    fs.writeFileSync(
+      path.join(clone, '.env'),
+      `DATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,
+    );
+    const { code, out, said } = await run('cli', ['token:create', '--name', 'x', '--user', EMAIL]);
+    expect([code, said]).toEqual([
+      0,
+      expect.stringMatching(
+        new RegExp(
+          `^database: inkpad at 127\\.0\\.0\\.1:\\d+ as inkpad_app; service: http://localhost:${port}\n$`,
+        ),
+      ),
+    ]);
+    const { api_token } = JSON.parse(out) as { api_token: string };
+    expect(api_token).toMatch(/^ink_/);
+
+    const demo = await run('demo', []);
+    expect(demo).toMatchObject({
+      code: 1,
+      said: expect.stringMatching(`^service: http://localhost:${port}, store 1\n`),
+    });
+    expect(lastLine(demo)).toBe('Something went wrong: Version v1 of this API is retired');
+  });
+});
+
+describe('what cannot be used', () => {
+  let free: number;
+  let taken: Server;
+  let takenPort: number;
+  let made: TestDatabase;
+  let database: string;
+  const key = Buffer.alloc(32, 7).toString('base64');
+
+  beforeAll(async () => {
+    free = await freePort();
+    taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    takenPort = (taken.address() as AddressInfo).port;
+    made = await testDatabase();
+    database = made.url;
+    fs.rmSync(path.join(clone, '.env'), { force: true });
+    // From now on the database knows its key.
+    const { code, said } = await ended('cli', settings());
+    if (code !== 0) throw new Error(said);
+  });
+
+  afterAll(async () => {
+    taken.close();
+    await made.drop();
+  });
+
+  const SCRIPTS = ['cli', 'verify'] as const;
+  const PROGRAMS = ['api', 'dispatcher'] as const;
+  const EVERYTHING = ['start', ...PROGRAMS, ...SCRIPTS] as const;
+  type What = (typeof EVERYTHING)[number];
+  type Fault = [settings: () => NodeJS.ProcessEnv, which: readonly What[], last: RegExp];
+
+  const FAULTS: Record<string, Fault> = {
+    'several settings at once': [
+      () => ({ RATE_LIMIT_PER_MINUTE: 'many', LOG_LEVEL: 'loud' }),
+      EVERYTHING,
+      /^Settings that cannot be used:\n {2}RATE_LIMIT_PER_MINUTE: must be a whole .*\n {2}LOG_LEVEL: must be silent, .*$/,
+    ],
+    'a file of a secret': [
+      () => ({ REDIS_URL_FILE: '/no/such/file' }),
+      ['api', 'cli'],
+      /^Settings .*\n {2}REDIS_URL_FILE: \/no\/such\/file cannot be read: it does not exist \(ENOENT\)$/,
+    ],
+    'a wrong password': [
+      () => ({ DATABASE_URL: changed(database, (url) => (url.password = 'wrong')) }),
+      EVERYTHING,
+      /^The database .*(the password is wrong, or there is no such user|password authentication failed .*)\.$/,
+    ],
+    'a database that does not exist': [
+      () => ({ DATABASE_URL: changed(database, (url) => (url.pathname = '/none')) }),
+      ['dispatcher', 'cli'],
+      /^The database none at 127\.0\.0\.1:\d+ as \w+ cannot be used: database "none" does not exist\.$/,
+    ],
+    'a database that does not run': [
+      () => ({ DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/none' }),
+      EVERYTHING,
+      /^The database (?!.*secret).*ECONNREFUSED.*\.$/,
+    ],
+    'no database server at all': [
+      () => ({ DATABASE_URL: `postgres://u:secret@127.0.0.1:${takenPort}/none` }),
+      ['cli'],
+      /^The database none at .* cannot be used: .*\.$/,
+    ],
+    'a key that is not that of the database': [
+      () => ({ MASTER_KEY: Buffer.alloc(32).toString('base64') }),
+      ['api', 'cli', 'verify'],
+      /^MASTER_KEY is not the key of this database .*\.$/,
+    ],
+    'no database, and nothing running': [
+      () => ({ DATABASE_URL: '' }),
+      SCRIPTS,
+      /^DATABASE_URL is not set and no running service was found .*: run npm start first, or set DATABASE_URL$/,
+    ],
+    'a data folder where none can be made': [
+      () => ({ DATA_DIR: '/proc/none', MASTER_KEY: '' }),
+      EVERYTHING,
+      /^(The data folder \/proc\/none cannot be written|DATA_DIR: \/proc\/none\/master\.key cannot be used: it does not exist) \(ENOENT\).*\.$/,
+    ],
+    'a data folder that is a file': [
+      () => ({ DATA_DIR: '/etc/hostname', MASTER_KEY: '' }),
+      ['start', 'api'],
+      /^(The data folder \/etc\/hostname cannot be written|DATA_DIR: .*\/master\.key cannot be used: .*) \(ENOTDIR\).*\.$/,
+    ],
+    'a port that is taken': [
+      () => ({ PORT: `${takenPort}`, HOST: '127.0.0.1' }),
+      ['start', 'api'],
+      /^(PORT: cannot listen on port|Port) \d+ .*$/,
+    ],
+    'a port for metrics that is taken': [
+      () => ({ METRICS_PORT: `${takenPort}` }),
+      ['start', ...PROGRAMS],
+      /^METRICS_PORT: .*port \d+ .*; choose another one, or 0 for any\.?$/,
+    ],
+    'an address that is not of this machine': [
+      () => ({ HOST: '203.0.113.1' }),
+      ['start', 'api'],
+      /^HOST: cannot listen at 203\.0\.113\.1 \(.*\); choose an address of this machine$/,
+    ],
+    'a font that is not there': [
+      () => ({ POSTER_FONT_BOLD: '/no/such/font' }),
+      ['api'],
+      /^POSTER_FONT_BOLD: \/no\/such\/font cannot be used: it does not exist \(ENOENT\)$/,
+    ],
+  };
+  const cases = Object.entries(FAULTS).flatMap(([name, [, which]]) =>
+    which.map((what) => [name, what] as const),
+  );
+
+  it.each(cases)('%s: %s says it at the end, without a stack trace', async (name, what) => {
+    const [given, , last] = FAULTS[name] ?? [];
+    const { code, out, said } = await ended(what, { ...settings(), ...given?.() });
+    expect(out + said).not.toMatch(/^ +at /m);
+    expect(lastMessage(said.split('\n'))).toMatch(last ?? '');
+    expect([1, 78]).toContain(code);
+  });
+
+  it('is told by exit code 78 where starting again would not help', async () => {
+    expect((await ended('api', { ...settings(), PORT: 'x' })).code).toBe(78);
+    const unreachable = { ...settings(), DATABASE_URL: 'postgres://u:p@127.0.0.1:1/none' };
+    expect((await ended('api', unreachable)).code).toBe(1);
+  });
+
+  it('may be .env itself', async () => {
+    fs.mkdirSync(path.join(clone, '.env'));
+    for (const what of ['start', 'cli'] as const) {
+      expect(await ended(what, {})).toMatchObject({
+        code: 1,
+        said: `The settings in ${path.join(clone, '.env')} cannot be read (it is a folder).\n`,
+      });
+    }
+    fs.rmdirSync(path.join(clone, '.env'));
+  });
+
+  it('may be a clone that was not built, or not installed', async () => {
+    for (const [missing, sentence] of [
+      ['dist', 'Inkpad has not been built yet: run npm start, or npm run build.\n'],
+      ['node_modules', 'Its packages are missing: run npm start, or npm ci && npm run build.\n'],
+    ] as const) {
+      fs.rmSync(path.join(clone, missing));
+      for (const script of ['cli', 'verify', 'demo', 'migrate']) {
+        expect(await run(script, [])).toEqual({ code: 1, out: '', said: sentence });
+      }
+      fs.symlinkSync(path.join(here, missing), path.join(clone, missing));
+    }
+  });
+
+  it('may be a service that was started here once and runs no more', async () => {
+    const stale = fs.mkdtempSync(path.join(folder, 'stale-'));
+    const local = { base_url: 'http://127.0.0.1:1', api_token: 'x', account_id: 1 };
+    fs.writeFileSync(path.join(stale, 'local.json'), JSON.stringify(local));
+    const told = await run('demo', [], { DATA_DIR: stale });
+    expect([told.code, lastLine(told)]).toEqual([
+      1,
+      'Something went wrong: http://127.0.0.1:1 does not answer. Run npm start first, then try again.',
+    ]);
+  });
+
+  function settings(): NodeJS.ProcessEnv {
+    return {
+      DATABASE_URL: database,
+      MASTER_KEY: key,
+      DATA_DIR: fs.mkdtempSync(path.join(folder, 'data-')),
+      HOST: '127.0.0.1',
+      PORT: `${free}`,
+      HEALTH_PORT: '0',
+      METRICS_PORT: '0',
+    };
+  }
+
+  function ended(what: What, given: NodeJS.ProcessEnv): Promise<Ended> {
+    const empty = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+    if (what === 'start') return end(begin(['scripts/start.mjs'], empty));
+    if (what === 'api' || what === 'dispatcher') {
+      return end(begin([`dist/apps/${what}/src/main.js`], empty));
+    }
+    return run(what, what === 'cli' ? ['audit:list'] : [], empty);
+  }
+
+  function changed(url: string, change: (url: URL) => void): string {
+    const parsed = new URL(url);
+    change(parsed);
+    return parsed.href;
+  }
+});
+
+const EMAIL = 'owner@inkpad.local';
+
+function lastLine({ said }: Ended): string | undefined {
+  return said.trim().split('\n').at(-1);
+}
+
+/** As npm runs a script of package.json. */
+async function run(script: string, args: string[], settings: NodeJS.ProcessEnv = {}) {
+  const child = begin(['scripts/run.mjs', script, ...args], settings);
+  return end(child);
+}
+
+function begin(args: string[], settings: NodeJS.ProcessEnv): ChildProcess {
+  return spawn(process.execPath, ['-r', './scripts/node-version.cjs', ...args], {
+    cwd: clone,
+    env: { PATH: process.env['PATH'], HOME: folder, TMPDIR: folder, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+async function end(child: ChildProcess): Promise<Ended> {
+  let [out, said] = ['', ''];
+  child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, out, said };
+}

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import { chromium, type Browser, type Page } from 'playwright-core';
+
+/** A real browser: Debian's Chromium, or the one at CHROMIUM_PATH. SCREENSHOTS is a folder, to look at the pages oneself. */
+
+const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
+const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'];
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export const SIZES = {
+  phone: { width: 390, height: 844 },
+  desktop: { width: 1280, height: 900 },
+};
+
+/**
+ * @param names hosts that lead to these addresses. Browsers trust names below localhost as they trust https.
+ */
+export function startChromium(names: Record<string, string> = {}): Promise<Browser> {
+  const rules = Object.entries(names).map(
+    ([name, baseUrl]) => `MAP ${name}:80 ${new URL(baseUrl).host}`,
+  );
+  return chromium.launch({
+    executablePath: CHROMIUM_PATH,
+    args: [...ARGUMENTS, ...(rules.length > 0 ? [`--host-resolver-rules=${rules.join()}`] : [])],
+  });
+}
+
+/** A page as it stands: fits phones and desktops, and axe finds nothing that keeps people out, in light and dark. */
+export async function expectGoodLooks(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      await page.setViewportSize(viewport);
+      const at = [name, size, colorScheme];
+      const width = await page.evaluate('document.documentElement.scrollWidth');
+      expect([...at, width]).toEqual([...at, viewport.width]);
+      // Not as a script of the page, which its policy would not run.
+      const found = await page.evaluate<{ id: string; impact: string; nodes: string[] }[]>(
+        `${AXE}; axe.run().then(({ violations, passes }) => passes.length < 5 ? ['nothing was looked at'] : violations.map(({ id, impact, nodes }) =>
+          ({ id, impact, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`,
+      );
+      const serious = found.filter(({ impact }) => !['minor', 'moderate'].includes(impact));
+      expect([...at, serious]).toEqual([...at, []]);
+      await keepPicture(page, at.join('-'));
+    }
+  }
+  await page.emulateMedia({ colorScheme: null });
+  await page.setViewportSize(SIZES.phone);
+}
+
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  if (SCREENSHOTS === undefined) return;
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
+}
