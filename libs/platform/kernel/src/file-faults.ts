@@ -17,7 +17,8 @@ const WORDS = new Map([
 
 /** Why a file or folder cannot be used; undefined for any other error. */
 export function fileFault(error: unknown): string | undefined {
-  const { code = '' } = Object(error) as NodeJS.ErrnoException;
+  const code =
+    typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
   const words = WORDS.get(code);
   return words && `${words} (${code})`;
 }
