@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '../dist/libs/loyalty/accounts/src/account.commands.js';
-import { AddMember } from '../dist/libs/identity/src/identity.commands.js';
+import { AddMember } from '../dist/libs/identity/src/member.commands.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
 import { StampCustomerCard } from '../dist/libs/loyalty/stamping/src/customer-card.commands.js';
 import { poolOf } from '../dist/libs/platform/database/src/data-source.js';
@@ -52,7 +52,7 @@ async function makeStores({ count }) {
         locale: 'en',
       }),
     );
-    await bus.execute(new AddMember(context(id), id, OWNER));
+    await bus.execute(new AddMember(context(id), id, OWNER, 'owner'));
     accountIds.push(id);
   }
   return { accountIds };
