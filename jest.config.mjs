@@ -1,5 +1,9 @@
+import './test/support/run-folder.mjs';
+
 /** One transform and one resolver for all projects: sources are tested as written, through the same #imports. */
 const base = {
+  // Not in the temporary folder, of which nothing stays.
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [
@@ -30,6 +34,8 @@ const postgres = {
 export default {
   // Only guards against hanging forever: a busy machine may be many times slower.
   testTimeout: 300_000,
+  // A busy machine takes longer than half a second until a worker without open handles is gone.
+  workerGracefulExitTimeout: 60_000,
   reporters: ['default', '<rootDir>/test/support/counts.cjs'],
   projects: [
     {

@@ -462,7 +462,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
 async function healthCheck(environment: NodeJS.ProcessEnv): Promise<number | null> {
   const [, file = ''] = serviceOf('api').healthcheck?.test?.slice(1) ?? [];
   const check = spawn(process.execPath, [file], {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     stdio: 'ignore',
   });
   const [status] = (await once(check, 'exit')) as [number | null];

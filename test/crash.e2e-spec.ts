@@ -281,7 +281,7 @@ async function requestIdsOf(sent: string[]): Promise<string[]> {
 
 function run(script: 'migrate' | 'setup' | 'verify'): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [`dist/scripts/${script}.js`], {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`${script} ended with ${status}:\n${stdout}${stderr}`);

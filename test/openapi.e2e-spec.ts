@@ -166,7 +166,11 @@ describe('the TypeScript client', () => {
       const { status, stdout, stderr } = spawnSync('npm', ['test', '--', '--test-reporter=tap'], {
         cwd: folder,
         encoding: 'utf8',
-        env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+        env: {
+          PATH: process.env['PATH'],
+          TMPDIR: process.env['TMPDIR'],
+          HOME: process.env['HOME'],
+        },
       });
       expect([status, stdout + stderr]).toEqual([0, expect.stringMatching(/# pass [1-9]/)]);
 
@@ -182,7 +186,11 @@ describe('the TypeScript client', () => {
       const checked = spawnSync('npx', ['--no-install', 'tsc', '-p', file], {
         cwd: folder,
         encoding: 'utf8',
-        env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+        env: {
+          PATH: process.env['PATH'],
+          TMPDIR: process.env['TMPDIR'],
+          HOME: process.env['HOME'],
+        },
       });
       expect([checked.status, checked.stdout]).toEqual([0, '']);
     } finally {

@@ -123,6 +123,7 @@ describe('certificates', () => {
       {
         env: {
           PATH: process.env['PATH'],
+          TMPDIR: process.env['TMPDIR'],
           DATABASE_URL: 'postgres://nowhere/none',
           MASTER_KEY: Buffer.alloc(32).toString('base64'),
           WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',

@@ -52,7 +52,7 @@ async function run(
 ): Promise<void> {
   const child = spawn(program.includes('/') ? join(folder, program) : program, args, {
     cwd: folder,
-    env: { PATH: process.env['PATH'], HOME: folder, ...environment },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], HOME: folder, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let printed = '';

@@ -211,7 +211,12 @@ function prepare(language: Language): (delivery: Delivery, with_?: string) => bo
   }
   const run = (command: string[], environment: NodeJS.ProcessEnv) => {
     const [program = '', ...rest] = command;
-    const env = { PATH: process.env['PATH'], HOME: folder, ...environment };
+    const env = {
+      PATH: process.env['PATH'],
+      TMPDIR: process.env['TMPDIR'],
+      HOME: folder,
+      ...environment,
+    };
     const ran = spawnSync(program, rest, { cwd: folder, env, encoding: 'utf8' });
     if (ran.error && 'code' in ran.error && ran.error.code === 'ENOENT') {
       throw new Error(`${program} is missing: apt-get install ${language.debian}`);

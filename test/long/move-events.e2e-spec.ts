@@ -279,7 +279,7 @@ async function stop(...names: string[]): Promise<void> {
 
 const move = (to: string) =>
   spawn(process.execPath, ['dist/scripts/move-events.js', '--to', to], {
-    env: { PATH: process.env['PATH'], ...onEventStoreDb },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...onEventStoreDb },
     stdio: 'ignore',
   });
 
@@ -290,7 +290,7 @@ async function run(
   ...args: string[]
 ): Promise<{ status: number | null; output: string }> {
   const child = spawn(process.execPath, [`dist/scripts/${script}.js`, ...args], {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { lastMessage } from '../../scripts/processes.mjs';
 import { testDatabase, type TestDatabase } from '../support/database.js';
@@ -13,7 +14,7 @@ type Ended = { code: number | null; out: string; said: string };
 
 const here = process.cwd();
 /** A folder of this test alone; PostgreSQL's own user passes through it when the tests run as root. */
-const folder = fs.mkdtempSync(path.join(process.env['TEST_FILES'] ?? '', 'faults-'));
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'faults-'));
 fs.chmodSync(folder, 0o711);
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 

@@ -74,7 +74,7 @@ export function testEnvironment(
 ): NodeJS.ProcessEnv {
   return {
     DATABASE_URL: databaseUrl,
-    DATA_DIR: mkdtempSync(join(process.env['TEST_FILES'] ?? tmpdir(), 'inkpad-test-')),
+    DATA_DIR: mkdtempSync(join(tmpdir(), 'inkpad-test-')),
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     HOST: '127.0.0.1',
     PORT: '0',

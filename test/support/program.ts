@@ -33,7 +33,7 @@ export function startCommand(
 ): Program {
   const child: ChildProcess = spawn(program, parameters, {
     cwd,
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
   child.stdin?.end(input);
@@ -58,7 +58,7 @@ export function runNode(
   environment: NodeJS.ProcessEnv,
 ): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     encoding: 'utf8',
   });
   return { status, output: withoutPlace(stdout + stderr) };

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
@@ -12,7 +12,6 @@ import { startPostgres } from '../../scripts/embedded-postgres.mjs';
  * @param {{ maxWorkers: number }} run
  */
 export default async function startTestPostgres({ maxWorkers }) {
-  process.env.TEST_FILES = mkdtempSync(join(tmpdir(), 'inkpad-test-'));
   const started = await Promise.allSettled(Array.from({ length: maxWorkers }, startMigrated));
   globalThis.testPostgres = started.flatMap(({ value }) => value ?? []);
   const failed = started.find(({ status }) => status === 'rejected');
@@ -26,7 +25,8 @@ export default async function startTestPostgres({ maxWorkers }) {
 }
 
 async function startMigrated() {
-  const dataDir = mkdtempSync(join(process.env.TEST_FILES, 'postgres-'));
+  const dataDir = mkdtempSync(join(tmpdir(), 'postgres-'));
+  chmodSync(dataDir, 0o711);
   const postgres = await startPostgres({
     dataDir,
     tie: true,
