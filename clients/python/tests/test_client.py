@@ -171,6 +171,12 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.client().get_card(**IDS)["id"], 7)
         self.assertEqual(len(self.requests), 3)
 
+    def test_sends_again_after_every_answer_that_says_nothing_was_written(self) -> None:
+        for status in (408, 500, 502, 503, 504):
+            self.answer({**BUSY, "status": status}, {"json": {"id": 7}})
+            self.assertEqual(self.client().archive_card(**IDS)["id"], 7)
+        self.assertEqual(len(self.requests), 10)
+
     def test_waits_longer_each_time_and_never_the_same(self) -> None:
         waits: list[float] = []
         with patch("inkpad.client.time.sleep", waits.append):

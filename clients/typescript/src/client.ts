@@ -266,7 +266,7 @@ function filledIn(path: string, ids: Record<string, unknown>): string {
 
 function isPassing({ status, code }: InkpadError): boolean {
   return (
-    [429, 502, 503, 504].includes(status) ||
+    [408, 429, 500, 502, 503, 504].includes(status) ||
     code === 'no_answer' ||
     code === 'timed_out' ||
     code === 'idempotency_in_progress'

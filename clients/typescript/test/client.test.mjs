@@ -133,6 +133,14 @@ test('sends a read again as soon as Retry-After is over', async () => {
   assert.equal(requests.length, 3);
 });
 
+test('sends again after every answer that says nothing was written', async () => {
+  for (const status of [408, 500, 502, 503, 504]) {
+    answers = [{ ...busy, status }, { json: { id: 7 } }];
+    assert.equal((await client().archiveCard({ path })).id, 7);
+  }
+  assert.equal(requests.length, 10);
+});
+
 test('waits longer each time, and never the same', async (context) => {
   const waits = [];
   const { setTimeout: real } = globalThis;

@@ -23,7 +23,7 @@ from .operations import Operations
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_PASSING = {429, 502, 503, 504}
+_PASSING = {408, 429, 500, 502, 503, 504}
 
 
 class Page(list[T]):
