@@ -18,6 +18,13 @@ const [EXAMPLE = '', RECEIVER = ''] = [...README.matchAll(/^```python\n([^]*?)^`
   ([, code = '']) => code,
 );
 
+type Document = {
+  paths: Record<
+    string,
+    Record<string, { operationId: string; 'x-codeSamples': { label: string; source: string }[] }>
+  >;
+};
+
 let folder: string;
 let python: string;
 const running: Program[] = [];
@@ -83,6 +90,23 @@ it(
       encoding: 'utf8',
     });
     expect(stdout).toContain('Missing named argument "id" for "get_card"');
+  },
+  SLOW,
+);
+
+it(
+  'has types that the samples of the reference keep to',
+  () => {
+    const { paths } = JSON.parse(readFileSync('openapi.json', 'utf8')) as Document;
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+    const files = operations.map(({ operationId, 'x-codeSamples': samples }) => {
+      const { source = '' } = samples.find(({ label }) => label === 'Python') ?? {};
+      expect(source).toContain('from inkpad import Inkpad');
+      writeFileSync(join(folder, `${operationId}.py`), source);
+      return `${operationId}.py`;
+    });
+    const checked = run([python, '-m', 'mypy', '--strict', '--scripts-are-modules', ...files]);
+    expect(checked).toContain(`${files.length} source files`);
   },
   SLOW,
 );

@@ -64,34 +64,38 @@ const inkpad = createClient({
 ${answers ? 'const answer = ' : ''}await inkpad.${id}(${given && `{\n${given}}`});`;
 }
 
-/** The same with the package `requests`. */
-export function pythonSample(sample: SampleRequest): string {
-  const { method, url, query, body, picture, open, answers } = sample;
-  const headers = [
-    ...(open ? [] : ['"Authorization": f"Bearer {token}"']),
-    ...(picture ? ['"Content-Type": "image/png"'] : []),
-  ].join(', ');
+/** The same with the client of clients/python. */
+export function pythonSample({ id, path, query, body, picture, answers }: SampleRequest): string {
+  const ids = Object.entries({ ...path, ...query }).map(
+    ([name, value]) => `${pythonArgument(name)}=${pythonLiteral(value)}`,
+  );
   const given = [
-    `url + "${url}"`,
-    ...(headers ? [`headers={${headers}}`] : []),
-    ...(Object.keys(query).length > 0 ? [`params=${pythonLiteral(query)}`] : []),
-    ...(body === undefined ? [] : [`json=${pythonLiteral(body)}`]),
-    ...(picture ? ['data=open("strip.png", "rb")'] : []),
-    'timeout=10',
-  ];
-  return [
-    'import os',
-    '',
-    'import requests',
-    '',
-    'url = os.environ["INKPAD_URL"]',
-    ...(open ? [] : ['token = os.environ["INKPAD_TOKEN"]']),
-    `answer = requests.${method.toLowerCase()}(`,
-    ...given.map((one) => `    ${one},`),
-    ')',
-    'answer.raise_for_status()',
-    ...(answers ? ['print(answer.json())'] : []),
-  ].join('\n');
+    ...ids,
+    ...(body === undefined ? [] : [`body=${pythonLiteral(body)}`]),
+    ...(picture ? ['body=open("strip.png", "rb").read()'] : []),
+  ].map((one) => `    ${one},\n`);
+  return `import os
+
+from inkpad import Inkpad
+
+inkpad = Inkpad(base_url=os.environ["INKPAD_URL"], token=os.environ["INKPAD_TOKEN"])
+${answers ? 'answer = ' : ''}inkpad.${pythonMethod(id)}(${given.length === 0 ? '' : `\n${given.join('')}`})${answers ? '\nprint(answer)' : ''}`;
+}
+
+/** Names that Python keeps for itself; an argument has an underscore after it then, as PEP 8 has it. */
+const KEYWORDS = new Set(
+  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
+);
+
+/** `stampCustomerCard` is called `stamp_customer_card` in Python. */
+export function pythonMethod(operationId: string): string {
+  return operationId.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}
+
+export function pythonArgument(name: string): string {
+  return KEYWORDS.has(name) ? `${name}_` : name;
 }
 
 function pythonLiteral(value: unknown): string {
