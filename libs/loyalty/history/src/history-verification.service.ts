@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { BEGINNING, type EventStore, type Moment } from '#event-store/event-store.js';
-import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
+import { formatPosition, isAfter, parsePosition, type Position } from '#event-store/position.js';
 import { HISTORY_SUBSCRIPTION } from './history-table.service.js';
 
 const PAGE = 5_000;
@@ -13,7 +13,7 @@ const REACHED = `
   from es.checkpoints c where c.subscription = $1`;
 
 /** What the log says at these numbers is compared with the rows there, in both directions. */
-const DIFFERENCES = `
+const differencesFrom = (log: string, to: string): string => `
   select coalesce(e.seq, h.seq) as seq, e.stream, e.revision, h.stream as found_stream,
     h.revision as found_revision, e.event_id is distinct from h.event_id as other,
     array_remove(array[
@@ -23,15 +23,42 @@ const DIFFERENCES = `
       case when h.recorded_at <> e.recorded_at then 'recorded_at' end,
       case when h.latest_recorded_at <> e.latest then 'latest_recorded_at' end
     ], null) as fields
-  from (
-    select $1 + ordinality - 1 as seq, x.*
-    from unnest($3::uuid[], $4::text[], $5::bigint[], $6::text[], $7::timestamptz[], $8::timestamptz[])
-      with ordinality as x (event_id, stream, revision, position, recorded_at, latest)
-  ) e
-  full join (select * from history where seq between $1 and $2) h on h.seq = e.seq
+  from ${log} e
+  full join (select * from history where seq between $1 and ${to}) h on h.seq = e.seq
   where (h.event_id, h.stream, h.revision, h.position, h.recorded_at, h.latest_recorded_at)
     is distinct from (e.event_id, e.stream, e.revision, e.position, e.recorded_at, e.latest)
   order by 1`;
+
+/** Of a log outside the database. */
+const GIVEN = differencesFrom(
+  `(select $1 + ordinality - 1 as seq, x.*
+    from unnest($3::uuid[], $4::text[], $5::bigint[], $6::text[], $7::timestamptz[], $8::timestamptz[])
+      with ordinality as x (event_id, stream, revision, position, recorded_at, latest))`,
+  '$2',
+);
+
+/** Of a log in the database, which is not sent there and back for it. */
+const IN_PLACE = `
+  with log as materialized (
+    select $1 + row_number() over in_order - 1 as seq, event_id, stream_id as stream, revision, tx, pos,
+      lpad(tx::text, 20, '0') || ':' || lpad(pos::text, 20, '0') as position, recorded_at,
+      greatest($2::timestamptz, max(recorded_at) over in_order) as latest
+    from (
+      select * from es.events
+      where (tx, pos) > ($3::xid8, $4::bigint) and (tx, pos) <= ($5::xid8, $6::bigint)
+      order by tx, pos limit ${PAGE}
+    ) e
+    window in_order as (order by tx, pos)
+  ), page as (
+    select count(*) as events, max(latest) as latest, $1 - 1 + count(*) as last from log
+  )
+  select p.events, p.latest::text as latest,
+    (select position from log order by seq desc limit 1) as position,
+    coalesce((select json_agg(d) from (${differencesFrom(
+      'log',
+      `(select case when events < ${PAGE} then greatest(last, $7) else last end from page)`,
+    )}) d), '[]') as found
+  from page p`;
 
 type Found = {
   seq: number;
@@ -42,6 +69,11 @@ type Found = {
   other: boolean;
   fields: string[];
 };
+
+/** Events of the log that follow one another, and where the table differs from them. */
+type Page = { events: number; found: Found[] };
+
+type PageInPlace = Page & { latest: string; position: string | null };
 
 export type VerifiedHistory = {
   /** How many events the table must have. */
@@ -66,40 +98,74 @@ export class HistoryVerification {
     ]);
     const [reached] = rows;
     const until = reached ? parsePosition(reached.position) : BEGINNING;
-    const faults: string[] = [];
-    let events = 0;
-    let latest = 0;
-    for (let ahead = this.store.readMoments(BEGINNING, PAGE); ;) {
-      const page = await ahead;
-      const last = page.at(-1);
-      const covered = page.filter(({ position }) => !isAfter(position, until));
-      const isEnd = !last || covered.length < page.length;
-      // The server reads the next page while this one is compared.
-      if (!isEnd) ahead = this.store.readMoments(last.position, PAGE);
-      ahead.catch(() => undefined);
-      const first = events;
-      events += covered.length;
-      const times = covered.map(({ recordedAt }) => (latest = Math.max(latest, recordedAt)));
-      const to = isEnd ? Math.max(events - 1, reached?.last ?? -1) : events - 1;
-      faults.push(...(await this.faults(first, to, covered, times)));
-      if (isEnd) return { events, faults };
-      if (faults.length >= MOST_FAULTS) {
-        faults.push(`history: what comes after number ${to} is not compared: too much differs`);
-        return { events, faults };
+    const pages = this.store.rowsMayLag
+      ? this.givenPages(until, reached?.last ?? -1)
+      : this.pagesInPlace(until, reached?.last ?? -1);
+    const verified: VerifiedHistory = { events: 0, faults: [] };
+    for await (const { events, found } of pages) {
+      verified.events += events;
+      verified.faults.push(...found.map(faultOf));
+      if (verified.faults.length >= MOST_FAULTS) {
+        verified.faults.push(
+          `history: what comes after number ${verified.events - 1} is not compared: too much differs`,
+        );
+        break;
       }
+    }
+    return verified;
+  }
+
+  private async *pagesInPlace(until: Position, last: number): AsyncIterable<Page> {
+    let [first, after, latest] = [0, BEGINNING, '-infinity'];
+    for (;;) {
+      const { rows } = await this.pool.query<PageInPlace>({
+        name: 'history_differences_in_place',
+        text: IN_PLACE,
+        values: [
+          first,
+          latest,
+          ...[after, until].flatMap(({ commit, prepare }) => [`${commit}`, `${prepare}`]),
+          last,
+        ],
+      });
+      const [page] = rows;
+      if (!page) throw new Error('an aggregate without a row');
+      yield page;
+      if (page.events < PAGE || page.position === null) return;
+      first += page.events;
+      [after, latest] = [parsePosition(page.position), page.latest];
     }
   }
 
-  private async faults(
+  private async *givenPages(until: Position, last: number): AsyncIterable<Page> {
+    let [first, latest] = [0, 0];
+    for (let ahead = this.store.readMoments(BEGINNING, PAGE); ;) {
+      const page = await ahead;
+      const end = page.at(-1);
+      const covered = page.filter(({ position }) => !isAfter(position, until));
+      const isEnd = !end || covered.length < page.length;
+      // The server reads the next page while this one is compared.
+      if (!isEnd) ahead = this.store.readMoments(end.position, PAGE);
+      ahead.catch(() => undefined);
+      const times = covered.map(({ recordedAt }) => (latest = Math.max(latest, recordedAt)));
+      const next = first + covered.length;
+      const to = isEnd ? Math.max(next - 1, last) : next - 1;
+      yield { events: covered.length, found: await this.differences(first, to, covered, times) };
+      if (isEnd) return;
+      first = next;
+    }
+  }
+
+  private async differences(
     from: number,
     to: number,
     events: Moment[],
     latest: number[],
-  ): Promise<string[]> {
+  ): Promise<Found[]> {
     if (to < from) return [];
     const { rows } = await this.pool.query<Found>({
       name: 'history_differences',
-      text: DIFFERENCES,
+      text: GIVEN,
       values: [
         from,
         to,
@@ -111,7 +177,7 @@ export class HistoryVerification {
         latest.map((time) => new Date(time).toISOString()),
       ],
     });
-    return rows.map(faultOf);
+    return rows;
   }
 }
 
