@@ -31,8 +31,13 @@ export class Retirements implements MigrationInterface {
         -- null: there was no mail server, so it is in the log alone
         mail_id uuid,
         recorded_at timestamptz not null,
+        -- null: the mail waits
+        ended_at timestamptz,
+        outcome text check (outcome in ('sent', 'given_up')),
         unique nulls not distinct (retirement_id, occasion, of_sunset, user_id)
       );
+      create unique index api_retirement_notices_mail on api_retirement_notices (mail_id)
+        where mail_id is not null;
 
       -- null: a day after it was written, as by processes of the previous version
       alter table mail_outbox add give_up_at timestamptz;
