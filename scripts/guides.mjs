@@ -21,6 +21,7 @@ const ADDRESS = 'http://localhost:3000';
 const LANGUAGES = { sh: 'bash', js: 'javascript', ts: 'typescript' };
 const LABELS = {
   sh: 'Shell',
+  ts: 'TypeScript',
   json: 'Answer',
   http: 'Header of the answer',
   js: 'JavaScript',
@@ -30,13 +31,20 @@ const LABELS = {
   go: 'Go',
   perl: 'Perl',
 };
+const NAMES = { background: 'Another shell', arrives: 'What arrives' };
+
+/** The languages of samples. Those that stand one after the other say the same, and a reader chooses one. */
+const CHOICES = { sh: 'curl', ts: 'TypeScript', js: 'Node.js', python: 'Python' };
 
 /** @param {string} file from the root of the project */
 export function drawGuide(file, text) {
   const headings = [];
-  const marked = new Marked({ renderer: rendererFor(file, headings) });
+  const marked = new Marked({
+    renderer: rendererFor(file, headings),
+    extensions: [{ name: 'samples', renderer: drawSamples }],
+  });
   const tokens = marked.lexer(text);
-  const html = marked.parser(tokens);
+  const html = marked.parser(withSamples(tokens));
   return {
     path: pathOf(file),
     title: titleOf(tokens, file),
@@ -88,16 +96,58 @@ function targetOf(href, from) {
   return found === null ? null : `%ROOT%${found}${hash === undefined ? '' : `#${hash}`}`;
 }
 
-/** @param {string} info the language, and the name of a file or where it is to be run */
-function drawCode(text, info) {
+/** Puts samples that say the same into one token. */
+function withSamples(tokens) {
+  const grouped = [];
+  for (const token of tokens) {
+    const last = grouped.at(-1);
+    const choice = token.type === 'code' ? choiceOf(token.lang ?? '') : undefined;
+    if (choice === undefined) {
+      // Blank lines between two samples.
+      if (token.type !== 'space' || last?.type !== 'samples') grouped.push(token);
+    } else if (last?.type === 'samples' && !last.samples.some((one) => one.choice === choice)) {
+      last.samples.push({ ...token, choice });
+    } else {
+      grouped.push({ type: 'samples', raw: '', samples: [{ ...token, choice }] });
+    }
+  }
+  return grouped;
+}
+
+/** @returns {string | undefined} which of CHOICES it is; commands that start a program say so */
+function choiceOf(info) {
+  const [language, , choice = language] = info.split(' ');
+  return Object.hasOwn(CHOICES, choice) ? choice : undefined;
+}
+
+function drawSamples({ samples }) {
+  const [{ text, lang }] = samples;
+  if (samples.length === 1) return drawCode(text, lang);
+  const drawn = samples.map((one) => drawCode(one.text, one.lang, one.choice));
+  return `<div class="samples">\n${drawn.join('')}</div>\n`;
+}
+
+/**
+ * @param {string} info the language, and the name of a file or what it is
+ * @param {string} [choice] where it is one of several samples
+ */
+function drawCode(text, info, choice) {
   const [language, name] = info.split(' ');
   const known = LANGUAGES[language] ?? language;
   const code = hljs.getLanguage(known)
     ? hljs.highlight(text, { language: known }).value
     : escaped(text);
-  const label = name === 'background' ? 'Another shell' : (name ?? LABELS[language] ?? '');
+  const label = NAMES[name] ?? name ?? (choice && CHOICES[choice]) ?? LABELS[language] ?? '';
   const shown = code.replaceAll(ADDRESS, '<span class="address">%ADDRESS%</span>');
-  return `<figure class="code ${language}"><figcaption>${escaped(label)}</figcaption><pre tabindex="0"><code>${shown}</code></pre></figure>\n`;
+  return `<figure class="code ${language}"${choice ? sampleMarks(choice, label) : ''}><figcaption>${escaped(label)}</figcaption><pre tabindex="0"><code>${shown}</code></pre></figure>\n`;
+}
+
+/** For the script that shows one of several. */
+function sampleMarks(choice, label) {
+  const title = CHOICES[choice];
+  // As samples of the reference have it; who reads TypeScript reads JavaScript.
+  const language = { sh: 'shell', ts: 'typescript', js: 'typescript' }[choice] ?? choice;
+  return ` data-language="${language}" data-title="${title}"${label === title ? ' data-plain' : ''}`;
 }
 
 function titleOf(tokens, file) {

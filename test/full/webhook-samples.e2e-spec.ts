@@ -285,7 +285,7 @@ describe.each(Object.entries(LANGUAGES))('the sample for %s', (name, language) =
 });
 
 describe('the examples', () => {
-  const examples = [...DOCS.matchAll(/^```json\n([^]*?)^```/gm)]
+  const examples = [...DOCS.matchAll(/^```json arrives\n([^]*?)^```/gm)]
     .map(([, text = '']) => JSON.parse(text) as Record<string, unknown>)
     .filter((example) => 'type' in example);
 

@@ -11,6 +11,62 @@ for (const place of document.querySelectorAll('.address')) {
   place.textContent = location.origin + root;
 }
 
+/* Of samples that say the same one is shown: in the language that was chosen last, here or in the reference. */
+const LANGUAGE = 'scalar-reference-selected-client-v2';
+const groups = [...document.querySelectorAll('.samples')].map((group) => ({
+  group,
+  figures: [...group.querySelectorAll('figure')],
+  buttons: [],
+}));
+
+function remembered() {
+  try {
+    return localStorage.getItem(LANGUAGE)?.replace('custom/', '');
+  } catch {
+    // Storage can be forbidden.
+    return undefined;
+  }
+}
+
+function showLanguage(wanted) {
+  for (const { figures, buttons } of groups) {
+    const found = figures.findIndex(({ dataset }) => dataset.language === wanted);
+    const shown = Math.max(found, 0);
+    for (const [at, figure] of figures.entries()) figure.hidden = at !== shown;
+    for (const [at, button] of buttons.entries()) {
+      button.setAttribute('aria-pressed', String(at === shown));
+    }
+  }
+}
+
+for (const { group, figures, buttons } of groups) {
+  const choice = document.createElement('div');
+  choice.className = 'docs-languages';
+  choice.role = 'group';
+  choice.ariaLabel = 'Language';
+  for (const { dataset } of figures) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = dataset.title;
+    button.addEventListener('click', () => {
+      const before = button.getBoundingClientRect().top;
+      showLanguage(dataset.language);
+      // Samples above may have become longer or shorter.
+      scrollBy({ top: button.getBoundingClientRect().top - before, behavior: 'instant' });
+      try {
+        localStorage.setItem(LANGUAGE, `custom/${dataset.language}`);
+      } catch {
+        // It holds for this page.
+      }
+    });
+    buttons.push(button);
+  }
+  choice.append(...buttons);
+  group.prepend(choice);
+  group.classList.add('ready');
+}
+showLanguage(remembered());
+
 /* A button on each piece of code. */
 for (const figure of document.querySelectorAll('figure.code')) {
   if (!navigator.clipboard) break;
@@ -23,6 +79,25 @@ for (const figure of document.querySelectorAll('figure.code')) {
     setTimeout(() => (copy.textContent = 'Copy'), 2000);
   });
   figure.append(copy);
+}
+
+/* Which part of the page is being read. */
+const places = [...document.querySelectorAll('.docs-toc a')].map((link) => ({
+  link,
+  heading: document.getElementById(decodeURIComponent(link.hash.slice(1))),
+}));
+
+function showPlace() {
+  const read = places.filter(({ heading }) => heading.getBoundingClientRect().top < 160).at(-1);
+  for (const place of places) {
+    if (place === read) place.link.setAttribute('aria-current', 'location');
+    else place.link.removeAttribute('aria-current');
+  }
+}
+
+if (places.length > 0) {
+  addEventListener('scroll', showPlace, { passive: true });
+  showPlace();
 }
 
 let index;
@@ -72,9 +147,10 @@ function show(found) {
   list.replaceChildren(
     ...found.map(({ title, about, path }, i) => {
       const item = document.createElement('li');
-      item.role = 'option';
-      item.id = `found-${i}`;
+      item.role = 'none';
       const link = document.createElement('a');
+      link.role = 'option';
+      link.id = `found-${i}`;
       link.href = root + path;
       link.tabIndex = -1;
       const name = document.createElement('strong');
@@ -90,15 +166,19 @@ function show(found) {
 }
 
 function choose(i) {
-  const items = [...list.children];
-  for (const [at, item] of items.entries()) item.setAttribute('aria-selected', String(at === i));
-  if (items[i]) input.setAttribute('aria-activedescendant', items[i].id);
+  const found = options();
+  for (const [at, link] of found.entries()) link.setAttribute('aria-selected', String(at === i));
+  if (found[i]) input.setAttribute('aria-activedescendant', found[i].id);
   else input.removeAttribute('aria-activedescendant');
-  items[i]?.scrollIntoView({ block: 'nearest' });
+  found[i]?.scrollIntoView({ block: 'nearest' });
 }
 
 function chosen() {
-  return [...list.children].findIndex((item) => item.getAttribute('aria-selected') === 'true');
+  return options().findIndex((link) => link.getAttribute('aria-selected') === 'true');
+}
+
+function options() {
+  return [...list.querySelectorAll('a')];
 }
 
 function open() {
@@ -137,7 +217,7 @@ finder.addEventListener('keydown', (event) => {
     choose((chosen() + step + count) % count);
   } else if (event.key === 'Enter' && event.target === input) {
     event.preventDefault();
-    list.children[chosen()]?.querySelector('a').click();
+    options()[chosen()]?.click();
   }
 });
 document.addEventListener('keydown', (event) => {

@@ -1,8 +1,7 @@
 /* global Scalar */
 const place = document.getElementById('scalar');
-const dark = matchMedia('(prefers-color-scheme: dark)');
 
-const configuration = () => ({
+const configuration = {
   url: place.dataset.document,
   // Requests go to the host that the page is from, whatever it is called.
   baseServerURL: location.origin,
@@ -24,12 +23,11 @@ const configuration = () => ({
   authentication: { preferredSecurityScheme: 'token' },
   // In this browser, until it is taken out.
   persistAuth: true,
+  // As the device has it.
   hideDarkModeToggle: true,
-  forceDarkModeState: dark.matches ? 'dark' : 'light',
   defaultOpenFirstTag: true,
   documentDownloadType: 'none',
-});
+};
 
 place.replaceChildren();
-const reference = Scalar.createApiReference(place, configuration());
-dark.addEventListener('change', () => reference.updateConfiguration(configuration()));
+Scalar.createApiReference(place, configuration);

@@ -1,0 +1,328 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { eventually } from '../support/eventually.js';
+import { GuideReader, type Desk } from '../support/guide-reader.js';
+import { guideNames, LANGUAGES, stepsOf } from '../support/guides.js';
+import { freePort, type Program } from '../support/program.js';
+import { isSigned, Receiver, type Received } from '../support/receiver.js';
+import { Recorder } from '../support/recorder.js';
+import { startService, type Client, type Service } from '../support/service.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+/** The guides in docs/guides, done by somebody who pastes each sample in turn: in curl, in TypeScript, in Python. */
+
+const SLOW = 300_000;
+const AUTOMATION = 'automation';
+const GUIDES = guideNames().filter((name) => name !== AUTOMATION);
+const TARGET = 'https://hooks.example/flow/1';
+
+let folder: string;
+let python: string;
+
+function run(command: string[], cwd = folder): string {
+  const [program = '', ...rest] = command;
+  const { status, stdout, stderr } = spawnSync(program, rest, { cwd, encoding: 'utf8' });
+  if (status !== 0)
+    throw new Error(`${command.join(' ')} ended with ${status}:\n${stdout}${stderr}`);
+  return stdout;
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'inkpad-guides-'));
+  const modules = join(folder, 'node_modules');
+  mkdirSync(join(modules, '@inkpad'), { recursive: true });
+  for (const name of ['standardwebhooks', '@types', 'undici-types', 'typescript']) {
+    symlinkSync(resolve('node_modules', name), join(modules, name));
+  }
+  const client = join(modules, '@inkpad/client');
+  cpSync('clients/typescript', client, { recursive: true });
+  const tsc = resolve('node_modules/typescript/bin/tsc');
+  run([process.execPath, tsc], client);
+  cpSync('clients/python', join(folder, 'client'), { recursive: true });
+  const [debian = 'python3'] = ['/usr/bin/python3'].filter(
+    (path) => spawnSync(path, ['-V']).status === 0,
+  );
+  run([debian, '-m', 'venv', 'venv']);
+  python = join(folder, 'venv/bin/python');
+  run([python, '-m', 'pip', 'install', '-q', '--disable-pip-version-check', './client', 'mypy']);
+}, SLOW);
+
+afterAll(() => rmSync(folder, { recursive: true }), SLOW);
+
+type Stage = { desk: Desk; service: Service; store: Client; stop: () => Promise<void> };
+
+/** A service whose first records have the ids that the guides name. */
+async function startStage(instead: Record<string, string>): Promise<Stage> {
+  const settings = {
+    WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+    PUBLIC_URL: 'https://cards.example',
+    // As it is unless somebody sets it.
+    RATE_LIMIT_PER_MINUTE: '300',
+  };
+  const service = await startService(settings);
+  const dispatcher: Program = await startDispatcher(service);
+  const store = await service.newStore();
+  const recorder = await Recorder.start(service.baseUrl);
+  const desk: Desk = { recorder, token: String(store.token), folder, python, instead };
+  return {
+    desk,
+    service,
+    store,
+    stop: async () => {
+      await recorder.stop();
+      await dispatcher.kill('SIGTERM');
+      await service.stop();
+    },
+  };
+}
+
+describe.each(LANGUAGES)('the guides in %s', (language) => {
+  let stage: Stage;
+  let reader: GuideReader;
+
+  beforeAll(async () => {
+    stage = await startStage({ '8787': String(await freePort()) });
+    reader = new GuideReader(stage.desk, language);
+  }, SLOW);
+
+  afterAll(async () => {
+    await reader.stop();
+    await stage.stop();
+  }, SLOW);
+
+  it.each(GUIDES)(
+    '%s: each sample does what is shown',
+    async (guide) => expect(await reader.read(guide)).not.toEqual([]),
+    SLOW,
+  );
+});
+
+describe('the programs of the guides', () => {
+  const desk = () => ({ recorder: undefined as never, token: '', folder, python, instead: {} });
+
+  it(
+    'are of the types of the clients',
+    () => {
+      const code = (language: 'ts' | 'python') =>
+        GUIDES.map((guide) => [guide, new GuideReader(desk(), language).programOf(guide)] as const);
+      const scripts = code('ts').map(([guide, text]) => {
+        writeFileSync(join(folder, `${guide}.ts`), text);
+        return `${guide}.ts`;
+      });
+      const compilerOptions = {
+        strict: true,
+        noEmit: true,
+        target: 'es2022',
+        module: 'nodenext',
+        moduleDetection: 'force',
+        types: ['node'],
+      };
+      writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+      const config = { compilerOptions, files: scripts };
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+      expect(run([process.execPath, resolve('node_modules/typescript/bin/tsc')])).toBe('');
+      for (const [guide, text] of code('python')) writeFileSync(join(folder, `${guide}.py`), text);
+      const files = GUIDES.map((guide) => `${guide}.py`);
+      const options = ['--strict', '--scripts-are-modules'];
+      expect(run([python, '-m', 'mypy', ...options, ...files, 'receiver.py'])).toContain('Success');
+    },
+    SLOW,
+  );
+});
+
+type Bundle = {
+  authData: { url: string; store: number; token: string };
+  targetUrl?: string;
+  subscribeData?: unknown;
+};
+type Asked = {
+  method?: string;
+  url: string;
+  params?: object;
+  body?: object;
+  headers?: object;
+  skipThrowForStatus?: boolean;
+};
+type Zapier = { request: (asked: Asked) => Promise<{ status: number; data: unknown }> };
+type Perform = (z: Zapier, bundle: unknown) => Promise<unknown>;
+type Trigger = {
+  addToken: (asked: Asked, z: unknown, bundle: Bundle) => Asked;
+  trigger: {
+    operation: Record<
+      'performSubscribe' | 'performUnsubscribe' | 'perform' | 'performList',
+      Perform
+    >;
+  };
+};
+
+describe('the recipe for automation platforms', () => {
+  let stage: Stage;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+    stage = await startStage({ [TARGET]: receiver.url });
+    await new GuideReader(stage.desk, 'sh').read('first-stamp');
+  }, SLOW);
+
+  afterAll(async () => {
+    await stage.stop();
+    await receiver.stop();
+  }, SLOW);
+
+  const subscriptions = async () =>
+    (await stage.store.get<unknown[]>(`${stage.store.store}/webhook_subscriptions`)).body;
+
+  /** Stamps the card, and waits for what comes of it. */
+  async function stamped(): Promise<Received> {
+    const before = receiver.events.length;
+    const path = `${stage.store.store}/customers/1/customer_cards/1/stamp`;
+    expect((await stage.store.post(path, { stamps: 2 })).status).toBe(200);
+    const events = await eventually(
+      () => receiver.events,
+      (all) => all.length > before,
+    );
+    return events[before] as Received;
+  }
+
+  it(
+    'subscribes, receives, shows samples and unsubscribes in curl',
+    async () => {
+      const arrived = async () => {
+        const [first] = await eventually(
+          () => receiver.events,
+          (events) => events.length > 0,
+        );
+        return first?.body;
+      };
+      const done = await new GuideReader({ ...stage.desk, arrived }, 'sh').read(AUTOMATION);
+      const [subscribed] = done;
+      const { secret } = Object(subscribed?.body) as { secret: string };
+      const [first] = receiver.events as [Received];
+      expect(isSigned(first, secret)).toBe(true);
+      expect(first.headers).toMatchObject({
+        'service-event': 'stamp.earned',
+        'webhook-id': expect.stringMatching(/^evt_/),
+      });
+      // A sample has the fields of what arrives.
+      const sample = done.find(({ path }) => path.includes('/events'))?.body as { data: object }[];
+      expect(Object.keys(sample[1]?.data ?? {})).toEqual(Object.keys(first.body));
+      expect(done.at(-1)).toMatchObject({ method: 'DELETE', status: 204, body: '' });
+      expect(await subscriptions()).toEqual([]);
+    },
+    SLOW,
+  );
+
+  it(
+    'in Zapier subscribes, receives, shows samples and unsubscribes',
+    async () => {
+      const { addToken, trigger } = createRequire(join(folder, 'zapier.cjs'))(
+        './stamp_earned.cjs',
+      ) as Trigger;
+      const { baseUrl: url, accountId: store, token } = stage.store;
+      const bundle: Bundle = { authData: { url, store, token: String(token) } };
+      const z = zapier((asked) => addToken(asked, undefined, bundle));
+      const { performSubscribe, performUnsubscribe, perform, performList } = trigger.operation;
+      const subscribeData = await performSubscribe(z, { ...bundle, targetUrl: receiver.url });
+      const { body, headers } = await stamped();
+      const received = await perform(z, {
+        ...bundle,
+        subscribeData,
+        cleanedRequest: body,
+        rawRequest: { headers: titled(headers) },
+      });
+      const samples = await performList(z, bundle);
+      const last = [{ stamps: 2, customer: { first_name: 'Anna' }, id: headers['webhook-id'] }];
+      expect(received).toMatchObject(last);
+      expect(samples).toContainEqual(expect.objectContaining((received as [object])[0]));
+      for (let times = 0; times < 2; times++) {
+        expect(await performUnsubscribe(z, { ...bundle, subscribeData })).toEqual({});
+        expect(await subscriptions()).toEqual([]);
+      }
+    },
+    SLOW,
+  );
+
+  it(
+    'in Make attaches, receives and detaches',
+    async () => {
+      const { baseUrl: url, accountId: store, token } = stage.store;
+      const given = { connection: { url, store, token }, parameters: { event: 'stamp.earned' } };
+      const webhook = { url: receiver.url };
+      const attached = await make('attach', { ...given, webhook });
+      const { headers } = await stamped();
+      expect(headers['service-event']).toBe('stamp.earned');
+      await make('detach', { ...given, webhook: { ...webhook, ...attached } });
+      expect(await subscriptions()).toEqual([]);
+    },
+    SLOW,
+  );
+});
+
+/** As Zapier does: refusals are thrown unless the request says otherwise, and JSON is read. */
+function zapier(before: (asked: Asked) => Asked): Zapier {
+  return {
+    request: async (given) => {
+      const { method, url, params, body, headers, skipThrowForStatus } = before(given);
+      const search = params
+        ? `?${new URLSearchParams({ ...params } as Record<string, string>)}`
+        : '';
+      const answer = await fetch(url + search, {
+        method: method ?? 'GET',
+        headers: { 'content-type': 'application/json', ...headers },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      if (!answer.ok && !skipThrowForStatus) throw new Error(`${url} answered ${answer.status}`);
+      const text = await answer.text();
+      return { status: answer.status, data: text === '' ? undefined : JSON.parse(text) };
+    },
+  };
+}
+
+/** Zapier calls the header `webhook-id` `Http-Webhook-Id`. */
+function titled(headers: Received['headers']): Record<string, unknown> {
+  const title = (name: string) => name.replaceAll(/(?<=^|-)\w/g, (letter) => letter.toUpperCase());
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [`Http-${title(name)}`, value]),
+  );
+}
+
+type Module = {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body?: object;
+  response?: { data: Record<string, string> };
+};
+
+/** As Make does: puts values into {{…}}, and keeps of the answer what `response.data` names. */
+async function make(name: string, values: object): Promise<Record<string, unknown>> {
+  const fence = stepsOf(AUTOMATION)
+    .flat()
+    .find((one) => one.name === name);
+  const filled = (value: unknown, from: object): unknown =>
+    JSON.parse(
+      JSON.stringify(value).replaceAll(/\{\{([\w.]+)\}\}/g, (_, place: string) =>
+        String(place.split('.').reduce<unknown>((at, key) => Object(at)[key], from)),
+      ),
+    );
+  const { response, ...asked } = JSON.parse(fence?.text ?? '{}') as Module;
+  const { url, method, headers, body } = filled(asked, values) as Module;
+  const answer = await fetch(url, {
+    method,
+    headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${url} answered ${answer.status}: ${text}`);
+  return text === ''
+    ? {}
+    : (filled(response?.data ?? {}, { body: JSON.parse(text) }) as object as Record<
+        string,
+        unknown
+      >);
+}

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { expect } from '@jest/globals';
+import { Marked, type Token, type Tokens } from 'marked';
+
+/** The guides as a reader goes through them: samples to be run, and what is said to come of them. */
+
+export const LANGUAGES = ['sh', 'ts', 'python'] as const;
+export type Language = (typeof LANGUAGES)[number];
+
+/** A piece of code between two fences. */
+export type Fence = {
+  language: string;
+  /** Of a file, or what it is. */
+  name: string | undefined;
+  /** Who reads it, where there is one for each language. */
+  reader: Language | undefined;
+  text: string;
+};
+
+/** Pieces that stand one after the other say the same, each in its language. */
+export type Step = Fence[];
+
+const READERS: Record<string, Language> = { sh: 'sh', ts: 'ts', js: 'ts', python: 'python' };
+
+/** In the order of the menu, and the first page, which shows a command too, after those that it leads to. */
+export function guideNames(): string[] {
+  const readme = read('README');
+  const named = [...readme.matchAll(/\]\(([\w-]+)\.md\)/g)].map(([, name = '']) => name);
+  return [...named, 'README'];
+}
+
+export function stepsOf(guide: string): Step[] {
+  const steps: Step[] = [];
+  let last: Token | undefined;
+  for (const token of new Marked().lexer(read(guide))) {
+    if (token.type === 'space') continue;
+    if (token.type === 'code') {
+      const fence = fenceOf(token as Tokens.Code);
+      const step = steps.at(-1);
+      const isOther =
+        fence.reader !== undefined &&
+        step?.every(({ reader }) => reader !== undefined && reader !== fence.reader);
+      if (isOther && last?.type === 'code') step?.push(fence);
+      else steps.push([fence]);
+    }
+    last = token;
+  }
+  return steps;
+}
+
+function read(guide: string): string {
+  return readFileSync(`docs/guides/${guide}.md`, 'utf8');
+}
+
+function fenceOf({ text, lang = '' }: Tokens.Code): Fence {
+  const [language = '', name, choice = language] = lang.split(' ');
+  return { language, name, reader: READERS[choice], text };
+}
+
+/** What differs each time. What a guide shows has the same form. */
+const FREE: Record<string, RegExp> = {
+  code: /^[2-9A-HJ-NP-Z]{8}$/,
+  secret: /^whsec_[A-Za-z0-9+/]{43}=$/,
+  request_id: /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
+};
+
+/** Equals what has at least the fields that a guide shows, with their values, where … is anything; lists are shown whole. */
+export function matcherOf(shown: unknown, field = ''): unknown {
+  if (Array.isArray(shown)) return shown.map((one) => matcherOf(one));
+  if (typeof shown === 'object' && shown !== null) {
+    const fields = Object.entries(shown).map(([name, one]) => [name, matcherOf(one, name)]);
+    return expect.objectContaining(Object.fromEntries(fields) as Record<string, unknown>);
+  }
+  const free = FREE[field];
+  if (free?.test(String(shown))) return expect.stringMatching(free);
+  const isShortened = typeof shown === 'string' && shown.includes('…');
+  return isShortened ? expect.stringMatching(patternOf(shown)) : shown;
+}
+
+/** The code of a refusal, if this is one. */
+export function refusalOf({ text }: Fence): string | undefined {
+  const shown = JSON.parse(text) as { code?: unknown };
+  return typeof shown.code === 'string' && /^[a-z_]+$/.test(shown.code) ? shown.code : undefined;
+}
+
+/** `Name: value`. */
+export function headersOf({ text }: Fence): [string, RegExp][] {
+  return text.split('\n').map((line) => {
+    const [name = '', value = ''] = line.split(/: (.*)/);
+    return [name.toLowerCase(), patternOf(value)];
+  });
+}
+
+function patternOf(shown: string): RegExp {
+  const quoted = shown.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+  return new RegExp(`^${quoted.replaceAll('…', '.+')}$`);
+}

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+export type Exchange = {
+  method: string;
+  /** With the query. */
+  path: string;
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: unknown;
+};
+
+/** Where a program that is tested says that a step of it is done, and waits until it may go on. */
+export const NEXT = '/next';
+
+/** Stands in front of a service and keeps what programs ask and what it answers, whatever they are written in. */
+export class Recorder {
+  private exchanges: Exchange[] = [];
+  private waiting: http.ServerResponse | undefined;
+
+  private constructor(
+    private readonly server: http.Server,
+    private readonly baseUrl: string,
+  ) {}
+
+  static async start(baseUrl: string): Promise<Recorder> {
+    const server = http.createServer();
+    const recorder = new Recorder(server, baseUrl);
+    server.on('request', (request, response) => {
+      recorder.pass(request, response).catch((error: unknown) => response.destroy(Object(error)));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return recorder;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  get isWaitedFor(): boolean {
+    return this.waiting !== undefined;
+  }
+
+  /** Lets the program go on that waits, if one does. */
+  goOn(): void {
+    this.waiting?.writeHead(204).end();
+    this.waiting = undefined;
+  }
+
+  /** What was asked since the last call. */
+  take(): Exchange[] {
+    return this.exchanges.splice(0);
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private async pass(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const { method = '', url: path = '' } = request;
+    if (path === NEXT) {
+      this.waiting = response;
+      return;
+    }
+    const headers = { ...request.headers, 'accept-encoding': 'identity' };
+    const asked = http.request(this.baseUrl + path, { method, headers });
+    request.pipe(asked);
+    const [answer] = (await once(asked, 'response')) as [http.IncomingMessage];
+    const said = await text(answer);
+    const { statusCode: status = 0 } = answer;
+    const isJson = answer.headers['content-type']?.includes('json') === true;
+    const body: unknown = isJson ? JSON.parse(said) : said;
+    this.exchanges.push({ method, path, status, headers: answer.headers, body });
+    response.writeHead(status, answer.headers).end(said);
+  }
+}
