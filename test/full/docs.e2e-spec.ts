@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
+import { startService, type Service } from '../support/service.js';
+
+/** The documentation in a real browser, at a host that the service does not know of. */
+
+const HOST = 'http://elsewhere.localhost';
+
+let service: Service;
+let token: string;
+let browser: Browser;
+const complaints: string[] = [];
+/** Other hosts that a page asked. */
+const strangers: string[] = [];
+
+beforeAll(async () => {
+  service = await startService({ PUBLIC_URL: 'https://cards.example' });
+  token = String((await service.newStore()).token);
+  browser = await startChromium({ 'elsewhere.localhost': service.baseUrl });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function open(
+  path: string,
+  { javaScriptEnabled = true, viewport = SIZES.desktop } = {},
+): Promise<Page> {
+  const context = await browser.newContext({ viewport, javaScriptEnabled });
+  return openIn(context, path);
+}
+
+async function openIn(context: BrowserContext, path: string): Promise<Page> {
+  const page = await context.newPage();
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (protocol.startsWith('http') && origin !== HOST) strangers.push(request.url());
+  });
+  await page.goto(HOST + path);
+  return page;
+}
+
+describe('the documentation in a browser', () => {
+  it.each(['', '/first-stamp', '/errors', '/webhooks', '/webhooks-in-detail', '/automation'])(
+    'keeps nobody out of /docs%s',
+    async (path) => {
+      const page = await open(`/docs${path}`);
+      await expectGoodLooks(page, `docs${path.replace('/', '-')}`);
+      await page.context().close();
+    },
+  );
+
+  it('keeps nobody out of the first page and of one that is not there', async () => {
+    const page = await open('/');
+    await expectGoodLooks(page, 'first-page');
+    await page.goto(`${HOST}/nope`);
+    await expectGoodLooks(page, 'not-found');
+    await page.context().close();
+    // The page that is not there.
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('404')]);
+  });
+
+  it('shows each sample in the language that was chosen last', async () => {
+    const page = await open('/docs/first-stamp');
+    const shown = () =>
+      page
+        .locator('.samples figure:visible')
+        .evaluateAll((figures) => [
+          ...new Set(figures.map((figure) => figure.getAttribute('data-language'))),
+        ]);
+    expect(await shown()).toEqual(['shell']);
+    await page.getByRole('button', { name: 'Python' }).nth(2).click();
+    expect(await shown()).toEqual(['python']);
+    await keepPicture(page, 'docs-python');
+    await page.locator('.docs-menu').getByRole('link', { name: 'Webhooks', exact: true }).click();
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+    expect(await shown()).toEqual(['python']);
+    await page.goto(`${HOST}/docs/reference#tag/status/getStatus`);
+    await page.getByText('answer = inkpad.get_status()').waitFor();
+    await page.context().close();
+  });
+
+  it('copies a sample with the address of this host', async () => {
+    const page = await open('/docs/first-stamp');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: /^Copy/ }).first().click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toContain(`INKPAD_URL=${HOST}`);
+    await page.context().close();
+  });
+
+  it('finds guides and operations', async () => {
+    for (const viewport of Object.values(SIZES)) {
+      const page = await open('/docs', { viewport });
+      await page.keyboard.press('/');
+      await page.getByRole('combobox').fill('redeem rew');
+      await page
+        .getByRole('option', { name: /Redeem a reward/ })
+        .first()
+        .waitFor();
+      await expectGoodLooks(page, `docs-search-${viewport.width}`);
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/\/docs\/.+/);
+      await page.context().close();
+    }
+  });
+
+  it('can be read without JavaScript', async () => {
+    const page = await open('/docs/first-stamp', {
+      javaScriptEnabled: false,
+      viewport: SIZES.phone,
+    });
+    expect(await page.locator('.samples figure:visible').count()).toBeGreaterThan(15);
+    expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0);
+    await keepPicture(page, 'docs-no-script');
+    await page.context().close();
+  });
+
+  it('keeps the token over a reload of the reference', async () => {
+    const page = await open('/docs/reference');
+    const field = page.getByPlaceholder('Token').first();
+    await field.fill(token);
+    await field.blur();
+    await eventually(
+      () => page.evaluate<string>('Object.values(localStorage).join()'),
+      (kept) => kept.includes(token),
+      20_000,
+    );
+    await page.reload();
+    await eventually(
+      () => field.inputValue(),
+      (value) => value === token,
+    );
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.locator(`body.${colorScheme}-mode`).waitFor();
+      for (const [name, viewport] of Object.entries(SIZES)) {
+        await page.setViewportSize(viewport);
+        await page.locator('h1').first().waitFor();
+        const width = await page.evaluate('document.documentElement.scrollWidth');
+        expect([name, width]).toEqual([name, viewport.width]);
+        await keepPicture(page, `reference-${name}-${colorScheme}`);
+      }
+    }
+    await page.context().close();
+  });
+
+  it('asks nobody else, and complains of nothing', () => {
+    expect(strangers).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+});
