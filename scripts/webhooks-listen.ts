@@ -84,7 +84,7 @@ const options = new Command('webhooks:listen')
     `
 Examples:
   $ npm run webhooks:listen                                              print what npm start sends
-  $ npm run webhooks:listen -- --forward-to http://localhost:3000/hooks  try the receiver that you are writing
+  $ npm run webhooks:listen -- --forward-to http://localhost:8787/hooks  try the receiver that you are writing
   $ npm run webhooks:listen -- --fail 3 --retry-after 30                 see how retries go`,
   )
   .parse()

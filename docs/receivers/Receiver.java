@@ -137,7 +137,7 @@ public class Receiver {
         Files.createDirectories(EVENTS);
         for (String id : left()) worker.execute(() -> work(id));
         String host = setting("HOST", "127.0.0.1");
-        int port = Integer.parseInt(setting("PORT", "3000"));
+        int port = Integer.parseInt(setting("PORT", "8787"));
         HttpServer server = HttpServer.create(new InetSocketAddress(host, port), 0);
         server.setExecutor(Executors.newFixedThreadPool(32));
         server.createContext("/", exchange -> {

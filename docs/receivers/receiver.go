@@ -35,7 +35,7 @@ const (
 var (
 	secret  = os.Getenv("WEBHOOK_SECRET")
 	folder  = setting("EVENTS_DIR", "events")
-	address = setting("HOST", "127.0.0.1") + ":" + setting("PORT", "3000")
+	address = setting("HOST", "127.0.0.1") + ":" + setting("PORT", "8787")
 	// It becomes the name of a file.
 	fileName = regexp.MustCompile(`^\w{1,64}$`)
 	waiting  = make(chan string, 10_000)

@@ -12,7 +12,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 
-const { WEBHOOK_SECRET, EVENTS_DIR = 'events', HOST = '127.0.0.1', PORT = '3000' } = process.env;
+const { WEBHOOK_SECRET, EVENTS_DIR = 'events', HOST = '127.0.0.1', PORT = '8787' } = process.env;
 const BODY_LIMIT = 1024 * 1024;
 const TRY_AGAIN_MS = 60_000;
 

@@ -1,7 +1,7 @@
 <?php
 // A whole receiver of Inkpad's webhooks, for PHP 8.1 or newer, without any package.
 //
-//   WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:3000 receiver.php   receives (in production your web server does)
+//   WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:8787 receiver.php   receives (in production your web server does)
 //   php receiver.php                                            handles what was received
 //
 // Each event is stored before it is answered and handled afterwards, so that none is lost when a program is killed,

@@ -26,7 +26,7 @@ from pathlib import Path
 SECRET = os.environ.get("WEBHOOK_SECRET") or sys.exit("Set WEBHOOK_SECRET to your subscription's")
 EVENTS = Path(os.environ.get("EVENTS_DIR", "events"))
 HOST = os.environ.get("HOST", "127.0.0.1")
-PORT = int(os.environ.get("PORT", "3000"))
+PORT = int(os.environ.get("PORT", "8787"))
 BODY_LIMIT = 1024 * 1024
 TRY_AGAIN_SECONDS = 60
 
