@@ -29,6 +29,7 @@ type Settings = { $userStreamAcl?: Acl; $systemStreamAcl?: Acl };
  * granted already is not written again.
  */
 runScript(async () => {
+  const named = userIn(process.argv.slice(2));
   const { settings, faults } = withSecretFiles(process.env);
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   const url = settings['EVENT_STORE_ADMIN_URL'];
@@ -37,7 +38,6 @@ runScript(async () => {
       'EVENT_STORE_ADMIN_URL must be set: as EVENT_STORE_URL, with the user and password of an administrator.',
     );
   }
-  const named = userIn(process.argv.slice(2));
   const connection = new EventStoreDbConnection(url, 'EVENT_STORE_ADMIN_URL');
   console.error(`EventStoreDB: ${hostsOf(url)}`);
   try {

@@ -8,8 +8,13 @@ import { loadEnvironment } from './start-settings.mjs';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const [, , name, ...args] = process.argv;
 const file = path.join(root, 'dist', 'scripts', `${name}.js`);
+// Whoever asks for --help is not to have it done.
+const withoutArguments = ['demo', 'migrate', 'rebase-positions'];
 
 try {
+  if (withoutArguments.includes(name) && args.length > 0) {
+    throw new Refusal(`Usage: npm run ${name} (it takes no arguments; docs/operating.md)`);
+  }
   loadEnvironment(root);
   if (!fs.existsSync(path.join(root, 'node_modules'))) {
     throw new Refusal('Its packages are missing: run npm start, or npm ci && npm run build.');

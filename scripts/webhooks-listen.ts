@@ -142,6 +142,7 @@ async function listen(): Promise<void> {
 
 async function subscribe(target_url: string): Promise<Subscription> {
   const { base_url, api_token, account_id } = service();
+  console.error(`service: ${base_url}, store ${account_id}`);
   const path = `/api/v1/accounts/${account_id}/webhook_subscriptions`;
   const call = async (method: string, rest: string, body?: object) => {
     const response = await fetch(base_url + path + rest, {

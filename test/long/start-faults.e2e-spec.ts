@@ -9,6 +9,7 @@ import { lastMessage } from '../../scripts/processes.mjs';
 import { testDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/program.js';
+import { announcedDatabase } from '../support/retirement.js';
 
 type Ended = { code: number | null; out: string; said: string };
 
@@ -36,10 +37,14 @@ describe('npm start of a version that is retired', () => {
   let port: number;
   let starter: ChildProcess;
   let output = '';
+  let announced: TestDatabase;
 
   beforeAll(async () => {
     port = await freePort();
+    announced = await announcedDatabase(new Date('2024-01-31'), new Date('2025-06-30'));
     starter = begin(['scripts/start.mjs'], {
+      DATABASE_URL: announced.url,
+      METRICS_PORT: '0',
       DATA_DIR: path.join(folder, 'retired'),
       PORT: `${port}`,
       API_V1_DEPRECATION_DATE: '2024-01-31',
@@ -55,6 +60,7 @@ describe('npm start of a version that is retired', () => {
       starter.kill('SIGINT');
       await new Promise((resolve) => starter.once('exit', resolve));
     }
+    await announced.drop();
   });
 
   it('comes up with everything, and the first start prints its token', async () => {
@@ -75,14 +81,14 @@ describe('npm start of a version that is retired', () => {
   it('is what scripts work on whose settings stand in .env alone', async () => {
     fs.writeFileSync(
       path.join(clone, '.env'),
-      `DATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,
+      `DATABASE_URL=${announced.url}\nDATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,
     );
     const { code, out, said } = await run('cli', ['token:create', '--name', 'x', '--user', EMAIL]);
     expect([code, said]).toEqual([
       0,
       expect.stringMatching(
         new RegExp(
-          `^database: inkpad at 127\\.0\\.0\\.1:\\d+ as inkpad_app; service: http://localhost:${port}\n$`,
+          `^database: \\w+ at 127\\.0\\.0\\.1:\\d+ as inkpad_app; service: http://localhost:${port}\n$`,
         ),
       ),
     ]);
@@ -229,6 +235,15 @@ describe('what cannot be used', () => {
       });
     }
     fs.rmdirSync(path.join(clone, '.env'));
+  });
+
+  it('may be an argument of a script that takes none', async () => {
+    for (const script of ['demo', 'migrate', 'rebase-positions']) {
+      expect(await run(script, ['--help'], settings())).toMatchObject({
+        code: 1,
+        said: `Usage: npm run ${script} (it takes no arguments; docs/operating.md)\n`,
+      });
+    }
   });
 
   it('may be a clone that was not built, or not installed', async () => {

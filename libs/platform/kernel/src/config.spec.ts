@@ -173,6 +173,16 @@ describe('settings', () => {
     });
   });
 
+  it('find the address of a running service, unless another is given', () => {
+    const DATA_DIR = folder();
+    const run = { base_url: 'http://localhost:4000', postgres: { url: DATABASE_URL } };
+    writeFileSync(join(DATA_DIR, 'run.json'), JSON.stringify(run));
+    expect(readConfig({ DATA_DIR }).publicUrl).toBe('http://localhost:4000');
+    const PUBLIC_URL = 'https://cards.example';
+    expect(readConfig({ DATA_DIR, PUBLIC_URL }).publicUrl).toBe(PUBLIC_URL);
+    expect(readConfig({ DATA_DIR, DATABASE_URL }).publicUrl).toBe('http://localhost:3000');
+  });
+
   it('make a master key once, for the owner alone', () => {
     const dataDir = folder();
     const first = readConfig({ DATABASE_URL, DATA_DIR: dataDir }).masterKey;

@@ -112,14 +112,15 @@ export class Config {
   constructor(env: Settings) {
     const dataDir = resolve(env.DATA_DIR);
     const production = env.NODE_ENV === 'production';
-    const database = env.DATABASE_URL ? { url: env.DATABASE_URL } : embeddedDatabase(dataDir);
+    const database = databaseOf(env, dataDir);
     this.production = production;
     this.host = env.HOST;
     this.port = env.PORT;
     this.monitoringHost = env.MONITORING_HOST;
     this.healthPort = env.HEALTH_PORT;
     this.dataDir = dataDir;
-    this.publicUrl = (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, '');
+    const publicUrl = env.PUBLIC_URL ?? database.publicUrl ?? `http://localhost:${env.PORT}`;
+    this.publicUrl = publicUrl.replace(/\/+$/, '');
     this.databaseUrl = database.url;
     this.databaseMigrationUrl = env.DATABASE_MIGRATION_URL ?? database.ownerUrl ?? database.url;
     this.databasePool = env.DATABASE_POOL;
@@ -255,16 +256,27 @@ function smsProvider(env: Settings): Config['sms'] {
   return { url: url.replace(/\/+$/, ''), account, token, from };
 }
 
-/** What `npm start` has written about its embedded database, for tools that are started beside it. */
-function embeddedDatabase(dataDir: string): { url: string; ownerUrl?: string } {
+function databaseOf(env: Settings, dataDir: string): DatabaseOfStart {
+  return env.DATABASE_URL ? { url: env.DATABASE_URL } : embeddedDatabase(dataDir);
+}
+
+type DatabaseOfStart = { url: string; ownerUrl?: string; publicUrl?: string };
+
+/** What `npm start` has written about itself, for tools that are started beside it, perhaps without its PORT. */
+function embeddedDatabase(dataDir: string): DatabaseOfStart {
   const file = join(dataDir, 'run.json');
   try {
-    const { postgres } = JSON.parse(readFileSync(file, 'utf8')) as {
+    const { postgres, base_url: publicUrl } = JSON.parse(readFileSync(file, 'utf8')) as {
       postgres?: { url?: unknown; owner_url?: unknown };
+      base_url?: unknown;
     };
     if (typeof postgres?.url !== 'string') throw new Error('it names no database');
     const { url, owner_url: ownerUrl } = postgres;
-    return typeof ownerUrl === 'string' ? { url, ownerUrl } : { url };
+    return {
+      url,
+      ...(typeof ownerUrl === 'string' && { ownerUrl }),
+      ...(typeof publicUrl === 'string' && { publicUrl }),
+    };
   } catch (cause) {
     throw new ConfigError(
       `DATABASE_URL is not set and no running service was found (${file}): run npm start first, or set DATABASE_URL`,
