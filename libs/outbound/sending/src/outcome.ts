@@ -34,7 +34,7 @@ const FAULTS = [
   [/could not be resolved/, 'dns'],
   [/TLS|_CERT|_TLS|_SSL/, 'tls'],
   [/signing secret/, 'secret'],
-  [/no valid HTTP|head of the answer/, 'protocol'],
+  [/not valid HTTP|headers of the answer/, 'protocol'],
 ] as const;
 
 /** Why an attempt failed, in words meant for people; null when it succeeded. */
