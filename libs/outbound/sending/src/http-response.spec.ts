@@ -1,0 +1,446 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import http from 'node:http';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { HttpResponse } from './http-response.js';
+
+const KEPT = 1_000_000;
+const RUNS = { numRuns: 400 };
+const DEEP_MS = 60_000;
+
+/** What an answer says, by whichever parser; null: it cannot be followed, or its head is incomplete. */
+type Reading = {
+  status: number;
+  fields: string[];
+  /** Null where it did not end as it should. */
+  body: string | null;
+  isReusable: boolean;
+} | null;
+
+const OK = 'HTTP/1.1 200 OK\r\n';
+const CHUNKED = 'transfer-encoding: chunked\r\n';
+const EMPTY = 'content-length: 0\r\n\r\n';
+
+/** Answers that Node.js takes and this parser does not, each with an example. Everything else is read alike. */
+const STRICTER: [string, RegExp, string][] = [
+  [
+    'another protocol than HTTP/1.0 or HTTP/1.1',
+    /^(?!HTTP\/1\.[01] )/m,
+    `HTTP/2.0 200 OK\r\n${EMPTY}`,
+  ],
+  ['an empty line in front', /^\r\n/, `\r\n${OK}${EMPTY}`],
+  [
+    'a control character in the reason',
+    // eslint-disable-next-line no-control-regex
+    /^HTTP\/1\.[01] \d{3} .*[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/m,
+    `HTTP/1.1 200 O\x01K\r\n${EMPTY}`,
+  ],
+  ['a status below 100', /^HTTP\/1\.[01] 0\d\d/m, `HTTP/1.1 099 OK\r\n${EMPTY}`],
+  ['status 101', /^HTTP\/1\.[01] 101/m, `HTTP/1.1 101 OK\r\nupgrade: x\r\n${EMPTY}`],
+  [
+    'a length of more than 15 digits',
+    /^content-length:[ \t]*\d{16}/im,
+    `${OK}content-length: ${'0'.repeat(16)}\r\n\r\n`,
+  ],
+  [
+    'a size of more than 8 digits',
+    /^[\da-f]{9}/im,
+    `${OK}${CHUNKED}\r\n000000001\r\na\r\n0\r\n\r\n`,
+  ],
+  [
+    'a coding that is no token',
+    /^transfer-encoding:(?![ \t]*[\w-]+[ \t]*(,[ \t]*[\w-]+[ \t]*)*\r\n)/im,
+    `${OK}transfer-encoding: gzip;a=b\r\n\r\n`,
+  ],
+  [
+    'chunked more than once or not last',
+    /^transfer-encoding:[^]*chunked[^]*(,|^transfer-encoding:)/im,
+    `${OK}${CHUNKED}${CHUNKED}\r\n0\r\n\r\n`,
+  ],
+  [
+    'Transfer-Encoding in trailers',
+    /^0+(;.*)?\r\n[^]*transfer-encoding:/im,
+    `${OK}${CHUNKED}\r\n0\r\n${CHUNKED}\r\n`,
+  ],
+];
+
+/** Besides, these do not leave a connection that is used again. */
+const NOT_REUSED = [
+  [
+    'HTTP/1.0, whatever it says',
+    'HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n',
+  ],
+  ['bytes after the end', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok\r\n'],
+  ['an answer after the end', `${'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'.repeat(2)}`],
+] as const;
+
+let server: Server;
+let answer = '';
+
+beforeAll(async () => {
+  server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.once('data', () => socket.end(answer, 'latin1'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+
+afterAll(async () => {
+  await new Promise((resolve) => server.close(resolve));
+});
+
+function parsed(text: string, cuts: number[] = []): HttpResponse {
+  const bytes = Buffer.from(text, 'latin1');
+  const response = new HttpResponse(KEPT);
+  const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length];
+  let from = 0;
+  for (const end of ends.toSorted((a, b) => a - b)) {
+    response.read(bytes.subarray(from, end));
+    from = end;
+  }
+  response.end();
+  return response;
+}
+
+function ours(text: string, cuts?: number[]): Reading {
+  const { head, start, isOver, isReusable, fault } = parsed(text, cuts);
+  if (!head) return null;
+  const body = isOver && fault === undefined ? Buffer.concat(start).toString('latin1') : null;
+  return { ...head, body, isReusable };
+}
+
+/** How the client of Node.js, which has llhttp as its parser, reads it from a connection. */
+async function nodes(text: string): Promise<Reading> {
+  answer = text;
+  const agent = new http.Agent({ keepAlive: true });
+  const { port } = server.address() as AddressInfo;
+  try {
+    return await new Promise<Reading>((resolve) => {
+      const request = http.request({ host: '127.0.0.1', port, agent, method: 'POST' });
+      let reading: Reading = null;
+      request.on('upgrade', () => resolve(null));
+      request.on('error', () => resolve(reading));
+      request.on('response', (response) => {
+        const chunks: Buffer[] = [];
+        const { statusCode: status = 0, rawHeaders: fields } = response;
+        // Its reusability is known with the head, and this list is filled later by trailers.
+        reading = { status, fields: [...fields], body: null, isReusable: false };
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', () => resolve(reading));
+        response.on('end', () => {
+          const body = Buffer.concat(chunks).toString('latin1');
+          const isReusable = response.complete && request.shouldKeepAlive;
+          resolve(reading && { ...reading, body: response.complete ? body : null, isReusable });
+        });
+      });
+      request.end('{}');
+    });
+  } finally {
+    agent.destroy();
+  }
+}
+
+/** What the two read differently, apart from what the list says; null: nothing. */
+async function difference(text: string, at?: number[]): Promise<unknown> {
+  const our = ours(text, at);
+  const theirs = await nodes(text);
+  const isListed = STRICTER.some(([, answers]) => answers.test(text));
+  const different = { text, our, theirs };
+  if (our === null) return isListed || theirs === null ? null : different;
+  if (our.status !== theirs?.status || our.fields.join() !== theirs.fields.join()) return different;
+  if (our.isReusable && !theirs.isReusable) return different;
+  if (our.body === theirs.body) return null;
+  const isForgiven = our.body === null ? isListed : theirs.body === null && hasSurplus(text);
+  return isForgiven ? null : different;
+}
+
+/** Bytes after the end are at times a fault to Node.js, and at times nothing: here they cost the connection. */
+function hasSurplus(text: string): boolean {
+  const response = new HttpResponse(KEPT);
+  response.read(Buffer.from(text.slice(0, -1), 'latin1'));
+  return response.isOver;
+}
+
+const SAMPLES = [
+  `${OK}content-length: 5\r\nRetry-After:  7 \r\n\r\nhello`,
+  `${OK}transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0a;a=b;c="d\\"e";f\r\n0123456789\r\n0\r\nx: y\r\n\r\n`,
+  `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${OK}content-length: 2\r\n\r\nok`,
+  `${OK}\r\nuntil the end`,
+  'HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n',
+  'HTTP/1.1 304\r\n\r\n',
+  'HTTP/1.0 500 \xe4\r\nX-\xc4: \r\ncontent-length: 1\r\n\r\n\xff',
+  'HTTP/1.0 500 \xe4\r\nX: \xe4\r\ncontent-length: 1\r\n\r\n\xff',
+  `${OK}connection: keep-alive, Close\r\ncontent-length: 0\r\n\r\n`,
+];
+
+const REFUSED = [
+  ['two lengths', `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\nok`],
+  ['two lengths that differ', `${OK}content-length: 2\r\ncontent-length: 3\r\n\r\nok`],
+  ['a list of lengths', `${OK}content-length: 2, 2\r\n\r\nok`],
+  ['a length with a sign', `${OK}content-length: +2\r\n\r\nok`],
+  ['a negative length', `${OK}content-length: -2\r\n\r\nok`],
+  ['a length in hexadecimal', `${OK}content-length: 0x2\r\n\r\nok`],
+  ['no length where one is announced', `${OK}content-length:\r\n\r\nok`],
+  ['a length and chunks', `${OK}content-length: 2\r\n${CHUNKED}\r\n0\r\n\r\n`],
+  ['chunks and a length', `${OK}${CHUNKED}content-length: 2\r\n\r\n0\r\n\r\n`],
+  ['a length and another coding', `${OK}content-length: 2\r\ntransfer-encoding: gzip\r\n\r\nok`],
+  ['a folded field', `${OK}a: b\r\n c\r\n\r\n`],
+  ['a space before the first field', `${OK} a: b\r\n\r\n`],
+  ['a space before the colon', `${OK}a : b\r\n\r\n`],
+  ['a field without a colon', `${OK}ab\r\n\r\n`],
+  ['a field without a name', `${OK}: b\r\n\r\n`],
+  ['a name that is no token', `${OK}a(b): c\r\n\r\n`],
+  ['a status line without CR', 'HTTP/1.1 200 OK\n\n'],
+  ['a field without CR', `${OK}a: b\n\r\n`],
+  ['an end of the head without CR', `${OK}a: b\r\n\n`],
+  ['a CR in a field', `${OK}a: b\rc\r\n\r\n`],
+  ['a NUL in a field', `${OK}a: b\0c\r\n\r\n`],
+  ['a control character in a field', `${OK}a: b\x7f\r\n\r\n`],
+  ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
+  ['two spaces before the status', 'HTTP/1.1  200 OK\r\n\r\n'],
+  ['another version', 'HTTP/1.2 200 OK\r\n\r\n'],
+  ['small letters', 'http/1.1 200 OK\r\n\r\n'],
+  ['an interim answer that closes', `HTTP/1.1 103 A\r\nconnection: close\r\n\r\n${OK}\r\n`],
+] as const;
+
+/** Faults of chunks; the head has been taken by then. */
+const BROKEN = [
+  ['a size without CR', '2\nok\r\n0\r\n\r\n'],
+  ['a size with a space', '2 \r\nok\r\n0\r\n\r\n'],
+  ['a size with a sign', '+2\r\nok\r\n0\r\n\r\n'],
+  ['a size with a prefix', '0x2\r\nok\r\n0\r\n\r\n'],
+  ['no size', '\r\nok\r\n0\r\n\r\n'],
+  ['a chunk that is longer than its size', '2\r\noka\r\n0\r\n\r\n'],
+  ['a chunk without an end', '2\r\nok0\r\n\r\n'],
+  ['an extension without a name', '2;\r\nok\r\n0\r\n\r\n'],
+  ['an extension with a control character', '2;a="\x01"\r\nok\r\n0\r\n\r\n'],
+  ['a length among the trailers', '2\r\nok\r\n0\r\ncontent-length: 2\r\n\r\n'],
+  ['a trailer without a colon', '2\r\nok\r\n0\r\na\r\n\r\n'],
+] as const;
+
+const LONG = 'b'.repeat(1_000);
+
+const ENDLESS = [
+  ['lines of heads', OK, `a: ${LONG}\r\n`, 20],
+  ['fields', OK, 'a:\r\n', 257],
+  ['interim answers', '', 'HTTP/1.1 103 A\r\n\r\n', 17],
+  ['extensions', `${OK}${CHUNKED}\r\n`, `1;${LONG}\r\nx\r\n`, 20],
+  ['trailers', `${OK}${CHUNKED}\r\n0\r\n`, `a: ${LONG}\r\n`, 20],
+  ['letters in a line', OK, 'a', 17_000],
+] as const;
+
+describe('an answer', () => {
+  it.each(SAMPLES)(
+    'is read as Node.js reads it, wherever it is cut: %j',
+    async (text) => {
+      const whole = ours(text);
+      expect(whole).toEqual(await nodes(text));
+      for (let cut = 0; cut <= text.length; cut++) expect(ours(text, [cut])).toEqual(whole);
+      expect(
+        ours(
+          text,
+          [...text].map((_, i) => i),
+        ),
+      ).toEqual(whole);
+      for (let end = 0; end < text.length; end++) {
+        expect(await difference(text.slice(0, end))).toBeNull();
+      }
+    },
+    DEEP_MS,
+  );
+
+  it(
+    'that is valid is read as Node.js reads it',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(valid(), cuts(), async (text, at) => {
+          expect(ours(text, at)).toEqual(await nodes(text));
+        }),
+        RUNS,
+      );
+    },
+    DEEP_MS,
+  );
+
+  it(
+    'with faults is refused or read as Node.js reads it',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(valid(), edits(), cuts(), async (text, changes, at) => {
+          expect(await difference(changes.reduce(edited, text), at)).toBeNull();
+        }),
+        { numRuns: 1_500 },
+      );
+    },
+    DEEP_MS,
+  );
+
+  it(
+    'of random pieces is refused or read as Node.js reads it',
+    async () => {
+      const some = (pieces: string[], maxLength: number) =>
+        fc.array(fc.constantFrom(...pieces), { maxLength }).map((one) => one.join(''));
+      const texts = fc
+        .tuple(some(LINES, 1), some(FIELDS, 4), some(CHUNKS, 6), some(PIECES, 8))
+        .map(([line, fields, body, rest]) => `${line || OK}${fields}\r\n${body}${rest}`);
+      await fc.assert(
+        fc.asyncProperty(texts, cuts(), async (text, at) => {
+          expect(await difference(text, at)).toBeNull();
+        }),
+        { numRuns: 2_000 },
+      );
+    },
+    DEEP_MS,
+  );
+
+  it.each(REFUSED)('is refused, as by Node.js: %s', async (_what, text) => {
+    expect(parsed(text)).toMatchObject({ head: undefined, fault: 'invalid' });
+    expect(await nodes(text)).toBeNull();
+  });
+
+  it.each(STRICTER)('is refused, though not by Node.js: %s', async (_what, answers, text) => {
+    expect(text).toMatch(answers);
+    expect(parsed(text).fault).toBe('invalid');
+    expect(await nodes(text)).toMatchObject({ body: expect.any(String) });
+  });
+
+  it.each(BROKEN)('is broken off, as by Node.js: %s', async (_what, body) => {
+    const text = `${OK}${CHUNKED}\r\n${body}`;
+    expect(parsed(text)).toMatchObject({ head: { status: 200 }, fault: 'invalid' });
+    expect(await nodes(text)).toMatchObject({ status: 200, body: null });
+  });
+
+  it.each(ENDLESS)('is refused with too many %s', (_what, begun, repeated, count) => {
+    expect(parsed(begun + repeated.repeat(count)).fault).toBeDefined();
+    expect(parsed(begun + repeated.repeat(10)).fault).toBeUndefined();
+  });
+
+  it.each(['SSH', 'HTTP/2', '\x15\x03\x01', '\r'])(
+    'that begins with %j is refused before its line has ended',
+    (text) => expect(parsed(text).fault).toBe('invalid'),
+  );
+
+  it.each(NOT_REUSED)('leaves a connection that is not used again: %s', (_what, text) => {
+    expect(parsed(text)).toMatchObject({ isOver: true, isReusable: false });
+  });
+});
+
+const LINES = [
+  OK,
+  'HTTP/1.1 200 OK',
+  'HTTP/1.0 404 No\r\n',
+  'HTTP/1.1 100 Continue\r\n',
+  'HTTP/1.1 204 \r\n',
+  'HTTP/1.1 304\r\n',
+];
+
+const FIELDS = [
+  CHUNKED,
+  'a: b\r\n',
+  'content-length: 3\r\n',
+  'Content-Length:3 \r\n',
+  'content-length: 03\r\n',
+  'content-length: -1\r\n',
+  'Transfer-Encoding:\tCHUNKED \r\n',
+  'transfer-encoding: gzip, chunked\r\n',
+  'transfer-encoding: chunked, gzip\r\n',
+  'transfer-encoding: identity\r\n',
+  'transfer-encoding: xchunked\r\n',
+  'transfer-encoding: chunked;a=b\r\n',
+  'transfer-encoding:\r\n',
+  'transfer-encoding: ,chunked,\r\n',
+  'connection: close\r\n',
+  'connection: closed\r\n',
+  'connection: a ,close\r\n',
+  'connection: keep-alive\r\n',
+  'proxy-connection: close\r\n',
+  'upgrade: x\r\n',
+  'connection: upgrade\r\n',
+];
+
+const CHUNKS = [
+  '3\r\n',
+  'abc',
+  '3\r\nabc\r\n',
+  '3;a=b\r\nabc\r\n',
+  '003;a="b;c"\r\nabc\r\n',
+  '0\r\n',
+  '0\r\n\r\n',
+  '\r\n',
+  '\n',
+  '\r',
+  '\0',
+  ' ',
+  ':',
+];
+
+const PIECES = [...LINES, ...FIELDS, ...CHUNKS];
+
+function cuts(): fc.Arbitrary<number[]> {
+  return fc.array(fc.nat(1_000), { maxLength: 5 });
+}
+
+type Edit = { at: number; removed: number; added: string };
+
+function edits(): fc.Arbitrary<Edit[]> {
+  const added = fc.oneof(
+    fc.constantFrom('', ...'\r\n\0\t :;,"\\=09afx+-\x7f\x80', '\r\n', '\n\n', '\r\n ', ...PIECES),
+    fc.integer({ min: 0, max: 255 }).map((byte) => String.fromCharCode(byte)),
+  );
+  return fc.array(fc.record({ at: fc.nat(1_000), removed: fc.nat(3), added }), {
+    minLength: 1,
+    maxLength: 3,
+  });
+}
+
+function edited(text: string, { at, removed, added }: Edit): string {
+  const from = at % (text.length + 1);
+  return text.slice(0, from) + added + text.slice(from + removed);
+}
+
+function valid(): fc.Arbitrary<string> {
+  const bytes = (most: number) =>
+    fc.uint8Array({ maxLength: most }).map((one) => Buffer.from(one).toString('latin1'));
+  const name = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/).map((one) => `x-${one}`);
+  const text = fc.stringMatching(/^[\t\x20-\x7e\x80-\xff]{0,20}$/);
+  const blank = fc.constantFrom('', ' ', '  ', '\t');
+  const field = fc
+    .tuple(name, blank, text)
+    .map(([key, space, value]) => `${key}:${space}${value}\r\n`);
+  const fields = fc.array(
+    fc.oneof(
+      { weight: 5, arbitrary: field },
+      fc.constantFrom('Connection: close\r\n', 'connection: Keep-Alive\r\n', 'retry-after: 5\r\n'),
+    ),
+    { maxLength: 5 },
+  );
+  const interim = fc
+    .tuple(fc.constantFrom(100, 102, 103), fc.array(field, { maxLength: 2 }))
+    .map(([status, lines]) => `HTTP/1.1 ${status} Wait\r\n${lines.join('')}\r\n`);
+  const size = (chunk: string) => chunk.length.toString(16);
+  const chunked = fc
+    .tuple(
+      fc.array(
+        bytes(30).filter((one) => one !== ''),
+        { maxLength: 4 },
+      ),
+      fc.array(field, { maxLength: 2 }),
+      fc.constantFrom('', ';a', ';a=b', ';a="b c"'),
+    )
+    .map(([chunks, trailers, extension]) => ({
+      fields: 'Transfer-Encoding: chunked\r\n',
+      body: `${chunks.map((one) => `${size(one)}${extension}\r\n${one}\r\n`).join('')}0\r\n${trailers.join('')}\r\n`,
+    }));
+  const framing = fc.oneof(
+    chunked,
+    bytes(100).map((body) => ({ fields: `content-length: ${body.length}\r\n`, body })),
+    bytes(100).map((body) => ({ fields: '', body })),
+  );
+  const status = fc.integer({ min: 200, max: 999 });
+  return fc
+    .tuple(fc.array(interim, { maxLength: 3 }), status, text, fields, framing)
+    .map(([before, code, reason, lines, { fields: framed, body }]) => {
+      const content = code === 204 || code === 304 ? '' : body;
+      return `${before.join('')}HTTP/1.1 ${code} ${reason}\r\n${lines.join('')}${framed}\r\n${content}`;
+    });
+}
