@@ -6,7 +6,7 @@ const LADDER = Object.values(imports).map(
 );
 const LIB = '^libs/.+/src/';
 const EVENTS = '[.]events[.]ts$';
-const PURE_OUTSIDE = '^(node:)?(crypto|util|net|zlib)$';
+const PURE_OUTSIDE = '^(node:)?(crypto|util|net|zlib|string_decoder)$';
 /** Pure calculation published as packages. */
 const PURE_PACKAGES = 'node_modules/(ipaddr[.]js|libphonenumber-js|otpauth|(@types/)?qrcode)/';
 

@@ -3,12 +3,13 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Pace } from './delivery-lane.js';
 import { type Next } from '#subscriptions/webhook-delivery.js';
+import { CONNECTED } from '#sending/http-connections.client.js';
 import { attemptResult, isSuccess, type Outcome } from '#sending/outcome.js';
 
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATE = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
-const CONNECTED = 'undici:client:connected';
+const UNDICI_CONNECTED = 'undici:client:connected';
 
 export type Statement = 'claim' | 'take' | 'record' | 'plan';
 
@@ -25,10 +26,12 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     this.times = histograms([registry]);
     this.counts = counters([registry]);
     subscribe(CONNECTED, this.onConnected);
+    subscribe(UNDICI_CONNECTED, this.onConnected);
   }
 
   onApplicationShutdown(): void {
     unsubscribe(CONNECTED, this.onConnected);
+    unsubscribe(UNDICI_CONNECTED, this.onConnected);
   }
 
   /** Gauges of what the worker holds, read when metrics are scraped. */

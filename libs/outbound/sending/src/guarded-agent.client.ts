@@ -2,11 +2,11 @@ import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
 import { isBlockedAddress, isBlockedHost, type TargetRules } from './target-address.js';
-import { DeadlineError } from './webhook-exchange.client.js';
+import { DeadlineError } from './deadlines.client.js';
 
-const KEEP_ALIVE_MS = 10_000;
+export const KEEP_ALIVE_MS = 10_000;
 /** Bounds how long an open connection keeps using an address that the name no longer has. */
-const CONNECTION_MS = 60_000;
+export const CONNECTION_MS = 60_000;
 /** Of the addresses of a name this many are tried, each but the last for this long, all within the deadline. */
 const MOST_ADDRESSES = 4;
 const ADDRESS_MS = 2_000;
@@ -16,12 +16,19 @@ export class BlockedAddressError extends Error {
   readonly code = 'BLOCKED_ADDRESS';
 }
 
+/** What came is not an answer in HTTP/1.1. */
+export class InvalidAnswerError extends Error {}
+
 /**
  * For URLs that others have given. The guard against our own network is in the connector, the only place that sees the
  * address really used. It checks literals, which no resolver ever sees, and every resolved address, and connects only to
  * an address that it has checked.
  */
-export function guardedAgent(names: NameLookup, rules: TargetRules, deadlineMs: number): Agent {
+export function guardedConnector(
+  names: NameLookup,
+  rules: TargetRules,
+  deadlineMs: number,
+): buildConnector.connector {
   const connect = buildConnector({
     timeout: deadlineMs,
     lookup: guardedLookup(names, rules),
@@ -31,12 +38,16 @@ export function guardedAgent(names: NameLookup, rules: TargetRules, deadlineMs: 
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
   });
+  return (options, callback) => {
+    if (isBlockedHost(options.protocol, options.hostname, rules)) {
+      callback(new BlockedAddressError(), null);
+    } else connect(options, callback);
+  };
+}
+
+export function guardedAgent(names: NameLookup, rules: TargetRules, deadlineMs: number): Agent {
   return new Agent({
-    connect: (options, callback) => {
-      if (isBlockedHost(options.protocol, options.hostname, rules)) {
-        callback(new BlockedAddressError(), null);
-      } else connect(options, callback);
-    },
+    connect: guardedConnector(names, rules, deadlineMs),
     // The caller has deadlines of its own: the library's start again with every chunk.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -112,6 +123,7 @@ export function wordsFor(error: unknown): string {
 }
 
 function isNoHttp(error: unknown): boolean {
+  if (error instanceof InvalidAnswerError) return true;
   const code = codeOf(error);
   if (code?.startsWith('HPE_') || code === 'ERR_ASSERTION') return true;
   if (!(error instanceof Error)) return false;

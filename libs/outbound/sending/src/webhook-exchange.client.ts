@@ -1,26 +1,6 @@
-import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
-
-const BODY_LIMIT = 64 * 1024;
-const EXCERPT_LIMIT = 1024;
-
-export type Request = {
-  origin: string;
-  /** Includes the query string. */
-  path: string;
-  headers: Record<string, string>;
-  body: Buffer;
-};
-
-export type Answer = {
-  status: number;
-  retryAfter: string | null;
-  /** The beginning of the answer's body. */
-  excerpt: string | null;
-};
-
-/** No response headers arrived in time. */
-export class DeadlineError extends Error {}
+import { BODY_LIMIT, EXCERPT_LIMIT, excerptOf, type Answer, type Request } from './answer.js';
+import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
 
 /**
  * One request and its answer, on the library's lowest level: with a promise, a stream, a signal and a timer for each,
@@ -38,6 +18,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private readonly start: Buffer[] = [];
   private size = 0;
   private reason: Error | undefined;
+  private slot: Set<Expiring> | undefined;
 
   constructor(private readonly deadlines: Deadlines) {
     this.answer = new Promise((resolve, reject) => {
@@ -47,7 +28,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   send(agent: Dispatcher, { origin, path, headers, body }: Request): Promise<Answer> {
-    this.deadlines.add(this);
+    this.slot = this.deadlines.add(this);
     agent.dispatch({ origin, path, method: 'POST', headers, body }, this);
     return this.answer;
   }
@@ -98,73 +79,19 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.status > 0) this.finish();
     else {
-      this.deadlines.delete(this);
+      this.slot?.delete(this);
       this.reject(error);
     }
   }
 
   private finish(): void {
-    this.deadlines.delete(this);
+    this.slot?.delete(this);
     const { status, retryAfter } = this;
-    const excerpt = this.size === 0 ? null : asText(Buffer.concat(this.start));
-    this.resolve({ status, retryAfter, excerpt });
+    this.resolve({ status, retryAfter, excerpt: excerptOf(this.start) });
   }
 
   private cut(): void {
     this.reason ??= new Error('cut off');
     this.controller?.abort(this.reason);
   }
-}
-
-const SLOT_MS = 100;
-
-/**
- * Every exchange has the same time allowed, so those that began within the same 100 ms share an entry, and one timer
- * serves all.
- */
-export class Deadlines {
-  private slots: { at: number; exchanges: Set<Exchange> }[] = [];
-  private readonly slotOf = new WeakMap<Exchange, Set<Exchange>>();
-  private timer: NodeJS.Timeout | undefined;
-
-  constructor(private readonly milliseconds: number) {}
-
-  add(exchange: Exchange): void {
-    const now = performance.now();
-    let slot = this.slots.at(-1);
-    if (!slot || now >= slot.at - this.milliseconds) {
-      slot = { at: now + SLOT_MS + this.milliseconds, exchanges: new Set() };
-      this.slots.push(slot);
-      this.timer ??= this.wakeIn(this.milliseconds + SLOT_MS);
-    }
-    slot.exchanges.add(exchange);
-    this.slotOf.set(exchange, slot.exchanges);
-  }
-
-  delete(exchange: Exchange): void {
-    this.slotOf.get(exchange)?.delete(exchange);
-  }
-
-  private expire(): void {
-    const now = performance.now();
-    for (let slot = this.slots[0]; slot && slot.at <= now; slot = this.slots[0]) {
-      this.slots.shift();
-      for (const exchange of slot.exchanges) exchange.expire();
-    }
-    const [first] = this.slots;
-    this.timer = first && this.wakeIn(Math.max(1, first.at - now));
-  }
-
-  /** Does not keep the process running by itself. */
-  private wakeIn(milliseconds: number): NodeJS.Timeout {
-    return setTimeout(() => this.expire(), milliseconds).unref();
-  }
-}
-
-/** At most 1 KiB, and without anything that the database could not store. */
-function asText(bytes: Buffer): string {
-  // Drops a character that was cut in half.
-  const cut = (buffer: Buffer) => new StringDecoder().write(buffer.subarray(0, EXCERPT_LIMIT));
-  const text = cut(bytes).replaceAll('\0', '\uFFFD');
-  return Buffer.byteLength(text) > EXCERPT_LIMIT ? cut(Buffer.from(text)) : text;
 }

@@ -17,6 +17,9 @@ const METADATA = '169.254.169.254';
 const LOOPBACK = '127.0.0.1';
 const CLOSED = 'The connection was closed before an answer came';
 
+const CLIENTS = ['inkpad', 'undici'];
+
+let httpClient = 'inkpad';
 let server: http.Server;
 let port: number;
 let requests: { headers: http.IncomingHttpHeaders; body: string; from: string }[];
@@ -44,6 +47,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  httpClient = 'inkpad';
   jest.restoreAllMocks();
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   server.closeAllConnections();
@@ -55,6 +59,7 @@ function newClient(names = new NameLookup(), environment: NodeJS.ProcessEnv = {}
     DATABASE_URL: 'postgres://nowhere/none',
     MASTER_KEY: Buffer.alloc(32).toString('base64'),
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+    WEBHOOK_HTTP_CLIENT: httpClient,
     ...environment,
   });
   const client = new WebhookClient(config, names);
@@ -108,7 +113,11 @@ async function settledSend(options: Parameters<typeof send>[0]): ReturnType<type
   return attempted;
 }
 
-describe('an attempt', () => {
+describe.each(CLIENTS)('an attempt (%s)', (name) => {
+  beforeEach(() => {
+    httpClient = name;
+  });
+
   it('is signed as Standard Webhooks says', async () => {
     const { outcome, excerpt, at } = await send();
     expect(outcome).toEqual({ kind: 'answered', status: 200, retryAfter: null });
@@ -308,7 +317,11 @@ describe('an attempt', () => {
   });
 });
 
-describe('connections', () => {
+describe.each(CLIENTS)('connections (%s)', (name) => {
+  beforeEach(() => {
+    httpClient = name;
+  });
+
   it('are used again', async () => {
     const client = newClient();
     for (let i = 0; i < 3; i++) await settledSend({ client });
@@ -432,7 +445,11 @@ describe('names', () => {
   });
 });
 
-describe('addresses that must not be reached', () => {
+describe.each(CLIENTS)('addresses that must not be reached (%s)', (name) => {
+  beforeEach(() => {
+    httpClient = name;
+  });
+
   const strict = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'false' };
 
   it('are refused as literals, which no resolver ever sees', async () => {
@@ -502,7 +519,11 @@ describe('addresses that must not be reached', () => {
   });
 });
 
-describe('several addresses', () => {
+describe.each(CLIENTS)('several addresses (%s)', (name) => {
+  beforeEach(() => {
+    httpClient = name;
+  });
+
   it('are tried one after the other', async () => {
     const at = await rawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
     // Nothing listens on the other two.

@@ -1,20 +1,24 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { LRUCache } from 'lru-cache';
-import type { Socket } from 'node:net';
-import type { Agent, DiagnosticsChannel } from 'undici';
 import { Config } from '#kernel/config.js';
 import { VERSION } from '#kernel/version.js';
-import { BlockedAddressError, guardedAgent, wordsFor } from './guarded-agent.client.js';
+import type { Answer, Request } from './answer.js';
+import { Deadlines } from './deadlines.client.js';
+import {
+  BlockedAddressError,
+  guardedAgent,
+  guardedConnector,
+  wordsFor,
+} from './guarded-agent.client.js';
+import { HttpConnections } from './http-connections.client.js';
 import { NameLookup } from './name-lookup.client.js';
-import { Deadlines, Exchange, type Answer, type Request } from './webhook-exchange.client.js';
+import { UndiciSender } from './undici-sender.client.js';
 import { signature, signingKey } from './webhook-signature.js';
 import { type Outcome } from './outcome.js';
 
 const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
 const DEADLINE_MS = 10_000;
 const PARSED_KEPT = 5_000;
-const SEND_HEADERS = 'undici:client:sendHeaders';
 
 export type Attempt = {
   url: string;
@@ -35,23 +39,20 @@ export type Attempted = {
   excerpt: string | null;
 };
 
-/** The connection that a request was written to, and how many bytes it had received by then. */
-type Sending = { socket: Socket; bytesRead: number; reused: boolean };
-
 /** Makes signed attempts. */
 @Injectable()
 export class WebhookClient implements OnApplicationShutdown {
-  private readonly agent: Agent;
-  private readonly deadlines = new Deadlines(DEADLINE_MS);
-  private readonly sendings = new WeakMap<Buffer, Sending | undefined>();
-  private readonly used = new WeakSet<Socket>();
+  private readonly sender: HttpConnections | UndiciSender;
   /** The same few URLs and secrets come again and again, thousands of times a second. */
   private readonly places = new LRUCache({ max: PARSED_KEPT, memoMethod: placeOf });
   private readonly keys = new LRUCache({ max: PARSED_KEPT, memoMethod: signingKey });
 
   constructor(config: Config, names: NameLookup) {
-    this.agent = guardedAgent(names, config, DEADLINE_MS);
-    subscribe(SEND_HEADERS, this.onSend);
+    const deadlines = new Deadlines(DEADLINE_MS);
+    this.sender =
+      config.webhookHttpClient === 'undici'
+        ? new UndiciSender(guardedAgent(names, config, DEADLINE_MS), deadlines)
+        : new HttpConnections(guardedConnector(names, config, DEADLINE_MS), deadlines);
   }
 
   /** Never throws: every failure is an outcome. */
@@ -73,17 +74,14 @@ export class WebhookClient implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    unsubscribe(SEND_HEADERS, this.onSend);
-    await this.agent.destroy();
+    await this.sender.close();
   }
 
   private async post(attempt: Attempt, at: Date): Promise<Answer> {
-    const { url, secret, previousSecret, eventId, type } = attempt;
-    // A view of its own identifies this request: the same bytes may be going to several subscriptions at once.
-    const body = attempt.body.subarray();
+    const { url, secret, previousSecret, eventId, type, body } = attempt;
     const seconds = String(Math.floor(at.getTime() / 1000));
     const sign = (one: string) => signature(this.keys.memo(one), eventId, seconds, body);
-    const request = {
+    return this.sender.send({
       ...this.places.memo(url),
       headers: {
         'content-type': 'application/json',
@@ -95,37 +93,7 @@ export class WebhookClient implements OnApplicationShutdown {
         'service-event': type,
       },
       body,
-    };
-    this.sendings.set(body, undefined);
-    const first = new Exchange(this.deadlines);
-    try {
-      return await first.send(this.agent, request);
-    } catch (error) {
-      // Receivers close idle connections, possibly just as one is used again. There was no answer, so the request is
-      // sent once more; a receiver that did get the first one recognises the webhook-id.
-      if (!this.diedIdle(body) || first.hasExpired) throw error;
-      return await new Exchange(this.deadlines).send(this.agent, request);
-    }
-  }
-
-  /** This channel is the only place where the library tells which connection a request is written to. */
-  private readonly onSend = (message: unknown): void => {
-    const { request: sent, socket } = message as DiagnosticsChannel.ClientSendHeadersMessage & {
-      request: { body?: unknown };
-      socket: Socket;
-    };
-    if (!(sent.body instanceof Buffer) || !this.sendings.has(sent.body)) return;
-    const reused = this.used.has(socket);
-    this.sendings.set(sent.body, { socket, bytesRead: socket.bytesRead, reused });
-    this.used.add(socket);
-  };
-
-  /** Whether a connection that had been used before ended without a byte of an answer. */
-  private diedIdle(bytes: Buffer): boolean {
-    const sending = this.sendings.get(bytes);
-    return (
-      sending !== undefined && sending.reused && sending.socket.bytesRead === sending.bytesRead
-    );
+    });
   }
 }
 

@@ -74,6 +74,7 @@ export class Config {
   /** Null until announced. At least twelve months lie between the two. */
   readonly v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
   readonly webhookAllowInsecureTargets: boolean;
+  readonly webhookHttpClient: Settings['WEBHOOK_HTTP_CLIENT'];
   /** What web push may reach: the public internet alone, and never what webhooks may besides. */
   readonly webPushRules: {
     webhookAllowInsecureTargets: boolean;
@@ -150,6 +151,7 @@ export class Config {
       sunsetAt: env.API_V1_SUNSET_DATE ?? null,
     };
     this.webhookAllowInsecureTargets = env.WEBHOOK_ALLOW_INSECURE_TARGETS;
+    this.webhookHttpClient = env.WEBHOOK_HTTP_CLIENT;
     this.webPushRules = {
       webhookAllowInsecureTargets: env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
       webhookAllowedCidrs: [],

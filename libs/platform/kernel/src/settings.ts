@@ -17,6 +17,7 @@ export type MailServer = {
   login: { user: string; password: string } | null;
 };
 
+const HTTP_CLIENTS = ['inkpad', 'undici'] as const;
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['json', 'text'] as const;
 
@@ -77,6 +78,7 @@ export class Settings {
   @Moment() API_V1_DEPRECATION_DATE?: Date;
   @Moment() API_V1_SUNSET_DATE?: Date;
   @Setting(flagOf, 'must be true or false') WEBHOOK_ALLOW_INSECURE_TARGETS = false;
+  @OneOf(HTTP_CLIENTS) WEBHOOK_HTTP_CLIENT: (typeof HTTP_CLIENTS)[number] = 'inkpad';
   @Setting(flagOf, 'must be true or false') WEB_PUSH_ALLOW_INSECURE_ENDPOINTS = false;
   @Whole(1, 3650) WEBHOOK_RETENTION_DAYS = 30;
   @MailUrl('smtp:', 'smtps:') SMTP_URL?: MailServer;

@@ -1,10 +1,11 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Agent } from 'undici';
 import { Config } from '#kernel/config.js';
+import { Deadlines } from '#sending/deadlines.client.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import type { Outcome } from '#sending/outcome.js';
 import { BlockedAddressError, guardedAgent, wordsFor } from '#sending/guarded-agent.client.js';
-import { Deadlines, Exchange } from '#sending/webhook-exchange.client.js';
+import { Exchange } from '#sending/webhook-exchange.client.js';
 
 const DEADLINE_MS = 10_000;
 

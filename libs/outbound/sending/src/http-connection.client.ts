@@ -1,0 +1,187 @@
+import type { Socket } from 'node:net';
+import { errors, type buildConnector } from 'undici';
+import { BODY_LIMIT, EXCERPT_LIMIT, excerptOf, type Answer } from './answer.js';
+import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
+import { CONNECTION_MS, InvalidAnswerError, KEEP_ALIVE_MS } from './guarded-agent.client.js';
+import { HttpResponse } from './http-response.js';
+
+/** How much sooner than its receiver says a connection is given up, because the next request has to get there as well. */
+const MARGIN_MS = 2_000;
+const TIMEOUT = /(?:^|[,;\s])timeout=(\d{1,9})/i;
+
+/** One request, and what has come of its answer. */
+export class HttpExchange {
+  response = new HttpResponse(EXCERPT_LIMIT);
+  connection: HttpConnection | undefined;
+  isSettled = false;
+  private slot: Set<Expiring>;
+
+  constructor(
+    readonly origin: string,
+    readonly bytes: Buffer,
+    private readonly deadlines: Deadlines,
+    private readonly resolve: (answer: Answer) => void,
+    private readonly reject: (error: Error) => void,
+  ) {
+    this.slot = deadlines.add(this);
+  }
+
+  /** The deadline has passed: without a head the request has failed; otherwise the body received so far will do. */
+  expire(): void {
+    if (this.response.head) this.answer();
+    else this.fail(new DeadlineError());
+    this.connection?.close();
+  }
+
+  answer(): void {
+    const { head, start } = this.response;
+    if (!head || !this.settle()) return;
+    const { status } = head;
+    const retryAfter = this.response.field('retry-after') ?? null;
+    this.resolve({ status, retryAfter, excerpt: excerptOf(start) });
+  }
+
+  fail(error: Error): void {
+    if (this.settle()) this.reject(error);
+  }
+
+  /** A new attempt has all the time again. */
+  again(): this {
+    this.response = new HttpResponse(EXCERPT_LIMIT);
+    this.slot.delete(this);
+    this.slot = this.deadlines.add(this);
+    return this;
+  }
+
+  private settle(): boolean {
+    if (this.isSettled) return false;
+    this.isSettled = true;
+    this.slot.delete(this);
+    return true;
+  }
+}
+
+/** The connections to one place. */
+export type Origin = Omit<buildConnector.Options, 'port'> & {
+  port: string;
+  origin: string;
+  /** The last to become idle is used first. */
+  idle: HttpConnection[];
+  /** How many there are, idle or not. */
+  open: number;
+};
+
+type Owner = {
+  connected(): void;
+  released(connection: HttpConnection): void;
+  /** The connection failed before a head was complete. */
+  failed(connection: HttpConnection, exchange: HttpExchange, error: Error): void;
+  closed(connection: HttpConnection): void;
+};
+
+/** A connection that carries one request at a time. */
+export class HttpConnection {
+  private socket: Socket | undefined;
+  private error: Error | undefined;
+  private isClosed = false;
+  private answers = 0;
+  private openedAt = 0;
+  private idleUntil = Infinity;
+
+  constructor(
+    private readonly owner: Owner,
+    readonly origin: Origin,
+    private exchange: HttpExchange | undefined,
+  ) {
+    if (exchange) exchange.connection = this;
+  }
+
+  open(connect: buildConnector.connector): void {
+    connect(this.origin, (error, socket) => {
+      if (error) this.close(error);
+      else if (this.isClosed) socket.destroy();
+      else this.opened(socket);
+    });
+  }
+
+  get isReused(): boolean {
+    return this.answers > 0;
+  }
+
+  get mayBeUsed(): boolean {
+    return performance.now() < this.idleUntil && Date.now() - this.openedAt <= CONNECTION_MS;
+  }
+
+  send(exchange: HttpExchange): void {
+    this.exchange = exchange;
+    exchange.connection = this;
+    this.idleUntil = Infinity;
+    this.socket?.write(exchange.bytes);
+  }
+
+  /** @param error why the exchange, if there is one, has no answer */
+  close(error: Error = this.error ?? new errors.SocketError('closed')): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    const { exchange } = this;
+    this.exchange = undefined;
+    this.owner.closed(this);
+    this.socket?.destroy();
+    if (!exchange || exchange.isSettled) return;
+    if (exchange.response.head) exchange.answer();
+    else this.owner.failed(this, exchange, error);
+  }
+
+  private opened(socket: Socket): void {
+    this.socket = socket;
+    this.openedAt = Date.now();
+    this.owner.connected();
+    socket.on('data', (bytes) => this.read(bytes));
+    socket.on('error', (error) => (this.error = error));
+    socket.on('end', () => this.ended());
+    socket.on('close', () => this.close());
+    if (this.exchange) socket.write(this.exchange.bytes);
+  }
+
+  private read(bytes: Buffer): void {
+    const { exchange } = this;
+    // Nobody has asked for anything.
+    if (!exchange) return this.close();
+    const { response } = exchange;
+    response.read(bytes);
+    if (response.fault !== undefined) {
+      this.close(
+        response.fault === 'too large'
+          ? new errors.HeadersOverflowError()
+          : new InvalidAnswerError(),
+      );
+    } else if (response.isOver) this.over(exchange);
+    else if (response.size > BODY_LIMIT) this.close();
+  }
+
+  private over(exchange: HttpExchange): void {
+    this.answers++;
+    const { response } = exchange;
+    // What is still being written belongs to a request that was answered before it was read.
+    if (!response.isReusable || this.socket?.writableLength !== 0) {
+      return this.close();
+    }
+    this.exchange = undefined;
+    this.idleUntil = performance.now() + idleMs(response.field('keep-alive'));
+    exchange.answer();
+    this.owner.released(this);
+  }
+
+  private ended(): void {
+    this.exchange?.response.end();
+    this.close();
+  }
+}
+
+/** How long a connection may rest, by the answer's header Keep-Alive. */
+function idleMs(header: string | undefined): number {
+  const [, seconds] = TIMEOUT.exec(header ?? '') ?? [];
+  return seconds === undefined
+    ? KEEP_ALIVE_MS
+    : Math.min(KEEP_ALIVE_MS, Number(seconds) * 1000 - MARGIN_MS);
+}

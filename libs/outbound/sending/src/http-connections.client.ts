@@ -1,0 +1,143 @@
+import { channel } from 'node:diagnostics_channel';
+import { errors, type buildConnector } from 'undici';
+import type { Answer, Request } from './answer.js';
+import type { Deadlines } from './deadlines.client.js';
+import { HttpConnection, HttpExchange, type Origin } from './http-connection.client.js';
+
+/** Published to for each connection that is made. */
+export const CONNECTED = 'inkpad:webhooks:connected';
+
+const SWEEP_MS = 1_000;
+const SENDABLE = /^[\t\x20-\x7e]*$/;
+
+const connections = channel(CONNECTED);
+
+/**
+ * Posts over HTTP/1.1, one request at a time on each connection, and over as many connections as there are requests at
+ * once: whoever calls has limits of its own. The status decides the outcome; only as much of the body is read as is
+ * needed, and the rest is cut off.
+ */
+export class HttpConnections {
+  private readonly origins = new Map<string, Origin>();
+  private readonly all = new Set<HttpConnection>();
+  private waiting: HttpExchange[] = [];
+  private sweeper: NodeJS.Timeout | undefined;
+  private isStopped = false;
+
+  constructor(
+    private readonly connect: buildConnector.connector,
+    private readonly deadlines: Deadlines,
+  ) {}
+
+  /** @throws DeadlineError, InvalidAnswerError, and errors of the connection, when no answer comes */
+  send(request: Request): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      if (this.isStopped) throw new errors.ClientDestroyedError();
+      const bytes = bytesOf(request);
+      const exchange = new HttpExchange(request.origin, bytes, this.deadlines, resolve, reject);
+      // Once for all that are sent now, and only after what has already arrived was read: a connection that has ended, or
+      // on which bytes came that nobody asked for, is not used again.
+      if (this.waiting.push(exchange) === 1) setImmediate(() => this.begin());
+    });
+  }
+
+  close(): Promise<void> {
+    this.isStopped = true;
+    const error = new errors.ClientDestroyedError();
+    for (const exchange of this.waiting) exchange.fail(error);
+    for (const connection of this.all) connection.close(error);
+    return Promise.resolve();
+  }
+
+  connected(): void {
+    connections.publish({});
+  }
+
+  released(connection: HttpConnection): void {
+    connection.origin.idle.push(connection);
+    this.sweeper ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
+  }
+
+  /**
+   * Receivers close idle connections, possibly just as one is used again. Where not a byte came back, the request is sent
+   * once more, on a new connection; a receiver that did get the first one recognises the webhook-id.
+   */
+  failed(connection: HttpConnection, exchange: HttpExchange, error: Error): void {
+    if (connection.isReused && !this.isStopped && !exchange.response.hasBegun)
+      this.open(exchange.again());
+    else exchange.fail(error);
+  }
+
+  closed(connection: HttpConnection): void {
+    this.all.delete(connection);
+    const { origin } = connection;
+    const at = origin.idle.indexOf(connection);
+    if (at !== -1) origin.idle.splice(at, 1);
+    if (--origin.open === 0) this.origins.delete(origin.origin);
+    if (this.all.size > 0) return;
+    clearInterval(this.sweeper);
+    this.sweeper = undefined;
+  }
+
+  private begin(): void {
+    const exchanges = this.waiting;
+    this.waiting = [];
+    for (const exchange of exchanges) {
+      if (exchange.isSettled) continue;
+      const connection = this.idleOne(exchange.origin);
+      if (connection) connection.send(exchange);
+      else this.open(exchange);
+    }
+  }
+
+  private idleOne(origin: string): HttpConnection | undefined {
+    const { idle = [] } = this.origins.get(origin) ?? {};
+    for (let one = idle.pop(); one; one = idle.pop()) {
+      if (one.mayBeUsed) return one;
+      one.close();
+    }
+    return undefined;
+  }
+
+  private open(exchange: HttpExchange): void {
+    let origin = this.origins.get(exchange.origin);
+    if (!origin) this.origins.set(exchange.origin, (origin = originOf(exchange.origin)));
+    origin.open++;
+    const connection = new HttpConnection(this, origin, exchange);
+    this.all.add(connection);
+    connection.open(this.connect);
+  }
+
+  private sweep(): void {
+    for (const { idle } of this.origins.values()) {
+      for (const connection of idle.filter((one) => !one.mayBeUsed)) connection.close();
+    }
+  }
+}
+
+function originOf(origin: string): Origin {
+  const { protocol, hostname, host, port } = new URL(origin);
+  return {
+    origin,
+    protocol,
+    hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
+    host,
+    port,
+    idle: [],
+    open: 0,
+  };
+}
+
+/** Head and body in one piece, so that they leave together. */
+function bytesOf({ origin, path, headers, body }: Request): Buffer {
+  let head = `POST ${path} HTTP/1.1\r\nhost: ${origin.slice(origin.indexOf('//') + 2)}\r\nconnection: keep-alive\r\n`;
+  for (const [name, value] of Object.entries(headers)) {
+    if (!SENDABLE.test(value)) throw new errors.InvalidArgumentError(`invalid ${name} header`);
+    head += `${name}: ${value}\r\n`;
+  }
+  head += `content-length: ${body.length}\r\n\r\n`;
+  const bytes = Buffer.allocUnsafe(head.length + body.length);
+  bytes.write(head, 'latin1');
+  body.copy(bytes, head.length);
+  return bytes;
+}
