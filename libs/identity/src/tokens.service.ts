@@ -12,13 +12,18 @@ import { refusalOf, type Refusal, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { kindOf } from './token.js';
 
-/** Whatever changes is dropped at once; this keeps what is used no more from taking up memory. */
-const KEPT_MS = 60_000;
+/** Whatever changes is dropped at once, so nothing is dropped because it is old. */
+const KEPT = 10_000;
+/** Few users belong to more stores; a token may be used for one that is not among these. */
+const ROLES_AT_ONCE = 50;
 
+/** With the user's roles: a first request asks once, not once for the token and once for the store. */
 const FIND_TOKEN = {
   name: 'identity_find_token',
   text: `select t.id, t.user_id, t.per_minute,
-           extract(epoch from t.expires_at - now())::float8 * 1000 as expires_in
+           extract(epoch from t.expires_at - now())::float8 * 1000 as expires_in,
+           array(select jsonb_build_array(account_id, role) from memberships m
+                 where m.user_id = t.user_id limit ${ROLES_AT_ONCE}) as roles
          from api_tokens t join users u on u.id = t.user_id
          where t.sha256 = $1 and t.revoked_at is null and u.removed_at is null
            and (t.expires_at is null or t.expires_at > now())`,
@@ -39,6 +44,7 @@ type TokenRow = {
   per_minute: number | null;
   /** In milliseconds, by the database's clock. */
   expires_in: number | null;
+  roles: [accountId: number, role: Role][];
 };
 
 /** @property until by `performance.now()`, so that setting the clock back revives no token */
@@ -52,9 +58,9 @@ type Known = { caller: Caller; until: number };
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('tokens');
   /** False: revoked or expired, or its user was removed. */
-  private readonly callers = new LRUCache<string, Known | false>({ max: 10_000, ttl: KEPT_MS });
+  private readonly callers = new LRUCache<string, Known | false>({ max: KEPT });
   /** What users are in stores that they belong to. */
-  private readonly roles = new LRUCache<string, Role>({ max: 10_000, ttl: KEPT_MS });
+  private readonly roles = new LRUCache<string, Role>({ max: KEPT });
   /** An answer to what was asked before the last change is not cached. */
   private changes = 0;
   /** The hashes of tokens from before there were checksums. No request adds to them. */
@@ -98,7 +104,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     accountId: number,
     operation: string | undefined,
   ): Refusal | null | Promise<Refusal | null> {
-    const key = `${userId} ${accountId}`;
+    const key = roleKey(userId, accountId);
     const known = this.cached(this.roles, key);
     if (known !== undefined) return refusalOf(known, operation);
     return this.roleOf(userId, accountId, key).then((role) => refusalOf(role, operation));
@@ -136,7 +142,13 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
       caller: { tokenId: row.id, userId: row.user_id, perMinute: row.per_minute },
       until: asked + (row.expires_in ?? Infinity),
     };
-    if (changes === this.changes) this.callers.set(key, found);
+    if (changes !== this.changes) return found;
+    this.callers.set(key, found);
+    if (row) {
+      for (const [accountId, role] of row.roles) {
+        this.roles.set(roleKey(row.user_id, accountId), role);
+      }
+    }
     return found;
   }
 
@@ -157,4 +169,8 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     this.uncheckedAsOf = asOf;
     this.unchecked = new Set(rows.map(({ key }) => key));
   }
+}
+
+function roleKey(userId: number, accountId: number): string {
+  return `${userId} ${accountId}`;
 }
