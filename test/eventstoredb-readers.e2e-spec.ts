@@ -37,9 +37,8 @@ it('renders an event whose customer and card have no row yet', async () => {
   await service.database.query('delete from cards where id = $1', [card.id]);
   const stream = `customer_card-${customerCard.id}`;
   const events = (await service.history()).filter((event) => event.stream === stream);
-  const rendered = await service.app
-    .get(CustomerCardRenderer, { strict: false })
-    .render(events, () => false);
+  const render = await service.app.get(CustomerCardRenderer, { strict: false }).prepare(events);
+  const rendered = await render(events, () => false);
   expect([...rendered.values()].map(({ event }) => event)).toMatchObject([
     { data: { customer: { id: customer.id, first_name: customer.first_name } } },
     { data: { customer: { id: customer.id, first_name: customer.first_name } } },

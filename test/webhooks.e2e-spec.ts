@@ -587,3 +587,47 @@ describe('a change of a customer', () => {
     expect(welcome).toMatchObject({ data: { source: 'welcome_bonus', stamps: 2 } });
   });
 });
+
+describe('a single event on an idle system', () => {
+  it('is planned, claimed, rendered and stored in one statement, and then sent', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    const teller = new URL('support/tell-statements.mjs', import.meta.url).pathname;
+    const dispatcher = await startDispatcher({ NODE_OPTIONS: `--import=${teller}` });
+    const delivered = (count: number) =>
+      eventually(
+        async () => (await deliveriesOf(subscription.id)).map(({ status }) => status),
+        (all) => all.length === count && all.every((status) => status === 'delivered'),
+      );
+    await stamp(store, path);
+    await delivered(1);
+    await eventually(
+      () =>
+        service.database.query(
+          'select 1 from webhook_lanes where subscription_id = $1 and owner is null',
+          [subscription.id],
+        ),
+      ({ rowCount }) => rowCount === 1,
+    );
+    const before = dispatcher.output().length;
+    await stamp(store, path);
+    await delivered(2);
+    const sent = [
+      ...dispatcher
+        .output()
+        .slice(before)
+        .matchAll(/^statement (\S+)$/gm),
+    ].map(([, name]) => name);
+    // Others are sent at intervals, or for something else.
+    const own =
+      /^webhook_(listeners|ids|plan|take|lanes_view|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
+    expect(sent.filter((name) => own.test(name ?? ''))).toEqual([
+      'webhook_listeners',
+      'webhook_customer_cards',
+      'webhook_plan',
+      'webhook_finish',
+    ]);
+  });
+});

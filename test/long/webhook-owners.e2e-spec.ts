@@ -305,3 +305,38 @@ describe('as many receivers that hang as there are places for attempts', () => {
     expect(times?.began.getTime()).toBeLessThan(times?.first_end.getTime() ?? 0);
   });
 });
+
+describe('a claim whose answer was lost', () => {
+  it('leaves a lane that its owner takes up when it renews its leases', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await startDispatcher();
+    await stamp(store, path);
+    await delivered(subscription, 1);
+    const owned = () =>
+      ask<{ owner: string | null }>(
+        'select owner from webhook_lanes where subscription_id = $1',
+        subscription.id,
+      );
+    await eventually(owned, ([lane]) => lane?.owner === null);
+    await ask(
+      `update webhook_lanes l set due_at = now() + interval '30 seconds', owner = d.id
+       from (select id from webhook_dispatchers order by seen_at desc limit 1) d
+       where l.subscription_id = $1`,
+      subscription.id,
+    );
+    const [delivery] = await ask<{ id: number }>(
+      'select id from webhook_deliveries where subscription_id = $1',
+      subscription.id,
+    );
+    const deliveries = `${store.store}/webhook_subscriptions/${subscription.id}/deliveries`;
+    expect((await store.post(`${deliveries}/${delivery?.id}/redeliver`)).status).toBe(200);
+    await eventually(
+      () => receiver.received.length,
+      (received) => received === 2,
+      20_000,
+    );
+  });
+});

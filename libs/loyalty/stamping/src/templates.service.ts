@@ -23,12 +23,15 @@ type TemplateRow = {
 
 const KEPT_BYTES = 16 * 1024 * 1024;
 
+/** SQL over `c`, a card, and `a`, its store: grows with every write to the card, its rewards or its store. */
+export const TEMPLATE_VERSION = `(c.revision + a.revision + coalesce(
+  (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0))::bigint`;
+
 const TEMPLATES = {
   name: 'templates_load',
   text: `select c.state as card, c.account_id, a.time_zone,
            (select jsonb_agg(w.state) from rewards w where w.card_id = c.id) as rewards,
-           (c.revision + a.revision + coalesce(
-             (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0))::bigint as version
+           ${TEMPLATE_VERSION} as version
          from cards c join accounts a on a.id = c.account_id
          where c.id = any ($1)`,
 };
@@ -51,11 +54,23 @@ export class TemplatesService {
 
   /** @param version as just read together with one of its customer cards */
   async at(cardId: number, version: number): Promise<Template> {
-    const known = this.known.get(cardId);
-    if (known?.template.version === version) return known.template;
-    const fresh = (await this.load([cardId])).get(cardId);
-    if (!fresh) throw new Error(`card ${cardId} has customer cards but no row`);
-    return fresh.template;
+    const template = (await this.allAt(new Map([[cardId, version]]))).get(cardId);
+    if (!template) throw new Error(`card ${cardId} has customer cards but no row`);
+    return template;
+  }
+
+  /** @param versions by card id, as just read */
+  async allAt(versions: Map<number, number>): Promise<Map<number, Template>> {
+    const templates = new Map<number, Template>();
+    const changed: number[] = [];
+    for (const [id, version] of versions) {
+      const known = this.known.get(id)?.template;
+      if (known?.version === version) templates.set(id, known);
+      else changed.push(id);
+    }
+    if (changed.length === 0) return templates;
+    for (const [id, { template }] of await this.load(changed)) templates.set(id, template);
+    return templates;
   }
 
   /** As of now. @throws NotFoundError when the store has no such card */

@@ -11,7 +11,9 @@ import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { LaneFiller } from './lane-filler.service.js';
 import { LaneLeases } from './lane-leases.service.js';
-import { OwnedLanes, type Lane } from './owned-lanes.service.js';
+import type { Pace } from './delivery-lane.js';
+import type { LaneView } from './owned-lane.js';
+import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
 
 const CLAIM = 32;
 /** The most lanes that one process owns; when more wait, the oldest are released to make room. */
@@ -43,6 +45,33 @@ export class DeliveryWorker {
   /** Whether no other dispatcher needs to be told about new work. */
   get isAlone(): boolean {
     return this.othersThere === 0;
+  }
+
+  /**
+   * Who may claim lanes for this dispatcher without asking it; null: nobody, because the others are to get their share or
+   * it owns enough.
+   */
+  get claimant(): string | null {
+    const { stopping, isLeaseTrusted, size } = this.lanes;
+    return this.isAlone && !stopping && isLeaseTrusted && size < OWNED.most ? this.leases.me : null;
+  }
+
+  /**
+   * A lane belongs to this dispatcher since these were planned in it. If it was claimed with them and nothing else is
+   * pending in it, they are sent without being read from the queue.
+   * @param all undefined when they are not all that is pending, or cannot be sent yet
+   * @returns whether it was not owned before
+   */
+  take(view: LaneView, pace: Pace, all: Known[] | undefined): boolean {
+    const owned = this.lanes.get(view.subscriptionId);
+    if (owned) this.lanes.askToFill(owned);
+    if (owned || !all || view.redelivery || !view.target?.enabled) {
+      this.lanes.own(view.subscriptionId, pace);
+    } else {
+      this.lanes.take(view, pace, all);
+      this.attempts.pump();
+    }
+    return !owned;
   }
 
   /** Tells this dispatcher, and the others if there are any, that these subscriptions may have work. */
@@ -194,7 +223,7 @@ export class DeliveryWorker {
     if (lanes.length === 0) return;
     const released = await this.released(lanes);
     for (const lane of lanes) {
-      if (released.has(lane.id)) this.lanes.lose(lane);
+      if (released.has(lane.id)) this.lanes.released(lane);
       // While stopping nothing is filled any more, but what was added meanwhile has to be known.
       else if (this.lanes.stopping) await this.filler.view([lane]);
       else this.lanes.askToFill(lane);
@@ -202,7 +231,10 @@ export class DeliveryWorker {
   }
 
   private async released(lanes: Lane[]): Promise<Set<number>> {
-    for (const lane of lanes) lane.busy = 'releasing';
+    for (const lane of lanes) {
+      lane.busy = 'releasing';
+      lane.claimedAgain = false;
+    }
     try {
       return await this.leases.release(
         lanes.map((lane) => ({
@@ -223,6 +255,8 @@ export class DeliveryWorker {
       try {
         const asked = performance.now();
         const ours = await this.stalls.during(() => this.leases.renew());
+        // Of a lane that was claimed by a statement whose answer was lost nobody else would ever hear.
+        for (const id of ours) if (!this.lanes.get(id)) this.lanes.own(id, 'fast');
         // Before the others may send again: what somebody else has taken must not be sent with them.
         for (const lane of this.lanes.all) {
           if (ours.has(lane.id)) continue;

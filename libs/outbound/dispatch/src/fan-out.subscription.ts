@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { StallDetector } from '#kernel/stall-detector.js';
@@ -6,33 +7,37 @@ import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import {
-  checkpointOf,
-  MOVE_CHECKPOINT,
-  moveArguments,
-  OvertakenError,
-} from '#event-store/checkpoint.js';
+import { checkpointOf, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
 import { EventTypes, UnknownEventTypeError } from '#event-store/event-types.js';
 import { followLog } from '#event-store/follow-log.js';
 import { isAfter, parsePosition } from '#event-store/position.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
-import { NOBODY } from '#event-store/personal-keys.js';
-import { EventBodies } from '#public-events/event-bodies.service.js';
+import { customerOf, EventBodies, type Envelope } from '#public-events/event-bodies.service.js';
 import { publicTypeOf, refuseUnknown } from '#public-events/public-events.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
+import { LaneLeases } from './lane-leases.service.js';
+import type { Known } from './owned-lanes.service.js';
+import {
+  PLAN,
+  planArguments,
+  type ClaimedDelivery,
+  type Planned,
+  type PlannedEvent,
+  type PlanRow,
+} from './plan-statement.js';
 import { Replays } from './replays.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
-import { armLanes } from '#subscriptions/lane-arming.js';
 import { wants } from '#subscriptions/webhook-subscription.js';
-import { type PayloadFormat, type PublicEventType } from '#public-events/public-event.js';
+import { type PayloadFormat } from '#public-events/public-event.js';
 
 const LEADERSHIP = { name: 'webhook fan-out', lock: 727_001 };
 const BATCH = 500;
-/** With no more deliveries than this in a batch, their bodies are rendered before they are asked for. */
-const PREPARED = 8;
+/** With no more events than this in a batch, their bodies are rendered and their lanes claimed with their plan. */
+const FEW = 8;
+const UNHEARD_KEPT = 10_000;
 
 type Listener = {
   id: number;
@@ -44,49 +49,6 @@ type Listener = {
   active_until: string | null;
 };
 
-type PlannedEvent = { eventId: string; type: PublicEventType; stored: StoredEvent };
-
-/** `event` is an index into the events of the batch. */
-type PlannedDelivery = { subscriptionId: number; event: number; payloadFormat: PayloadFormat };
-
-type Planned = { events: PlannedEvent[]; deliveries: PlannedDelivery[] };
-
-/** The ids of the events come first, then those of the deliveries. */
-type Saved = Planned & { ids: number[] };
-
-const IDS = {
-  name: 'webhook_ids',
-  text: 'select array(select webhook_next_id() from generate_series(1, $1::int)) as ids',
-};
-
-/**
- * One statement is one transaction. Everything depends on `moved`: a process that loses the race waits there for the
- * winner's commit, and then writes nothing.
- */
-const PLAN = {
-  name: 'webhook_plan',
-  text: `
-    with moved as (
-      ${MOVE_CHECKPOINT}
-    ), events as (
-      insert into webhook_events
-        (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
-      select * from unnest($5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
-                           $11::bigint[], $12::timestamptz[])
-      where exists (select from moved)
-    ), deliveries as (
-      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-        payload_format, next_attempt_at, created_at)
-      select x.*, clock_timestamp(), clock_timestamp()
-      from unnest($13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[], $18::bigint[],
-                  $19::text[], $20::text[]) as x
-      where exists (select from moved)
-    ), lanes as (
-      ${armLanes('select id from unnest($21::bigint[]) as x (id) where exists (select from moved) order by id')}
-    )
-    select from moved`,
-};
-
 /**
  * Turns the log into deliveries, each exactly once: events and checkpoint are written in one transaction that compares
  * the checkpoint first. One process does this at a time. Its lock only saves the others the work; the comparison is
@@ -95,12 +57,15 @@ const PLAN = {
 @Injectable()
 export class FanOut {
   private readonly log = new Logger('webhook fan-out');
+  /** Stores whose last event had no listener. */
+  private readonly unheard = new LRUCache<number, true>({ max: UNHEARD_KEPT });
 
   constructor(
     private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly bodies: EventBodies,
     private readonly worker: DeliveryWorker,
+    private readonly leases: LaneLeases,
     private readonly maintenance: DispatcherMaintenance,
     private readonly replays: Replays,
     private readonly metrics: DeliveryMetrics,
@@ -163,34 +128,22 @@ export class FanOut {
   }
 
   private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<void> {
-    const planned = await this.planned(from, events, to);
-    for (const { eventId, stored } of planned.events) this.bodies.remember(eventId, stored);
-    if (planned.deliveries.length <= PREPARED && this.worker.isAlone) this.prepare(planned);
-    this.worker.announce(planned.deliveries.map(({ subscriptionId }) => subscriptionId));
-  }
-
-  /** Somebody may be waiting for a single event, so its body is rendered while its lane is being claimed. */
-  private prepare({ events, deliveries, ids }: Saved): void {
-    const wanted = new Set(deliveries.map(({ event }) => event));
-    const refs = events.flatMap(({ eventId, stored }, index) => {
-      const seq = ids[index];
-      if (seq === undefined || !wanted.has(index)) return [];
-      const { accountId } = stored.meta;
-      return [{ seq, eventId, accountId, customerId: customerOf(stored) }];
-    });
-    if (refs.length > 0) this.bodies.prepare(refs);
-  }
-
-  private async planned(from: Position, events: StoredEvent[], to: Position): Promise<Saved> {
     const work = async () => {
-      const planned = await this.plan(events);
-      const ids = await this.metrics.statement(
+      const readAt = performance.now();
+      const told = this.told(events);
+      const claimant = told.length <= FEW ? this.worker.claimant : null;
+      const [listeners, envelopes] = await Promise.all([
+        this.listeners(told),
+        claimant === null ? new Map<string, Envelope>() : this.ahead(told),
+      ]);
+      const planned = planFor(told, listeners, envelopes);
+      const rows = await this.metrics.statement(
         'plan',
-        () => this.save(from, to, planned),
+        () => this.save(from, to, planned, claimant),
         () => planned.deliveries.length,
       );
-      for (const { stored } of planned.events) this.metrics.planned(stored.meta.recordedAt);
-      return { ...planned, ids };
+      for (const { stored } of told) this.metrics.planned(stored.meta.recordedAt);
+      this.handOver(planned, rows, envelopes, readAt);
     };
     // The position alone moves often, past events that are not published.
     if (events.length === 0) return work();
@@ -198,33 +151,29 @@ export class FanOut {
     return traced('webhook fan-out', about, work, { within: ROOT_CONTEXT });
   }
 
-  /** Renders no bodies, because a flood in one store would then delay planning for all others. */
-  private async plan(events: StoredEvent[]): Promise<Planned> {
+  /** What is published of the events. */
+  private told(events: StoredEvent[]): PlannedEvent[] {
     refuseUnknown(this.types, events);
-    const listeners = await this.listeners(events);
-    const planned: Planned = { events: [], deliveries: [] };
-    for (const stored of events) {
+    return events.flatMap((stored) => {
       const type = publicTypeOf(this.types, stored.type);
-      if (!type) continue;
-      const eventId = publicEventId(stored.id);
-      const index = planned.events.push({ eventId, type, stored }) - 1;
-      for (const listener of listenersOf({ stored, type }, listeners)) {
-        planned.deliveries.push({
-          subscriptionId: listener.id,
-          event: index,
-          payloadFormat: listener.payload_format,
-        });
-      }
-    }
-    return planned;
+      if (!type) return [];
+      return { eventId: publicEventId(stored.id), customerId: customerOf(stored), type, stored };
+    });
+  }
+
+  /**
+   * Somebody may be waiting for a single event. The bodies of many are rendered later, because a flood in one store would
+   * otherwise delay planning for all others.
+   */
+  private async ahead(told: PlannedEvent[]): Promise<Map<string, Envelope>> {
+    const likely = told.filter(({ stored }) => !this.unheard.has(stored.meta.accountId));
+    if (likely.length === 0) return new Map();
+    return this.bodies.ahead(likely.map(({ stored }) => stored));
   }
 
   /** Read after the events, so that it finds every subscription that was created before one of them was recorded. */
-  private async listeners(events: StoredEvent[]): Promise<Map<number, Listener[]>> {
-    const accountIds = new Set<number>();
-    for (const { type, meta } of events) {
-      if (publicTypeOf(this.types, type)) accountIds.add(meta.accountId);
-    }
+  private async listeners(told: PlannedEvent[]): Promise<Map<number, Listener[]>> {
+    const accountIds = new Set(told.map(({ stored }) => stored.meta.accountId));
     const byAccount = new Map<number, Listener[]>();
     if (accountIds.size === 0) return byAccount;
     const { rows } = await this.pool.query<Listener>({
@@ -243,75 +192,111 @@ export class FanOut {
       if (known) known.push(row);
       else byAccount.set(row.account_id, [row]);
     }
+    for (const id of accountIds) {
+      if (byAccount.has(id)) this.unheard.delete(id);
+      else this.unheard.set(id, true);
+    }
     return byAccount;
   }
 
-  /** @returns the ids of the events, followed by those of the deliveries */
-  private async save(from: Position, to: Position, planned: Planned): Promise<number[]> {
-    const ids = await this.ids(planned.events.length + planned.deliveries.length);
-    const moved = await withPartitions(this.pool, () =>
-      this.pool.query({ ...PLAN, values: planArguments(from, to, planned, ids) }),
+  /** @returns the deliveries whose lanes belong to this process */
+  private async save(
+    from: Position,
+    to: Position,
+    planned: Planned,
+    claimant: string | null,
+  ): Promise<ClaimedDelivery[]> {
+    const values = planArguments(moveArguments(PLANNED, from, to), planned, claimant);
+    const { rows } = await withPartitions(this.pool, () =>
+      this.pool.query<PlanRow>({ ...PLAN, values }),
     );
-    if (moved.rowCount !== 1) throw new OvertakenError();
-    return ids;
+    if (rows.length === 0) throw new OvertakenError();
+    return rows.filter((row) => row.id !== null);
   }
 
-  /**
-   * Taken after the checkpoint was read and before it is moved, so ids rise in the order of the log from batch to
-   * batch, whichever process leads. First attempts and the feed follow that order.
-   */
-  private async ids(count: number): Promise<number[]> {
-    if (count === 0) return [];
-    const { rows } = await this.pool.query<{ ids: number[] }>({ ...IDS, values: [count] });
-    return rows[0]?.ids.map(Number) ?? [];
+  /** To whoever sends: what is already here need not be read again. */
+  private handOver(
+    { events, deliveries }: Planned,
+    rows: ClaimedDelivery[],
+    envelopes: Map<string, Envelope>,
+    readAt: number,
+  ): void {
+    for (const { eventId, stored, body } of events) {
+      if (!body) this.bodies.remember(eventId, stored);
+    }
+    const lanes = new Map<number, ClaimedDelivery[]>();
+    for (const row of rows) {
+      const id = row.subscription_id;
+      lanes.set(id, [...(lanes.get(id) ?? []), row]);
+    }
+    let claimed = 0;
+    for (const owned of lanes.values()) {
+      const [first] = owned;
+      if (!first) continue;
+      const known = owned.flatMap((row) => {
+        const event = events[row.event];
+        const body = event && envelopes.get(event.eventId)?.text;
+        if (!body) return [];
+        this.bodies.stored(row.seq, body);
+        return knownFrom(row, event, body, readAt);
+      });
+      const isAll = !first.crowded && known.length === owned.length;
+      if (this.worker.take(this.leases.viewOf(first), first.pace, isAll ? known : undefined)) {
+        claimed++;
+      }
+    }
+    this.metrics.claimed(claimed, 0);
+    const others = deliveries.filter(({ subscriptionId: id }) => !lanes.has(id));
+    this.worker.announce(others.map(({ subscriptionId }) => subscriptionId));
   }
 }
 
-function planArguments(
-  from: Position,
-  to: Position,
-  { events, deliveries }: Planned,
-  ids: number[],
-): unknown[] {
-  const each = <T>(value: (event: PlannedEvent) => T) => events.map(value);
-  const eventOf = ({ event }: PlannedDelivery) => {
-    const found = events[event];
-    if (!found) throw new Error('a planned delivery names no event of its batch');
-    return found;
+function planFor(
+  told: PlannedEvent[],
+  listeners: Map<number, Listener[]>,
+  envelopes: Map<string, Envelope>,
+): Planned {
+  const planned: Planned = { events: told, deliveries: [] };
+  for (const [index, event] of told.entries()) {
+    const own = listenersOf(event, listeners);
+    const body = own.length > 0 && envelopes.get(event.eventId)?.sealed;
+    if (body) event.body = body;
+    for (const { id, payload_format: payloadFormat } of own) {
+      planned.deliveries.push({ subscriptionId: id, event: index, payloadFormat });
+    }
+  }
+  return planned;
+}
+
+function knownFrom(
+  row: ClaimedDelivery,
+  { eventId, customerId, type, stored }: PlannedEvent,
+  body: Buffer,
+  readAt: number,
+): Known {
+  return {
+    id: row.id,
+    subscriptionId: row.subscription_id,
+    accountId: stored.meta.accountId,
+    customerId,
+    eventSeq: row.seq,
+    eventId,
+    type,
+    payloadFormat: row.payload_format,
+    tries: 0,
+    manual: false,
+    firstAttemptAt: null,
+    createdAt: row.at,
+    dueAt: row.at,
+    redeliveryId: 0,
+    body,
+    readAt,
   };
-  const every = <T>(value: (delivery: PlannedDelivery) => T) => deliveries.map(value);
-  const lanes = [...new Set(deliveries.map(({ subscriptionId }) => subscriptionId))];
-  return [
-    ...moveArguments(PLANNED, from, to),
-    ids.slice(0, events.length),
-    each(({ eventId }) => eventId),
-    each(({ stored }) => stored.meta.accountId),
-    each(({ stored }) => customerOf(stored)),
-    each(({ type }) => type),
-    each(({ stored }) => stored.stream),
-    each(({ stored }) => stored.revision),
-    each(({ stored }) => stored.meta.recordedAt),
-    ids.slice(events.length),
-    every(({ subscriptionId }) => subscriptionId),
-    every(({ event }) => ids[event]),
-    every((delivery) => eventOf(delivery).eventId),
-    every((delivery) => eventOf(delivery).stored.meta.accountId),
-    every((delivery) => customerOf(eventOf(delivery).stored)),
-    every((delivery) => eventOf(delivery).type),
-    every(({ payloadFormat }) => payloadFormat),
-    // The same order everywhere; otherwise two transactions could deadlock on each other's lanes.
-    lanes.sort((a, b) => a - b),
-  ];
-}
-
-/** The customer whom the event is about: the body is sealed with their key, and their events stay in order. */
-function customerOf({ data: { customerId } }: StoredEvent): number {
-  return typeof customerId === 'number' ? customerId : NOBODY;
 }
 
 /** Each subscription once, although its spans may overlap where pauses and resumes were asked for at the same time. */
 function listenersOf(
-  { type, stored }: Omit<PlannedEvent, 'eventId'>,
+  { type, stored }: PlannedEvent,
   listeners: Map<number, Listener[]>,
 ): Listener[] {
   return (listeners.get(stored.meta.accountId) ?? [])

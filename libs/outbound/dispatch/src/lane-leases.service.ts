@@ -2,12 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { newId } from '#kernel/randomness.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
-import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
 import type { Pace } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { LEASED_UNTIL, VIEW_COLUMNS, type ViewRow } from './lane-view.js';
 import type { Hold, LaneView } from './owned-lane.js';
 
-const LEASE_SECONDS = 30;
 /** A lane with a delivery that could not be processed comes back after this long. */
 const AFTER_TROUBLE_SECONDS = 30;
 /** A dispatcher that has not been seen for this long no longer counts when lanes are shared out. */
@@ -23,19 +22,6 @@ export type Release = {
 /** `taken_over`: the lease had run out, because the owner has died or could not renew it. */
 type ClaimedRow = { subscription_id: number; pace: Pace; taken_over: boolean };
 
-type ViewRow = {
-  subscription_id: number;
-  planned: number;
-  redelivery: boolean;
-  target_url: string | null;
-  secret: Buffer;
-  previous_secret: Buffer | null;
-  enabled: boolean;
-  disabled_reason: DisabledReason | null;
-  give_up_before: Date | null;
-  failing_since: Date | null;
-};
-
 /** Claims lanes, not deliveries: it costs one write per lane, however long its queue is. */
 const CLAIM = {
   name: 'webhook_lanes_claim',
@@ -45,7 +31,7 @@ const CLAIM = {
       where due_at <= now() and due_at < 'infinity'
       order by due_at limit $2 for update skip locked
     )
-    update webhook_lanes l set owner = $1, due_at = now() + interval '${LEASE_SECONDS} seconds'
+    update webhook_lanes l set owner = $1, due_at = ${LEASED_UNTIL}
     from due where l.subscription_id = due.subscription_id
     returning l.subscription_id, l.pace, due.taken_over`,
 };
@@ -60,10 +46,7 @@ const NEXT_DUE = {
 const VIEWS = {
   name: 'webhook_lanes_view',
   text: `
-    select l.subscription_id, l.planned, s.target_url, s.secret,
-      case when s.previous_secret_until > now() then s.previous_secret end as previous_secret,
-      s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
-      exists (select from webhook_redeliveries r where r.subscription_id = l.subscription_id) as redelivery
+    select ${VIEW_COLUMNS}
     from webhook_lanes l
     left join webhook_subscriptions s on s.id = l.subscription_id
     where l.subscription_id = any ($2) and l.owner = $1`,
@@ -106,7 +89,7 @@ const RENEW = {
       select subscription_id from webhook_lanes where owner = $1
       order by subscription_id for no key update
     )
-    update webhook_lanes l set due_at = now() + interval '${LEASE_SECONDS} seconds'
+    update webhook_lanes l set due_at = ${LEASED_UNTIL}
     from mine where l.subscription_id = mine.subscription_id
     returning l.subscription_id`,
 };
@@ -136,7 +119,7 @@ const FORGET_LANE = {
 @Injectable()
 export class LaneLeases {
   /** Identifies this process among all dispatchers. */
-  private readonly me = newId();
+  readonly me = newId();
 
   constructor(
     private readonly pool: Pool,
@@ -221,7 +204,7 @@ export class LaneLeases {
     return rowCount === 1;
   }
 
-  private viewOf(row: ViewRow): LaneView {
+  viewOf(row: ViewRow): LaneView {
     const { subscription_id: subscriptionId, planned, redelivery } = row;
     const opened = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
     const target = row.target_url !== null && {

@@ -49,6 +49,8 @@ export class OwnedLane<D extends Taken> {
   hungry = false;
   /** A statement about this lane is running; its result must not be applied to a lane that has changed hands. */
   busy: 'filling' | 'releasing' | undefined;
+  /** It was claimed anew while its release was being answered. */
+  claimedAgain = false;
   /** Its lease was not renewed with the others: it may belong to somebody else, until it is shown again. */
   doubted = false;
   /** What is too old, or of a subscription that has ended, is being failed: nothing is taken meanwhile. */
@@ -153,6 +155,12 @@ export class OwnedLane<D extends Taken> {
   outdatedBefore({ manual, createdAt }: D): Date | undefined {
     const before = this.target?.giveUpBefore;
     return !manual && before && createdAt < before ? before : undefined;
+  }
+
+  /** @param deliveries all that is pending: first attempts, in the order of their ids */
+  knowsAll(deliveries: D[]): void {
+    this.after = deliveries.at(-1)?.id ?? this.after;
+    this.lane.more = false;
   }
 
   add(deliveries: D[]): void {

@@ -5,7 +5,7 @@ import { AttemptSlots } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import type { Pace } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { OwnedLane } from './owned-lane.js';
+import { OwnedLane, type LaneView } from './owned-lane.js';
 
 /** Deliveries kept in memory: in all, of one lane at most, and of each lane at least, even beyond the total. */
 const KNOWN = { most: 8_192, ofLane: 64, leastOfLane: 4 };
@@ -59,10 +59,25 @@ export class OwnedLanes {
   }
 
   own(id: number, pace: Pace): void {
-    if (this.lanes.has(id)) return;
+    const owned = this.lanes.get(id);
+    // It may have been claimed right after its release, whose answer comes later than that of the claim.
+    if (owned) owned.claimedAgain = owned.busy === 'releasing';
+    else this.askToFill(this.begin(id, pace));
+  }
+
+  /** A lane that was claimed together with all that is pending in it, so nothing is read of it. */
+  take(view: LaneView, pace: Pace, deliveries: Known[]): void {
+    const lane = this.begin(view.subscriptionId, pace);
+    lane.show(view, performance.now());
+    lane.knowsAll(deliveries);
+    this.add(lane, deliveries);
+    this.ready(lane);
+  }
+
+  private begin(id: number, pace: Pace): Lane {
     const lane = new OwnedLane<Known>(id, pace, performance.now(), this.left.get(id));
     this.lanes.set(id, lane);
-    this.askToFill(lane);
+    return lane;
   }
 
   /** @param fill called in the same turn of the event loop in which a lane asks */
@@ -130,6 +145,11 @@ export class OwnedLanes {
     for (const ring of Object.values(this.rings)) ring.delete(lane);
     if (this.lanes.get(lane.id) === lane) this.lanes.delete(lane.id);
     if (!lane.isIdle) this.left.set(lane.id, lane);
+  }
+
+  released(lane: Lane): void {
+    this.lose(lane);
+    if (lane.claimedAgain) this.own(lane.id, lane.lane.pace);
   }
 
   /** @param asked when the renewal was requested */

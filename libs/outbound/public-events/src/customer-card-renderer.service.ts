@@ -3,22 +3,22 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { recorded } from '#event-store/codec.js';
 import type { StoredEvent } from '#event-store/event-store.js';
-import { Rows } from '#event-store/rows.js';
+import { PersonalKeys, type WrappedKey } from '#event-store/personal-keys.js';
+import { Rows, streamOf } from '#event-store/rows.js';
 import { accountRows } from '#accounts/account.entity.js';
 import { cardRows } from '#cards/card.entity.js';
 import { customerRows } from '#customers/customer.entity.js';
-import type { CustomerCard } from '#stamping/customer-card.js';
+import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
-import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import { TemplatesService } from '#stamping/templates.service.js';
-import { found, type EventRenderer, type Rendered } from './event-renderer.js';
+import { customerCardRows, PASS_INSTALLED } from '#stamping/customer-card.entity.js';
+import { TEMPLATE_VERSION, TemplatesService } from '#stamping/templates.service.js';
+import { found, type EventRenderer, type Render, type Rendered } from './event-renderer.js';
 import {
   publicCustomerCardEvent,
   type CustomerName,
   type ToldCustomerCardEvent,
 } from './public-events.js';
-import { StreamFolds } from './stream-folds.service.js';
+import { StreamFolds, type Fold } from './stream-folds.service.js';
 
 /** An erased customer (contract section 11). */
 const NOBODY_NAMED = { first_name: 'Erased', last_name: null, email: null, phone: null };
@@ -28,6 +28,44 @@ const NAMES = {
   text: 'select id, first_name, last_name, email, phone from customer_names where id = any ($1)',
 };
 
+/** All that a batch of events needs beside its streams, except templates that are not cached. */
+const SURROUNDINGS = {
+  name: 'webhook_customer_cards',
+  text: `
+    with r as materialized (
+      select r.id, r.revision, r.card_id, r.customer_id,
+        case when w.needs_state and r.fold_version = $3 then r.state end as state, ${PASS_INSTALLED} as installed
+      from unnest($1::bigint[], $2::boolean[]) as w (id, needs_state) join customer_cards r on r.id = w.id
+    ), t as materialized (
+      select c.id, ${TEMPLATE_VERSION} as version from cards c join accounts a on a.id = c.account_id
+      where c.id in (select card_id from r)
+    )
+    select r.*, t.version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
+      k.wrapped, k.former, k.renewed
+    from r left join t on t.id = r.card_id left join customer_names n on n.id = r.customer_id
+    left join personal_keys k on k.customer_id = r.customer_id`,
+};
+
+type SurroundingsRow = Omit<CustomerName, 'id'> & {
+  id: number;
+  revision: number;
+  card_id: number;
+  customer_id: number;
+  state: CustomerCard | null;
+  installed: boolean;
+  /** Null where rows lag and that of the card is not there yet. */
+  version: number | null;
+  /** The customer's id, in the same case null. */
+  named: number | null;
+} & (WrappedKey | Record<keyof WrappedKey, null>);
+
+type Surroundings = {
+  snapshots: Map<string, Fold<CustomerCard>>;
+  names: Map<number, CustomerName>;
+  templates: Map<number, Template>;
+  installed: Set<number>;
+};
+
 @Injectable()
 export class CustomerCardRenderer implements EventRenderer {
   readonly aggregate = customerCardRows.aggregate.name;
@@ -35,30 +73,34 @@ export class CustomerCardRenderer implements EventRenderer {
   constructor(
     private readonly pool: Pool,
     private readonly rows: Rows,
+    private readonly keys: PersonalKeys,
     private readonly folds: StreamFolds,
     private readonly templates: TemplatesService,
-    private readonly customerCards: CustomerCardsService,
     private readonly config: Config,
   ) {}
 
-  async render(
+  waitsFor(): boolean {
+    return false;
+  }
+
+  async prepare(events: StoredEvent[]): Promise<Render> {
+    const surroundings = await this.surroundings(events);
+    return (opened, isErased) => this.render(opened, isErased, surroundings);
+  }
+
+  private async render(
     events: StoredEvent[],
     isErased: (customerId: number) => boolean,
+    { snapshots, installed, ...read }: Surroundings,
   ): Promise<Map<string, Rendered>> {
-    const states = await this.folds.statesAfter(customerCardRows, events);
+    const states = await this.folds.statesAfter(customerCardRows, events, snapshots);
     const cards = [...states.values()];
-    const [names, templates, installed] = await Promise.all([
-      this.names([...new Set(cards.map((card) => card.customerId))]),
-      this.templatesOf(cards),
-      this.customerCards.installedAmong(
-        cards.map(({ id }) => id),
-        new Date(),
-      ),
-    ]);
+    const names = await this.allNames(cards, read.names);
+    const templates = await this.allTemplates(cards, read.templates);
     return new Map(
       events.map((event) => {
         const state = found(states.get(event.id), event.stream);
-        const { template } = found(templates.get(state.cardId), `card ${state.cardId}`);
+        const template = found(templates.get(state.cardId), `card ${state.cardId}`);
         const renderContext = {
           template,
           now: new Date(event.meta.recordedAt),
@@ -73,7 +115,7 @@ export class CustomerCardRenderer implements EventRenderer {
           state,
           cardName: template.name,
           list: customerCardJson(state, renderContext),
-          detail: customerCardDetailJson(state, renderContext),
+          detail: () => customerCardDetailJson(state, renderContext),
           customer: isErased(state.customerId)
             ? { id: state.customerId, ...NOBODY_NAMED }
             : found(names.get(state.customerId), `customer ${state.customerId}`),
@@ -83,28 +125,76 @@ export class CustomerCardRenderer implements EventRenderer {
     );
   }
 
-  private async names(ids: number[]): Promise<Map<number, CustomerName>> {
-    const names = await this.readNames(ids);
+  private async surroundings(events: StoredEvent[]): Promise<Surroundings> {
+    const needsState = new Map<number, boolean>();
+    for (const event of events) {
+      const id = Number(event.stream.slice(this.aggregate.length + 1));
+      if (!needsState.has(id)) needsState.set(id, this.folds.needsSnapshot(event));
+    }
+    const { rows } = await this.pool.query<SurroundingsRow>({
+      ...SURROUNDINGS,
+      values: [
+        [...needsState.keys()],
+        [...needsState.values()],
+        customerCardRows.aggregate.foldVersion,
+      ],
+    });
+    const snapshots = new Map<string, Fold<CustomerCard>>();
+    const names = new Map<number, CustomerName>();
+    const versions = new Map<number, number>();
+    const installed = new Set<number>();
+    for (const row of rows) {
+      const { id, revision, state } = row;
+      if (state) snapshots.set(streamOf(customerCardRows.aggregate, id), { state, revision });
+      if (row.named !== null) names.set(row.named, customerNameJson({ ...row, id: row.named }));
+      if (row.version !== null) versions.set(row.card_id, row.version);
+      if (row.installed) installed.add(id);
+      this.keys.remember(row.customer_id, row.wrapped === null ? null : row);
+    }
+    return { snapshots, names, templates: await this.templates.allAt(versions), installed };
+  }
+
+  /** A card may have had another customer at the time of an event. */
+  private async allNames(
+    cards: CustomerCard[],
+    read: Map<number, CustomerName>,
+  ): Promise<Map<number, CustomerName>> {
+    const ids = missing(cards, ({ customerId }) => customerId, read);
+    if (ids.length === 0) return read;
+    const names = new Map([...read, ...(await this.readNames(ids))]);
     const late = ids.filter((id) => !names.has(id));
     if (late.length === 0) return names;
     await this.rows.ensure(customerRows, late);
     return new Map([...names, ...(await this.readNames(late))]);
   }
 
-  private async templatesOf(cards: CustomerCard[]): ReturnType<TemplatesService['load']> {
-    const templates = await this.templates.load([...new Set(cards.map((card) => card.cardId))]);
-    const late = cards.filter(({ cardId }) => !templates.has(cardId));
-    if (late.length === 0) return templates;
-    await this.rows.ensure(accountRows, [...new Set(late.map(({ accountId }) => accountId))]);
-    const ids = [...new Set(late.map(({ cardId }) => cardId))];
+  private async allTemplates(
+    cards: CustomerCard[],
+    read: Map<number, Template>,
+  ): Promise<Map<number, Template>> {
+    const ids = missing(cards, ({ cardId }) => cardId, read);
+    if (ids.length === 0) return read;
+    await this.rows.ensure(accountRows, [...new Set(cards.map(({ accountId }) => accountId))]);
     await this.rows.ensure(cardRows, ids);
-    return new Map([...templates, ...(await this.templates.load(ids))]);
+    const loaded = await this.templates.load(ids);
+    return new Map([
+      ...read,
+      ...[...loaded].map(([id, { template }]): [number, Template] => [id, template]),
+    ]);
   }
 
   private async readNames(ids: number[]): Promise<Map<number, CustomerName>> {
     const { rows } = await this.pool.query<CustomerName>({ ...NAMES, values: [ids] });
     return new Map(rows.map((row) => [row.id, customerNameJson(row)]));
   }
+}
+
+function missing(
+  cards: CustomerCard[],
+  idOf: (card: CustomerCard) => number,
+  known: Map<number, unknown>,
+): number[] {
+  return [...new Set(cards.map(idOf))].filter((id) => !known.has(id));
 }
 
 function customerNameJson(row: CustomerName): CustomerName {

@@ -11,7 +11,7 @@ import { redacted, type Customer } from '#customers/customer.js';
 import { customerJson } from '#customers/customer.dto.js';
 import { customerRows } from '#customers/customer.entity.js';
 import { withPerson } from '#customers/resealing.js';
-import { found, type EventRenderer, type Rendered } from './event-renderer.js';
+import { found, type EventRenderer, type Render, type Rendered } from './event-renderer.js';
 import { publicCustomerEvent, type ToldCustomerEvent } from './public-events.js';
 import { StreamFolds } from './stream-folds.service.js';
 
@@ -37,7 +37,16 @@ export class CustomerRenderer implements EventRenderer {
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  async render(
+  waitsFor({ type }: StoredEvent): boolean {
+    return MERGING.has(type);
+  }
+
+  /** Whether a merge is finished, and so what it has done, can be read only after it was seen in the log. */
+  prepare(): Promise<Render> {
+    return Promise.resolve((events, isErased) => this.render(events, isErased));
+  }
+
+  private async render(
     events: StoredEvent[],
     isErased: (customerId: number) => boolean,
   ): Promise<Map<string, Rendered>> {

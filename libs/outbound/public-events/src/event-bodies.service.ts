@@ -27,7 +27,10 @@ type Sealed = { ref: PublicEventRef; body: Buffer };
 /** @property stale the stored body, sealed with the key of somebody who was erased since: it is to be replaced */
 type Unread = { ref: PublicEventRef; stale?: Buffer };
 
-type Rendering = Unread & { body: Buffer; text: Buffer };
+/** An envelope, as UTF-8 JSON, and as it is stored. */
+export type Envelope = { text: Buffer; sealed: Buffer };
+
+type Rendering = Unread & Envelope;
 
 const TEXTS_KEPT_BYTES = 16 * 1024 * 1024;
 /** As long as keys are cached: a text must not be used for longer than the key that it is sealed with. */
@@ -82,7 +85,6 @@ export class EventBodies {
     sizeCalculation: (text) => text.length + OVERHEAD_BYTES,
     ttl: TEXT_KEPT_MS,
   });
-  private readonly preparing = new Map<number, Promise<void>>();
   /** Read from the log a moment ago, and not rendered yet. */
   private readonly fresh = new LRUCache<string, StoredEvent>({
     maxSize: FRESH_KEPT_BYTES,
@@ -101,24 +103,34 @@ export class EventBodies {
     this.fresh.set(eventId, event);
   }
 
-  /** Starts rendering what will be asked for in a moment, once its lane has been claimed and read. */
-  prepare(refs: PublicEventRef[]): void {
-    const prepared = this.textsOf(refs)
-      .then(
-        () => undefined,
-        // Whoever asks for them runs into the same error.
-        (error: unknown) => this.log.debug(messageOf(error)),
-      )
-      .finally(() => {
-        for (const { seq } of refs) this.preparing.delete(seq);
-      });
-    for (const { seq } of refs) this.preparing.set(seq, prepared);
+  /**
+   * Renders events that have just been recorded, for whoever stores them with their plan.
+   * @returns by event id; those that cannot be rendered just now are rendered when they are asked for
+   */
+  async ahead(events: StoredEvent[]): Promise<Map<string, Envelope>> {
+    const ready = events.filter((event) =>
+      this.renderers.some((renderer) => isOf(renderer, event) && !renderer.waitsFor(event)),
+    );
+    if (ready.length === 0) return new Map();
+    try {
+      const envelopes = await this.envelopes(ready);
+      return new Map(
+        ready.map(({ id }, i) => [publicEventId(id), found(envelopes[i], 'an envelope')]),
+      );
+    } catch (error) {
+      // Whoever asks for them runs into the same error.
+      this.log.debug(messageOf(error));
+      return new Map();
+    }
+  }
+
+  /** An envelope that is now stored. */
+  stored(seq: number, text: Buffer): void {
+    this.texts.set(seq, text);
   }
 
   /** Envelopes by `seq`, as UTF-8 JSON, one for each ref. */
   async textsOf(refs: PublicEventRef[]): Promise<Map<number, Body>> {
-    const prepared = new Set(refs.flatMap(({ seq }) => this.preparing.get(seq) ?? []));
-    if (prepared.size > 0) await Promise.all(prepared);
     const found = new Map<number, Body>();
     const unread = new Map<number, Unread>();
     let planned = 0;
@@ -239,21 +251,12 @@ export class EventBodies {
       throw new Error('the event is not in the history');
     for (const { seq } of placeless) texts.set(seq, 'missing');
     if (wanted.length === 0) return;
-    // Whoever's key is not among these is rendered redacted, and nothing else is ever sealed with a key that stays.
-    const keys = await this.keys.load([NOBODY, ...wanted.map(({ ref }) => ref.customerId)]);
-    const rendered = await this.rendered(
-      wanted.map(({ event }) => event),
-      (customerId) => !keys.has(customerId),
-    );
-    const sealed = wanted.map(({ event: { id }, ...one }): Rendering => {
-      const { event, customerId } = found(rendered.get(id), `the rendering of event ${id}`);
-      const text = Buffer.from(JSON.stringify(event));
-      const key = keys.get(customerId);
-      const body = key
-        ? seal(key, text, bodyContext(event.id))
-        : seal(found(keys.get(NOBODY), 'the key of nobody'), text, redactedContext(event.id));
-      return { ...one, text, body };
-    });
+    const envelopes = await this.envelopes(wanted.map(({ event }) => event));
+    const sealed = wanted.map(({ ref, stale }, i): Rendering => ({
+      ref,
+      ...(stale && { stale }),
+      ...found(envelopes[i], 'an envelope'),
+    }));
     const kept = await this.keep(sealed);
     const overtaken = new Map<number, Unread>();
     for (const { ref, text } of sealed) {
@@ -271,18 +274,32 @@ export class EventBodies {
   }
 
   /** Takes a handful of queries per batch, however large it is. */
-  private async rendered(
-    events: StoredEvent[],
-    isErased: (customerId: number) => boolean,
-  ): Promise<Map<string, Rendered>> {
+  private async envelopes(events: StoredEvent[]): Promise<Envelope[]> {
+    const byAggregate = await Promise.all(
+      this.renderers.map(async (renderer) => {
+        const isOwn = (event: StoredEvent) => isOf(renderer, event);
+        const own = events.filter(isOwn);
+        return own.length > 0 && { isOwn, render: await renderer.prepare(own) };
+      }),
+    );
+    // Whoever's key is not among these is rendered redacted, and nothing else is ever sealed with a key that stays.
+    const keys = await this.keys.load([NOBODY, ...events.map(customerOf)]);
     const opened = await this.keys.opened(events);
-    const byId = new Map<string, Rendered>();
-    for (const renderer of this.renderers) {
-      const own = opened.filter(({ stream }) => stream.startsWith(`${renderer.aggregate}-`));
-      if (own.length === 0) continue;
-      for (const [id, one] of await renderer.render(own, isErased)) byId.set(id, one);
+    const rendered = new Map<string, Rendered>();
+    for (const one of byAggregate) {
+      if (!one) continue;
+      const own = await one.render(opened.filter(one.isOwn), (id) => !keys.has(id));
+      for (const [id, envelope] of own) rendered.set(id, envelope);
     }
-    return byId;
+    return events.map(({ id }) => {
+      const { event, customerId } = found(rendered.get(id), `the rendering of event ${id}`);
+      const text = Buffer.from(JSON.stringify(event));
+      const key = keys.get(customerId);
+      const sealed = key
+        ? seal(key, text, bodyContext(event.id))
+        : seal(found(keys.get(NOBODY), 'the key of nobody'), text, redactedContext(event.id));
+      return { text, sealed };
+    });
   }
 
   private async keep(sealed: Rendering[]): Promise<Set<number>> {
@@ -292,7 +309,7 @@ export class EventBodies {
         ...KEEP,
         values: [
           sealed.map(({ ref }) => ref.seq),
-          sealed.map(({ body }) => body),
+          sealed.map((one) => one.sealed),
           sealed.map(({ stale }) => stale ?? null),
         ],
       }),
@@ -322,6 +339,15 @@ export class EventBodies {
     const placed = new Set(rows.map(({ seq }) => seq));
     return { events, placeless: missing.filter(({ seq }) => !placed.has(seq)) };
   }
+}
+
+function isOf({ aggregate }: EventRenderer, { stream }: StoredEvent): boolean {
+  return stream.startsWith(`${aggregate}-`);
+}
+
+/** The customer whom the event is about: the body is sealed with their key, and their events stay in order. */
+export function customerOf({ data: { customerId } }: StoredEvent): number {
+  return typeof customerId === 'number' ? customerId : NOBODY;
 }
 
 function sizeOf(body: Body | undefined): number {

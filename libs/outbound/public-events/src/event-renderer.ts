@@ -7,20 +7,29 @@ export type Rendered = { event: PublicEvent; customerId: number };
 /** Injection token: the renderers of all aggregates with public events. */
 export const RENDERERS = Symbol('event renderers');
 
+/**
+ * Makes what receivers get of events.
+ * @param events of one aggregate, in the order of the log, decrypted
+ * @param isErased whether a customer is to be shown without anything personal. What was read, joined or kept of them may
+ *   be from before.
+ * @returns by event id
+ */
+export type Render = (
+  events: StoredEvent[],
+  isErased: (customerId: number) => boolean,
+) => Promise<Map<string, Rendered>>;
+
 /** How the events of one aggregate are shown to receivers. */
 export type EventRenderer = {
   /** Its streams are named `<aggregate>-<id>`. */
   readonly aggregate: string;
+  /** Whether rendering may have to wait until others have finished what the event is part of. */
+  readonly waitsFor: (event: StoredEvent) => boolean;
   /**
-   * @param events of this aggregate, in the order of the log, decrypted
-   * @param isErased whether a customer is to be shown without anything personal. What was read, joined or kept of them
-   *   may be from before.
-   * @returns by event id
+   * Reads what can be read before the events are decrypted, and with it the keys that they are decrypted with.
+   * @param events that are to be rendered, as stored
    */
-  render: (
-    events: StoredEvent[],
-    isErased: (customerId: number) => boolean,
-  ) => Promise<Map<string, Rendered>>;
+  readonly prepare: (events: StoredEvent[]) => Promise<Render>;
 };
 
 /** @throws an Error that says what is missing */

@@ -77,7 +77,7 @@ function ofCard(event: ToldCustomerCardEvent): PublicEvent {
       state: CARD,
       cardName: TEMPLATE.name,
       list: customerCardJson(CARD, renderContext),
-      detail: customerCardDetailJson(CARD, renderContext),
+      detail: () => customerCardDetailJson(CARD, renderContext),
       customer: { id: 31, first_name: 'Ada', last_name: null, email: null, phone: '+491234' },
     },
   );

@@ -45,7 +45,7 @@ const SUBJECT: CustomerCardSubject = {
   state: CARD,
   cardName: 'Coffee',
   list: { stamps_remaining: 0 },
-  detail: { id: 12, available_rewards: [] },
+  detail: () => ({ id: 12, available_rewards: [] }),
   customer: ADA,
 };
 const ACTION_DETAILS = {

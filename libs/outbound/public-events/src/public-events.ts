@@ -46,7 +46,7 @@ export type CustomerCardSubject = {
   cardName: string;
   /** The shapes that lists and single reads use in the API. */
   list: { stamps_remaining: number };
-  detail: object;
+  detail: () => object;
   customer: CustomerName;
 };
 
@@ -137,7 +137,10 @@ export function publicCustomerCardEvent(
 ): PublicEvent {
   switch (event.type) {
     case 'CustomerCardIssued':
-      return envelope(event, customerCard.names, { ...subject.detail, customer: subject.customer });
+      return envelope(event, customerCard.names, {
+        ...subject.detail(),
+        customer: subject.customer,
+      });
     case 'StampsEarned':
     case 'StampsRemoved': {
       const { stamps, source, locationId, staffRef, externalRef, personal } = event.data;

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { recorded } from '#event-store/codec.js';
@@ -15,9 +14,8 @@ const PAGE = 200;
 /** How many earlier events are read ahead for a batch: over all streams, and in one query. */
 const AHEAD = { most: 10_000, atOnce: 250, bytes: 8 * 1024 * 1024 };
 
-type Fold<S> = { state: S; revision: number };
-
-type SnapshotRow<S> = { id: number; revision: number; state: S };
+/** A state and the event that it is right after. */
+export type Fold<S> = { state: S; revision: number };
 
 /** The state of an aggregate right after each of its events, without reading long streams again. */
 @Injectable()
@@ -28,21 +26,26 @@ export class StreamFolds {
   });
 
   constructor(
-    private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
   ) {}
 
+  /** Whether a row of the stream, which is a fold as well, may save reading it: nothing of it is known. */
+  needsSnapshot({ stream, revision }: StoredEvent): boolean {
+    return revision > 0 && !this.known.has(stream);
+  }
+
   /**
    * @param events of aggregates of this kind, in the order of the log, with personal data decrypted
+   * @param snapshots rows of those that need them, by stream
    * @returns by event id
    */
   async statesAfter<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
     events: StoredEvent[],
+    snapshots: Map<string, Fold<S>>,
   ): Promise<Map<string, S>> {
     const states = new Map<string, S>();
-    const snapshots = await this.snapshots(rows, events);
     const earlier = await this.earlier(events, snapshots);
     for (const event of events) {
       const fold = await this.after(rows, event, snapshots, earlier.get(event.stream) ?? []);
@@ -163,28 +166,6 @@ export class StreamFolds {
     }
     if (fold?.revision !== revision) throw new Error(`${stream} ends before revision ${revision}`);
     return fold;
-  }
-
-  /** Rows are folds as well: one query saves reading every stream whose row is at the right revision. */
-  private async snapshots<S extends { accountId: number }, E extends DomainEvent>(
-    { table, aggregate }: RowTable<S, E>,
-    events: StoredEvent[],
-  ): Promise<Map<string, Fold<S>>> {
-    const wanted = new Map<number, string>();
-    for (const { stream, revision } of events) {
-      if (revision > 0 && !this.known.has(stream)) {
-        wanted.set(Number(stream.slice(aggregate.name.length + 1)), stream);
-      }
-    }
-    if (wanted.size === 0) return new Map();
-    const { rows } = await this.pool.query<SnapshotRow<S>>({
-      name: `webhook_snapshots_${table}`,
-      text: `select id, revision, state from ${table} where id = any ($1) and fold_version = $2`,
-      values: [[...wanted.keys()], aggregate.foldVersion],
-    });
-    return new Map(
-      rows.map(({ id, revision, state }) => [wanted.get(id) ?? '', { state, revision }]),
-    );
   }
 }
 

@@ -2,10 +2,18 @@
  * SQL that makes dispatchers look at lanes. A lane without an owner becomes due at once; the owner of any other sees by
  * `planned` that it must look again before it releases the lane.
  * @param ids an SQL query of subscription ids in ascending order; in any other order two transactions could deadlock
+ * @param claim for whom a lane without an owner is claimed instead, and until when; SQL, where a null owner is nobody
  */
-export function armLanes(ids: string): string {
-  return `insert into webhook_lanes as l (subscription_id, due_at)
-    select id, now() from (${ids}) as armed (id)
+export function armLanes(
+  ids: string,
+  claim: { owner: string; until: string } = { owner: 'null::uuid', until: 'now()' },
+): string {
+  const { owner, until } = claim;
+  return `insert into webhook_lanes as l (subscription_id, owner, due_at)
+    select id, ${owner}, case when ${owner} is null then now() else ${until} end from (${ids}) as armed (id)
     on conflict (subscription_id) do update set planned = l.planned + 1,
-      due_at = case when l.owner is null then least(l.due_at, now()) else l.due_at end`;
+      owner = coalesce(l.owner, excluded.owner),
+      due_at = case when l.owner is not null then l.due_at
+                    when excluded.owner is not null then excluded.due_at
+                    else least(l.due_at, excluded.due_at) end`;
 }
