@@ -38,6 +38,7 @@ import { AppleDevices } from './migrations/0037-apple-devices.js';
 import { Tills } from './migrations/0048-tills.js';
 import { SmsArrivals } from './migrations/0049-sms-arrivals.js';
 import { Geocoding } from './migrations/0046-geocoding.js';
+import { LoneCommits } from './migrations/0052-lone-commits.js';
 import { Retirements } from './migrations/0050-retirements.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -83,4 +84,5 @@ export const migrations = [
   StandInCards,
   Geocoding,
   Retirements,
+  LoneCommits,
 ];

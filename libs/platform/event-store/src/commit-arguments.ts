@@ -69,6 +69,34 @@ export function commitArguments(
   ];
 }
 
+/** What `es.record` takes; undefined for commits that need `es.commit`. */
+export function recordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
+  const { accountId, writes, claims, releases, responses } = commit;
+  if (!prepared || writes.length !== 1 || claims?.length || releases?.length) return undefined;
+  const { heads, write } = prepared;
+  const { stream, expected, events, row } = write;
+  if (!expected || !row) return undefined;
+  return [
+    stream,
+    accountId,
+    expected.revision,
+    Buffer.from(expected.hash, 'hex'),
+    Buffer.from(lastHead(prepared).hash, 'hex'),
+    events.map(({ id }) => id),
+    events.map(({ type }) => type),
+    events.map(({ version }) => version),
+    events.map(({ data }) => JSON.stringify(data)),
+    events.map(({ meta }) => JSON.stringify(meta)),
+    heads.map(({ hash }) => hash),
+    events.map(({ meta }) => meta.recordedAt),
+    row.table,
+    row.id,
+    row.foldVersion,
+    JSON.stringify(row.state),
+    responseArgument(responses),
+  ];
+}
+
 /** A row and the head of its stream after the last event folded into it. */
 export type PlacedRow = { accountId: number; stream: string; head: Head; row: RowWrite };
 

@@ -33,6 +33,8 @@ import {
   headsOf,
   lastHead,
   prepareWrites,
+  recordArguments,
+  type Prepared,
 } from './commit-arguments.js';
 import { Batcher } from '#database/batcher.js';
 import { refusalOf } from './refusals.js';
@@ -49,6 +51,13 @@ const COMMIT = {
   name: 'es_commit',
   text: 'select es.commit($1, $2, $3, $4, $5, $6, $7, $8) as won',
 };
+/** For one stream that exists and its row: a quarter less work for PostgreSQL. */
+const RECORD = {
+  name: 'es_record',
+  text: `select es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+         as won`,
+};
+
 /**
  * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
  * stop below the oldest transaction still running, so a late commit is waited for, never skipped.
@@ -273,10 +282,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return (several ? inTransaction : withConnection)(this.pool, async (client) => {
       try {
         if (cap) await client.query(checkCap(cap));
-        const { rows } = await client.query<{ won: string[] }>({
-          ...COMMIT,
-          values: commitArguments(commits, prepared, atomic),
-        });
+        const { rows } = await client.query<{ won: string[] }>(
+          statementOf(commits, prepared, atomic),
+        );
         const won = new Set(rows[0]?.won);
         for (const { accountId, erasures = [] } of erasing) {
           await client.query(erase(accountId, erasures));
@@ -334,6 +342,18 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     }, WAKE_EVERY_MS);
     this.wakeTimer.unref();
   }
+}
+
+function statementOf(
+  commits: Commit[],
+  prepared: Prepared[][],
+  atomic: boolean,
+): { name: string; text: string; values: unknown[] } {
+  const [commit, ...others] = commits;
+  const lone =
+    commit && others.length === 0 && atomic && recordArguments(commit, prepared[0] ?? []);
+  if (lone) return { ...RECORD, values: lone };
+  return { ...COMMIT, values: commitArguments(commits, prepared, atomic) };
 }
 
 /** A commit without claims, a cap, an erasure or a founder that writes one stream may share a transaction with others. */

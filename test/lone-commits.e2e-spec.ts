@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { dataSource, poolOf } from '#database/data-source.js';
+import { event, newStream } from '#event-store/event-store.contract.js';
+import { ConflictError, type Commit, type Head } from '#event-store/event-store.js';
+import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+
+describe('a commit of one stream', () => {
+  let database: TestDatabase;
+  let store: PostgresEventStore;
+  let close: () => Promise<void>;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    const config = testConfig(database.url);
+    const source = await dataSource(config, 'test').initialize();
+    store = new PostgresEventStore(poolOf(source), config);
+    close = async () => {
+      await store.onApplicationShutdown();
+      await source.destroy();
+      await database.drop();
+    };
+  });
+  afterAll(() => close());
+
+  const table = 'locations';
+  let id = 0;
+
+  /** The next event of a stream, and its row. */
+  const next = (on: { stream: string; id: number; head: Head | null }, name: string): Commit => ({
+    accountId: 1,
+    writes: [
+      {
+        stream: on.stream,
+        expected: on.head,
+        events: [event('Renamed', { name, quoted: '"\\\n{}' }), event('Moved')],
+        row: { table, id: on.id, foldVersion: 3, state: { name } },
+      },
+    ],
+  });
+
+  async function stream() {
+    const on = { stream: newStream(), id: ++id, head: null as Head | null };
+    [on.head = null] = await store.commit(next(on, 'first'));
+    return on;
+  }
+
+  async function stored(of: { stream: string; id: number }) {
+    const columns = 'revision, hash, fold_version, account_id, state';
+    const { rows } = await database.query(`select ${columns} from ${table} where id = $1`, [of.id]);
+    const events = [];
+    for await (const one of store.readStream(of.stream)) events.push(one);
+    const heads = await database.query<{ revision: number; hash: Buffer }>(
+      'select revision, hash from es.streams where stream_id = $1',
+      [of.stream],
+    );
+    return { row: rows[0] as Record<string, unknown>, events, heads: heads.rows };
+  }
+
+  it('writes alone what it writes among others', async () => {
+    const [lone, one, other] = [await stream(), await stream(), await stream()];
+    const [head] = await store.commit(next(lone, 'second'));
+    await Promise.all([one, other].map((on) => store.commit(next(on, 'second'))));
+    const [alone, among] = [await stored(lone), await stored(one)];
+    expect(alone.events.map(({ type, data, revision }) => [type, data, revision])).toEqual(
+      among.events.map(({ type, data, revision }) => [type, data, revision]),
+    );
+    expect(alone.row).toEqual({ ...among.row, hash: Buffer.from(head?.hash ?? '', 'hex') });
+    expect(alone.heads).toEqual([{ revision: head?.revision, hash: alone.row['hash'] }]);
+    expect(alone.events.at(-1)?.hash).toBe(head?.hash);
+  });
+
+  it('writes a row that is missing, and none that is ahead', async () => {
+    const on = await stream();
+    await database.query(`delete from ${table} where id = $1`, [on.id]);
+    [on.head = null] = await store.commit(next(on, 'second'));
+    expect((await stored(on)).row).toMatchObject({ revision: 3, state: { name: 'second' } });
+    await database.query(`update ${table} set revision = 99 where id = $1`, [on.id]);
+    await store.commit(next(on, 'third'));
+    expect((await stored(on)).row).toMatchObject({ revision: 99, state: { name: 'second' } });
+  });
+
+  it('writes nothing when the stream has moved', async () => {
+    const on = await stream();
+    await store.commit(next(on, 'second'));
+    await expect(store.commit(next(on, 'late'))).rejects.toThrow(ConflictError);
+    expect((await stored(on)).row).toMatchObject({ revision: 3, state: { name: 'second' } });
+  });
+});
