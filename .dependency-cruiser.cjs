@@ -89,6 +89,23 @@ module.exports = {
       to: { couldNotResolve: true },
     },
     {
+      name: 'load-when-used',
+      comment:
+        'most processes never use it, and it takes megabytes of memory: import() it where it is used',
+      severity: 'error',
+      from: { path: '^(libs|apps)/', pathNot: '[.]spec[.]ts$' },
+      to: {
+        path: [
+          'node_modules/(nodemailer|@fastify/(compress|cors))/',
+          '^libs/platform/event-store/src/eventstoredb-event-store[.]ts$',
+          '^libs/platform/http/src/shared-counts[.]ts$',
+          '^libs/platform/kernel/src/pictures[.]ts$',
+        ],
+        dynamic: false,
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
       name: 'no-dev-dependency-at-run-time',
       severity: 'error',
       from: {

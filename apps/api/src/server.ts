@@ -24,8 +24,8 @@ import { openApiDocument } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { requireRecord } from '#http/record.js';
-import { SharedCounts, type Counts } from '#http/throttler-storage.js';
-import { readForms } from '#http/form-bodies.js';
+import type { Counts } from '#http/throttler-storage.js';
+import { readForms } from '#http/form-parsing.js';
 import { readPictures } from '#http/picture-bodies.js';
 import { ConsoleGate } from '#pages/console-gate.service.js';
 import { KindErrorPages } from '#pages/error-pages.js';
@@ -127,8 +127,8 @@ async function installHooks(
   refuseUnknownInput(server, app.get(ModuleRef));
   await installHeaders(server, config);
   const storage = app.get<Counts>(getStorageToken(), { strict: false });
-  if (storage instanceof SharedCounts) {
-    app.get(Readiness).doesWithout('redis', () => storage.areShared);
+  if (storage.areShared !== undefined) {
+    app.get(Readiness).doesWithout('redis', () => storage.areShared === true);
   }
   app.get(AppleCertificate, { strict: false }).showIn(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });

@@ -4,7 +4,6 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
-import { sharp } from '#kernel/pictures.js';
 import { ask } from '#database/connection.js';
 import type { PictureType } from '#http/picture-bodies.js';
 import { isOfType } from './picture-type.js';
@@ -64,6 +63,7 @@ export class StripPictures {
 }
 
 async function encoded(uploaded: Buffer): Promise<Buffer> {
+  const { sharp } = await import('#kernel/pictures.js');
   try {
     return await sharp(uploaded, { failOn: 'error', limitInputPixels: MOST_PIXELS })
       .autoOrient()

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { FairQueue } from '#kernel/fair-queue.js';
-import { sharp } from '#kernel/pictures.js';
 import { ask } from '#database/connection.js';
 import {
   ICON_SIZES,
@@ -59,6 +58,7 @@ export class StripRenderer {
     });
     if (!picture) throw new Error(`the picture ${hash} of a design is missing`);
     const { width, height } = STRIP_SIZES[size];
+    const { sharp } = await import('#kernel/pictures.js');
     const resized = await sharp(picture.png)
       .resize(width, height, { fit: 'cover' })
       // It is decoded again at once.
@@ -71,6 +71,7 @@ export class StripRenderer {
   }
 }
 
-function png(svg: string): Promise<Buffer> {
+async function png(svg: string): Promise<Buffer> {
+  const { sharp } = await import('#kernel/pictures.js');
   return sharp(Buffer.from(svg)).png().timeout({ seconds: DRAWN_WITHIN_SECONDS }).toBuffer();
 }

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { createTransport } from 'nodemailer';
 import { Config } from '#kernel/config.js';
 import type { MailServer } from '#kernel/settings.js';
 import type { Mail, MailOutcome } from './mail.js';
@@ -27,6 +26,7 @@ export class SmtpClient {
     if ([mail.to, mail.subject, mail.fromName ?? ''].some((text) => SEVERAL_LINES.test(text))) {
       return { kind: 'refused', error: 'a header would have several lines' };
     }
+    const { createTransport } = await import('nodemailer');
     const transport = createTransport(serverOf(settings));
     try {
       await transport.sendMail({

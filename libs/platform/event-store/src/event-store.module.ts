@@ -6,7 +6,6 @@ import { Config } from '#kernel/config.js';
 import { AsOf } from './as-of.service.js';
 import { EventStore } from './event-store.js';
 import { EventTypes } from './event-types.js';
-import { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import { CommandPipeline } from './handle-command.js';
 import { LogTimes } from './log-times.service.js';
 import { LogTimesFollower } from './log-times.subscription.js';
@@ -74,10 +73,16 @@ function providersOver(rowTables: AnyTable[]): Provider[] {
     {
       provide: EventStore,
       inject: [pg.Pool, PersonalKeys, Config],
-      useFactory: (pool: pg.Pool, keys: PersonalKeys, config: Config): EventStore =>
-        config.eventStoreUrl === null
-          ? new PostgresEventStore(pool, config)
-          : new EventStoreDbEventStore(pool, keys, config, streams),
+      useFactory: async (
+        pool: pg.Pool,
+        keys: PersonalKeys,
+        config: Config,
+      ): Promise<EventStore> => {
+        if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config);
+        // Its client takes 20 MB of memory, so it is loaded only where there is a server to talk to.
+        const { EventStoreDbEventStore } = await import('./eventstoredb-event-store.js');
+        return new EventStoreDbEventStore(pool, keys, config, streams);
+      },
     },
     {
       provide: RowCatchUp,

@@ -1,5 +1,3 @@
-import compress from '@fastify/compress';
-import cors from '@fastify/cors';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import helmet from 'helmet';
 import { IncomingMessage, ServerResponse, type OutgoingHttpHeaders } from 'node:http';
@@ -18,6 +16,8 @@ export async function installHeaders(server: FastifyInstance, config: Config): P
     done();
   });
   if (config.corsOrigins.length > 0) await allowOrigins(server, config.corsOrigins);
+  // Loaded here: the dispatcher imports this file for what its controllers say about caching, and has no server.
+  const { default: compress } = await import('@fastify/compress');
   await server.register(compress, {
     encodings: ['br', 'gzip'],
     threshold: SMALLEST_COMPRESSED,
@@ -69,6 +69,7 @@ export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean 
 }
 
 async function allowOrigins(server: FastifyInstance, origins: string[]): Promise<void> {
+  const { default: cors } = await import('@fastify/cors');
   const options = {
     origin: origins.includes('*') ? '*' : origins,
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],

@@ -9,7 +9,7 @@ import { WINDOW_SECONDS } from './rate-limit.js';
 import { RetirementRecord } from './retirement-record.js';
 import { StatusController } from './status.controller.js';
 import { LargeAnswers } from './large-answers.js';
-import { openCounts } from './throttler-storage.js';
+import { LocalCounts, type Counts } from './throttler-storage.js';
 
 /**
  * What every request passes; the gate asks the throttler's storage (installGate). Global, because every context has
@@ -37,3 +37,12 @@ import { openCounts } from './throttler-storage.js';
   exports: [HttpMetrics, LargeAnswers],
 })
 export class HttpModule {}
+
+/** In Redis where the settings name one, whose client is loaded only then, else in this process. */
+async function openCounts({ redisUrl }: Config): Promise<Counts> {
+  if (redisUrl === null) return new LocalCounts();
+  const { SharedCounts } = await import('./shared-counts.js');
+  const shared = new SharedCounts(redisUrl);
+  await shared.open();
+  return shared;
+}

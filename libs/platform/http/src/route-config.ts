@@ -1,4 +1,5 @@
-import { RouteConfig } from '@nestjs/platform-fastify';
+// From its own file: the dispatcher loads controllers too, and has no use for the server.
+import { RouteConfig } from '@nestjs/platform-fastify/decorators/route-config.decorator.js';
 
 const known = new WeakMap<object, object>();
 

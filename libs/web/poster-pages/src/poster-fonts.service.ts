@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { create, type Font } from 'fontkit';
+import type { Font } from 'fontkit';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,10 +17,11 @@ const INTER: Record<Weight, string> = {
 /** Pairs of letters across a space are set apart like any others, in every document alike. */
 export const FEATURES: never[] = [];
 
-export type Face = { name: string; file: Buffer; font: Font };
+export type Face = { name: string; file: Buffer; readonly font: Font };
 /** A part of a text that one font draws. */
 export type Run = { face: Face; text: string };
 
+const require = createRequire(import.meta.url);
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 /** They have no shape of their own, and fonts need not know them. */
 const SHAPELESS = /\p{Default_Ignorable_Code_Point}/u;
@@ -118,17 +119,18 @@ export class PosterFonts {
 type OwnFont = { setting: string; path: string };
 
 function facesOf(weight: Weight, own: OwnFont | null): Face[] {
-  const require = createRequire(import.meta.url);
-  const inter = require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`);
+  const inter = readFileSync(require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`));
   return [
-    faceOf(`Inter ${weight}`, readFileSync(inter)),
+    faceOf(`Inter ${weight}`, inter),
     ...(own === null ? [] : [operatorsFace(`Own ${weight}`, own)]),
   ];
 }
 
 function operatorsFace(name: string, { setting, path }: OwnFont): Face {
   try {
-    return faceOf(name, readFileSync(path));
+    const face = faceOf(name, readFileSync(path));
+    checkOutlines(face.font);
+    return face;
   } catch (error) {
     const why = fileFault(error) ?? messageOf(error);
     throw new ConfigError(`${setting}: ${path} cannot be used: ${why}`, { cause: error });
@@ -136,9 +138,25 @@ function operatorsFace(name: string, { setting, path }: OwnFont): Face {
 }
 
 function faceOf(name: string, file: Buffer): Face {
+  let font: Font | undefined;
+  return {
+    name,
+    file,
+    get font() {
+      return (font ??= fontOf(file));
+    },
+  };
+}
+
+function fontOf(file: Buffer): Font {
+  // Takes 10 MB of memory, and few processes ever draw a poster. The same copy as pdfkit's.
+  const { create } = require('fontkit') as typeof import('fontkit');
   const font = create(file);
   if (!('layout' in font)) throw new Error('it holds several fonts; name a file that holds one');
+  return font;
+}
+
+function checkOutlines(font: Font): void {
   const { tables } = (font as Font & { directory: { tables: Record<string, unknown> } }).directory;
   if (!('glyf' in tables) && !('CFF ' in tables)) throw new Error('it has no outlines of letters');
-  return { name, file, font };
 }

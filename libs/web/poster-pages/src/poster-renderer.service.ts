@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import Pdf from 'pdfkit';
+import { createRequire } from 'node:module';
+import type PDFDocument from 'pdfkit';
 import { FairQueue } from '#kernel/fair-queue.js';
-import { sharp } from '#kernel/pictures.js';
 import type { Drawing, Shape } from './drawing.js';
 import { FEATURES, PosterFonts } from './poster-fonts.service.js';
 import { posterSvg, type Outline } from './poster-svg.js';
+
+const require = createRequire(import.meta.url);
 
 /** A PDF is made on the thread that answers requests, and a PNG takes forty megabytes while it is drawn. */
 const MOST_AT_ONCE = 1;
@@ -38,9 +40,10 @@ export class PosterRenderer {
     return Buffer.from(posterSvg(drawing, (...letters) => this.fonts.outline(...letters)));
   }
 
-  private png(drawing: Drawing): Promise<Buffer> {
+  private async png(drawing: Drawing): Promise<Buffer> {
     const outline: Outline = (...letters) => this.fonts.outline(...letters);
     const svg = posterSvg(drawing, outline, PIXELS_PER_POINT);
+    const { sharp } = await import('#kernel/pictures.js');
     return sharp(Buffer.from(svg))
       .removeAlpha()
       .withMetadata({ density: 300 })
@@ -51,6 +54,7 @@ export class PosterRenderer {
 
   private async pdf(drawing: Drawing): Promise<Buffer> {
     const { margin, bleed, width, height } = drawing;
+    const Pdf = require('pdfkit') as typeof PDFDocument;
     const document = new Pdf({
       pdfVersion: '1.7',
       size: [width + 2 * margin, height + 2 * margin],

@@ -1,0 +1,32 @@
+import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { takesForm, type Form } from './form-bodies.js';
+
+const TYPE = 'application/x-www-form-urlencoded';
+const MOST_BYTES = 64 * 1024;
+
+/** A form on any other route is refused with 415, as is anything but a form on these. */
+export function readForms(server: FastifyInstance): void {
+  server.addHook('preParsing', (request, _reply, _body, done) => {
+    if (request.is404 || takesForm(request) === isForm(request)) return done();
+    if (!isForm(request) && request.headers['content-type'] === undefined) return done();
+    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
+  });
+  server.addContentTypeParser(
+    TYPE,
+    { parseAs: 'string', bodyLimit: MOST_BYTES },
+    (_request: FastifyRequest, body: string, done) => done(null, formOf(body)),
+  );
+}
+
+/** Lines end with `\n`; characters that a database cannot store are left out. */
+function formOf(body: string): Form {
+  const fields = [...new URLSearchParams(body)].map(([name, value]) => [
+    name,
+    value.replaceAll('\r\n', '\n').replaceAll('\0', ''),
+  ]);
+  return Object.fromEntries(fields) as Form;
+}
+
+function isForm({ headers }: FastifyRequest): boolean {
+  return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === TYPE;
+}
