@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { refuseToStart } from '#kernel/start-fault.js';
+import { returnStartMemory } from '#kernel/start-memory.js';
 import { stopInTime } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
@@ -16,6 +17,7 @@ try {
   await startTracing(config, 'api');
   const app = await createServer(ApiModule.forRoot(config), config);
   await listenForMetrics(config, 'api', app.get(Registry, { strict: false }));
+  returnStartMemory();
   await listen(app, config);
   new Logger('api').log(`listening on ${await app.getUrl()}`);
 } catch (error) {

@@ -6,6 +6,7 @@ import { readConfig, type Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
 import { messageOf } from '#kernel/errors.js';
 import { refuseToStart } from '#kernel/start-fault.js';
+import { returnStartMemory } from '#kernel/start-memory.js';
 import { stopInTime } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
@@ -60,17 +61,15 @@ async function run(config: Config): Promise<void> {
   readiness.requires('webhooks', () => webhooks.runs);
   readiness.doesWithout('checkpoints', () => signing.isConsistent);
   app.get(AppleCertificate).showIn(readiness);
+  returnStartMemory();
   const health = await listenForHealth(
     config,
     () => readiness.ask(),
     () => webhooks.isAlive,
   );
   await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
-  webhooks.start();
-  const messages = app.get(MessageDispatch);
-  messages.start();
-  const passes = app.get(PassDispatch);
-  passes.start();
+  const [messages, passes] = [app.get(MessageDispatch), app.get(PassDispatch)];
+  for (const sending of [webhooks, messages, passes]) sending.start();
   const stopping = new AbortController();
   const followers = [
     RowCatchUp,
