@@ -21,10 +21,35 @@ export function cpuTimeOfFamily(parent) {
   if (own === null || fields === null) return null;
   // Of children that have ended the kernel keeps only ticks.
   const ended = ((Number(fields[13]) + Number(fields[14])) * 1e6) / TICKS_A_SECOND;
-  const children = readdirSync('/proc').filter(
+  return childrenOf(parent).reduce((sum, child) => sum + (cpuTime(child) ?? 0), own + ended);
+}
+
+/** A process and its children; alone where the kernel does not say. */
+export function familyOf(parent) {
+  return [parent, ...(known(() => childrenOf(parent)) ?? [])];
+}
+
+/**
+ * Measures what `work` takes of the processors.
+ * @param {Record<string, () => number | null>} of by part, how to ask for its CPU time
+ * @returns {Promise<{ result: any, used: Record<string, number | null> }>} in µs
+ */
+export async function cpuTimeOf(of, work) {
+  const ask = () => Object.values(of).map((part) => part());
+  const before = ask();
+  const result = await work();
+  const after = ask();
+  const used = Object.keys(of).map((name, i) => [
+    name,
+    before[i] === null || after[i] === null ? null : after[i] - before[i],
+  ]);
+  return { result, used: Object.fromEntries(used) };
+}
+
+function childrenOf(parent) {
+  return readdirSync('/proc').filter(
     (name) => /^[0-9]+$/.test(name) && statOf(name)?.[1] === String(parent),
   );
-  return children.reduce((sum, child) => sum + (cpuTime(child) ?? 0), own + ended);
 }
 
 /** In µs. The first figure of `schedstat` is in ns, where `stat` counts ticks of 10 ms. */

@@ -41,6 +41,8 @@ export function run(args) {
       idle: { type: 'boolean', default: false },
       million: { type: 'boolean', default: false },
       render: { type: 'boolean', default: false },
+      cores: { type: 'boolean', default: false },
+      tls: { type: 'string', default: 'none' },
     },
   });
   const plan = {
@@ -52,11 +54,15 @@ export function run(args) {
     idle: values.idle,
     million: values.million,
     render: values.render,
+    tls: values.tls,
   };
+  if (!['none', 'warm', 'cold'].includes(plan.tls)) {
+    throw new Refusal(`--tls ${plan.tls}: none, warm or cold`);
+  }
   const unknown = plan.peers.find((peer) => !PEERS.includes(peer));
   if (unknown) throw new Refusal(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
   if (plan.peers.includes('bullmq')) refuseWithoutRedis();
-  return onStage((stage) => measure(stage, plan));
+  return onStage((stage) => measure(stage, plan), { cores: values.cores });
 }
 
 function positive(name, text) {
@@ -68,7 +74,8 @@ function positive(name, text) {
 async function measure(stage, plan) {
   const { endpoints, rounds, seconds } = plan;
   const news = { onReceived: () => {} };
-  const sink = await startSink(stage, endpoints, ({ received }) => news.onReceived(received));
+  const onNews = ({ received }) => news.onReceived(received);
+  const sink = await startSink(stage, endpoints, onNews, plan);
   console.log(
     `Signed deliveries to ${whole(endpoints)} endpoints, the receiver a process ${sink.where}; planned until the 2xx is recorded.`,
   );
@@ -108,6 +115,7 @@ async function prepare(stage, sink, { peers, concurrency, million: isMillion, re
     urls: sink.urls,
     customers: CUSTOMERS,
     rendered: !render,
+    env: sink.env,
   });
   await sink.ask({ ask: 'secrets', secrets: inkpad.secrets });
   const sides = [inkpad];
@@ -118,6 +126,7 @@ async function prepare(stage, sink, { peers, concurrency, million: isMillion, re
     endpoints: sink.urls.map((url, i) => ({ url, secret: inkpad.secrets[i] })),
     sample,
     concurrency,
+    env: sink.env,
   };
   const start = { bullmq: startBullmq, 'graphile-worker': startGraphile };
   for (const peer of isMillion ? [] : peers) {

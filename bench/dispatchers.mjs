@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
+import { selfSigned } from '../test/support/eventstoredb/certificate.mjs';
+import { pin } from './cores.mjs';
 import { join } from 'node:path';
 import { Refusal, pause, readIfThere } from '../scripts/processes.mjs';
 import { Connection, postRequest } from './connection.mjs';
@@ -28,34 +30,53 @@ export const MEANING = {
  * @property {() => Promise<{ endpoint: number, asked: number, done: number }>} single one more while it runs: when it
  *   was requested and when that was answered
  * @property {() => Promise<{ unfinished: number, failed: number }>} state
+ * @property {() => Promise<import('node:child_process').ChildProcess>} [startDispatcher] one more beside it
+ * @property {string} [url] of its database
  * @property {number} [storePid] the parent of what it keeps deliveries in, where that is not PostgreSQL
  */
 
 /** The receiver for all sides, pinned to the last core where the system supports that. */
-export async function startSink(stage, count, onNews) {
-  const child = stage.start('bench/sink.mjs', { args: [String(count)] });
+export async function startSink(stage, count, onNews, { tls = 'none' } = {}) {
+  const certificate = tls === 'none' ? null : makeCertificate(stage);
+  const child = stage.start('bench/sink.mjs', {
+    args: [String(count), tls, ...(certificate ? [certificate.cert, certificate.key] : [])],
+    part: 'load',
+  });
   const { ports } = await stage.ask(child);
-  const core = cpus().length - 1;
-  const pinned = spawnSync('taskset', ['-a', '-cp', String(core), String(child.pid)]).status === 0;
+  const core = stage.cores?.load ?? String(cpus().length - 1);
+  const pinned = pin(child.pid, core);
   return {
     ask: stage.conversation(child, onNews),
-    urls: ports.map((port) => `http://127.0.0.1:${port}/webhooks`),
+    urls: ports.map((port) => `${certificate ? 'https' : 'http'}://127.0.0.1:${port}/webhooks`),
+    /** For whoever sends: with what the receivers' certificate is trusted. */
+    env: certificate ? { NODE_EXTRA_CA_CERTS: certificate.cert } : {},
     where: pinned ? `on core ${core}` : 'on any core',
   };
 }
 
+/** Elliptic, as most receivers have today. */
+function makeCertificate({ dataDir }) {
+  const { certificate, key } = selfSigned();
+  const files = { cert: join(dataDir, 'receiver.crt'), key: join(dataDir, 'receiver.key') };
+  writeFileSync(files.cert, certificate);
+  writeFileSync(files.key, key, { mode: 0o600 });
+  return files;
+}
+
 /**
  * One store per endpoint, each with customers of its own: `customers` for the endpoints that share the load, `many` for
- * those `apart`, because deliveries about one customer are sent one after another.
+ * those `apart`, because deliveries about one customer are sent one after another. With `live` the dispatcher plans what it
+ * sends, as in production.
  * @returns {Promise<Side & { secrets: string[] }>}
  */
 export async function startInkpadDispatcher(
   stage,
-  { urls, apart = 0, customers, many = customers, rendered = true },
+  { urls, apart = 0, customers, many = customers, rendered = true, env = {}, live = false },
 ) {
   const service = await startInkpad(stage, 'bench_webhooks', {
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
     HOST: '127.0.0.1',
+    ...env,
   });
   const child = stage.start('bench/webhook-planter.mjs', { env: service.env });
   await stage.ask(child);
@@ -63,7 +84,7 @@ export async function startInkpadDispatcher(
   const spread = urls.length - apart;
   const stores = await makeStores(service, planter, urls, (i) => (i < spread ? customers : many));
   await planter({ ask: 'know', cards: stores });
-  await planter({ ask: 'lead', on: true });
+  if (!live) await planter({ ask: 'lead', on: true });
   const startDispatcher = async () =>
     stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
   const deliveries = () => deliveriesOf(stage, service.url);
@@ -76,6 +97,8 @@ export async function startInkpadDispatcher(
   const side = {
     name: 'inkpad',
     dispatcher: await startDispatcher(),
+    startDispatcher,
+    url: service.url,
     secrets: stores.map(({ secret }) => secret),
     append,
     async plant(wanted) {
@@ -207,7 +230,7 @@ async function startPeer(stage, name, file, config) {
   const child = stage.start(`bench/${file}-planter.mjs`);
   await stage.ask(child, given);
   const planter = stage.conversation(child);
-  const dispatcher = stage.start(`bench/${file}-dispatcher.mjs`);
+  const dispatcher = stage.start(`bench/${file}-dispatcher.mjs`, { env: config.env });
   await stage.ask(dispatcher, given);
   const side = {
     name,

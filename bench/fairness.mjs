@@ -40,6 +40,7 @@ export function run(args) {
       flood: { type: 'string', default: '100000' },
       patience: { type: 'string', default: '60' },
       peers: { type: 'string', default: 'bullmq' },
+      cores: { type: 'boolean', default: false },
     },
   });
   if (!['bullmq', 'none'].includes(values.peers)) {
@@ -54,7 +55,7 @@ export function run(args) {
     bullmq: values.peers === 'bullmq',
   };
   if (plan.bullmq) refuseWithoutRedis();
-  return onStage((stage) => measure(stage, plan));
+  return onStage((stage) => measure(stage, plan), { cores: values.cores });
 }
 
 function positive(name, text) {

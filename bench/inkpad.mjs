@@ -42,14 +42,21 @@ export async function setUpInkpad(stage, name, engine = {}, from = root) {
  */
 export async function startInkpad(stage, name = 'bench_inkpad', engine = {}, from = root) {
   const service = await setUpInkpad(stage, name, engine, from);
-  const port = await freePort();
-  const { pid } = stage.start('dist/apps/api/src/main.js', {
-    env: { ...service.env, PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: '' },
-    from,
-  });
-  const api = `http://127.0.0.1:${port}/api/v1`;
-  await untilAnswered(stage, `${api}/status`);
+  const { pid, port } = await startApi(stage, service, { from });
+  return {
+    ...service,
+    pid,
+    port,
+    enrol: await openStore(service, port),
+    verify: () => stage.script('dist/scripts/verify.js', service.env, from),
+  };
+}
 
+/**
+ * A card in the first store, with its rewards.
+ * @returns {Promise<() => Promise<string>>} enrols a new customer, and names the path at which their card is stamped
+ */
+export async function openStore(service, port) {
   const store = `/api/v1/accounts/${service.accountId}`;
   const post = async (path, body) => {
     const answer = await fetch(`http://127.0.0.1:${port}${store}${path}`, {
@@ -68,8 +75,7 @@ export async function startInkpad(stage, name = 'bench_inkpad', engine = {}, fro
   }
 
   let customers = 0;
-  /** Enrols a new customer. @returns {Promise<string>} the path at which their card is stamped */
-  const enrol = async () => {
+  return async () => {
     const number = ++customers;
     const customer = await post('/customers', {
       customer: { first_name: `Guest ${number}`, email: `guest${number}@example.com` },
@@ -77,13 +83,21 @@ export async function startInkpad(stage, name = 'bench_inkpad', engine = {}, fro
     });
     return `${store}/customers/${customer.id}/customer_cards/${customer.customer_card.id}/stamp`;
   };
-  return {
-    ...service,
-    pid,
-    port,
-    enrol,
-    verify: () => stage.script('dist/scripts/verify.js', service.env, from),
-  };
+}
+
+/**
+ * One more api over the same database.
+ * @returns {Promise<{ pid: number, port: number, child: import('node:child_process').ChildProcess }>}
+ */
+export async function startApi(stage, { env }, { from = root, flags = [] } = {}) {
+  const port = await freePort();
+  const child = stage.start('dist/apps/api/src/main.js', {
+    env: { ...env, PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: '' },
+    from,
+    flags,
+  });
+  await untilAnswered(stage, `http://127.0.0.1:${port}/api/v1/status`);
+  return { pid: child.pid, port, child };
 }
 
 export async function enrolMany(enrol, count) {
@@ -98,7 +112,7 @@ export async function enrolMany(enrol, count) {
   return paths;
 }
 
-async function untilAnswered(stage, url) {
+export async function untilAnswered(stage, url) {
   const deadline = Date.now() + START_PATIENCE_MS;
   for (;;) {
     stage.abort.signal.throwIfAborted();

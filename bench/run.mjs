@@ -4,6 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { Refusal } from '../scripts/processes.mjs';
 
 const benches = {
+  scale:
+    'stamps and deliveries a second, and what each takes of the processors, with several processes',
+  sizing: 'what a load takes, calculated from measured figures; measures nothing',
+  footprint:
+    'memory of api and dispatcher, idle and busy, and how long they take to start on a history',
   stamps:
     'stamps per second and their latency, compared with CRUD services written for the purpose',
   customers: 'how long listing and searching take in a store with 200,000 customers',

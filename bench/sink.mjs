@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 
 /**
  * The receiver for every side: a raw server with a port for each endpoint, because a full HTTP server would take as
@@ -8,8 +10,10 @@ import { createServer } from 'node:net';
  * signature of every 50th.
  */
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const [, , COUNT, CONNECTIONS = 'warm', CERTIFICATE, KEY] = process.argv;
+const IS_COLD = CONNECTIONS === 'cold';
 const ANSWER = Buffer.from(
-  'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nok',
+  `HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n${IS_COLD ? 'connection: close\r\n' : ''}\r\nok`,
 );
 const SIGNATURE_EVERY = 50;
 const WARM_UP_MS = 1_000;
@@ -87,8 +91,9 @@ function serve(endpoint, socket) {
 
 function answer(endpoint, socket) {
   const delay = slow.get(endpoint);
-  if (delay === undefined) socket.write(ANSWER);
-  else if (delay !== null) setTimeout(() => socket.writable && socket.write(ANSWER), delay);
+  const send = () => (IS_COLD ? socket.end(ANSWER) : socket.write(ANSWER));
+  if (delay === undefined) send();
+  else if (delay !== null) setTimeout(() => socket.writable && send(), delay);
 }
 
 /** The first second is left out, because connections are still being opened. */
@@ -143,9 +148,13 @@ function handle(message) {
   }
 }
 
+const tls = CERTIFICATE && { cert: readFileSync(CERTIFICATE), key: readFileSync(KEY) };
+
 const ports = await Promise.all(
-  Array.from({ length: Number(process.argv[2]) }, async (_, endpoint) => {
-    const server = createServer((socket) => serve(endpoint, socket)).listen(0, '127.0.0.1');
+  Array.from({ length: Number(COUNT) }, async (_, endpoint) => {
+    const onSocket = (socket) => serve(endpoint, socket);
+    const server = tls ? createTlsServer(tls, onSocket) : createServer(onSocket);
+    server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return server.address().port;
   }),

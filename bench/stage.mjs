@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { coresApart, pin } from './cores.mjs';
+import { familyOf } from './cpu-time.mjs';
 import { startPostgres } from '../scripts/embedded-postgres.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -20,6 +22,8 @@ const SETTINGS = {
   synchronous_commit: 'on',
   shared_buffers: '512MB',
   max_wal_size: '4GB',
+  // Several processes of each kind, each with its own pool.
+  max_connections: 250,
 };
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -28,10 +32,11 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
  * A PostgreSQL in a temporary folder and the processes around it, for as long as `play` takes. Everything is removed
  * afterwards, also after Ctrl-C.
  * @param {(stage: Stage) => Promise<number>} play returns the exit code
+ * @param {{ cores?: boolean }} [how] cores: whether service, PostgreSQL and load generator each have their own
  * @returns {Promise<number>}
  */
-export async function onStage(play) {
-  const stage = new Stage();
+export async function onStage(play, { cores = false } = {}) {
+  const stage = new Stage(cores ? coresApart() : null);
   const interrupt = (signal) => stage.abort.abort(new Interrupted(signal));
   for (const signal of INTERRUPTS) process.on(signal, interrupt);
   try {
@@ -65,7 +70,9 @@ class Stage {
   children = new Set();
   dataDir = mkdtempSync(join(tmpdir(), 'inkpad-bench-'));
 
-  constructor() {
+  /** @param {ReturnType<typeof coresApart> | null} cores */
+  constructor(cores) {
+    this.cores = cores;
     // As root, PostgreSQL runs as another user, who must be able to pass through to its data.
     chmodSync(this.dataDir, 0o711);
     // Whoever awaits it gets the rejection; nobody may be awaiting it at that moment.
@@ -79,6 +86,13 @@ class Stage {
       tie: true,
       signal: this.abort.signal,
     });
+    for (const pid of familyOf(this.postgres.pid)) this.pin(pid, 'postgres');
+  }
+
+  /** @param {import('./cores.mjs').Part} part */
+  pin(pid, part) {
+    if (this.cores && !pin(pid, this.cores[part]))
+      throw new Error(`process ${pid} cannot be pinned`);
   }
 
   /** @returns {Promise<string>} the URL of a new database on the same server, as its owner */
@@ -101,19 +115,22 @@ class Stage {
 
   /**
    * Starts a process; if it ends before the bench does, that is an error.
-   * @param {string} module @param {{ args?: string[], env?: object, from?: string }} options from: the clone it is in
+   * @param {string} module
+   * @param {{ args?: string[], env?: object, from?: string, flags?: string[], part?: import('./cores.mjs').Part }} options
+   *   from: the clone it is in; flags: of Node.js
    */
-  start(module, { args = [], env = {}, from = root } = {}) {
+  start(module, { args = [], env = {}, from = root, flags = [], part = 'service' } = {}) {
     this.abort.signal.throwIfAborted();
     const child = fork(join(from, module), args, {
       cwd: from,
       env: { ...process.env, ...env },
-      execArgv: ['--import', TIE],
+      execArgv: ['--import', TIE, ...flags],
       // Out of reach of the terminal's Ctrl-C: the bench alone decides in which order processes stop.
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.children.add(child);
+    if (child.pid !== undefined) this.pin(child.pid, part);
     child.once('error', (error) => this.abort.abort(error));
     child.once('exit', (code, signal) => {
       if (this.children.delete(child)) {

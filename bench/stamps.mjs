@@ -37,6 +37,7 @@ export function run(args) {
       engine: { type: 'string', default: 'postgres' },
       peers: { type: 'string', default: PEERS.join() },
       against: { type: 'string' },
+      cores: { type: 'boolean', default: false },
     },
   });
   if (!['postgres', 'eventstoredb'].includes(values.engine)) {
@@ -57,7 +58,7 @@ export function run(args) {
     seconds: positive('seconds', values.seconds),
     concurrencies: values.concurrency.split(',').map((each) => positive('concurrency', each)),
   };
-  return onStage((stage) => measure(stage, plan));
+  return onStage((stage) => measure(stage, plan), { cores: values.cores });
 }
 
 function positive(name, text) {
@@ -122,7 +123,7 @@ async function once(stage, variant, wanted) {
 }
 
 async function prepare(stage, { eventStoreDb, against, peers }) {
-  const load = stage.start('bench/load.mjs');
+  const load = stage.start('bench/load.mjs', { part: 'load' });
   const overHttp = async (name, target, stamps) => {
     const { port, token, paths } = target;
     await stage.ask(load, { target: { name, port, token, paths } });

@@ -1,0 +1,98 @@
+import { parseArgs } from 'node:util';
+import { Refusal } from '../scripts/processes.mjs';
+import { table, whole } from './figures.mjs';
+import { demandOf, simulateLanes, wallsOf } from './scale-model.mjs';
+
+/** As measured by `stamps` and `scale`; docs/scale.md says when and where. Each has an option of its name. */
+const MEASURED = {
+  stampNode: 137,
+  stampPostgres: 100,
+  deliveryNode: 480,
+  deliveryPostgres: 305,
+  planNode: 80,
+  flushMs: 1,
+  commitGroup: 32,
+  lanes: 2,
+  walBytes: 2_500,
+  diskBytes: 3_000,
+};
+const LOADS = [
+  { name: 'a thousand stores', stores: 1_000, stamps: 100, deliveries: 1 },
+  { name: '1,000 stamps/s', stores: 10_000, stamps: 1_000, deliveries: 1 },
+  { name: '10,000 deliveries/s', stores: 10_000, stamps: 1_000, deliveries: 10 },
+  { name: 'a hundred thousand stores', stores: 100_000, stamps: 10_000, deliveries: 1 },
+];
+const LANE_SECONDS = 20;
+const SEED = 42;
+
+/** @param {string[]} args @returns {number} the exit code */
+export function run(args) {
+  const options = Object.fromEntries(
+    [...Object.keys(MEASURED), 'databases', 'cores'].map((name) => [name, { type: 'string' }]),
+  );
+  const { values } = parseArgs({ args, options });
+  const given = Object.entries(values).map(([name, text]) => [name, positive(name, text)]);
+  const { databases = 1, cores = 32, ...measured } = Object.fromEntries(given);
+  const costs = { ...MEASURED, ...measured };
+  const heading = [
+    '',
+    'stamps/s',
+    'deliveries/s',
+    'api cores',
+    'dispatcher cores',
+    'PostgreSQL cores',
+    'leader busy',
+    'MB/s of WAL',
+    'GB a day',
+  ];
+  const rows = LOADS.map((load) => {
+    const demand = demandOf(costs, { ...load, databases, cores });
+    return [
+      load.name,
+      whole(load.stamps),
+      whole(load.stamps * load.deliveries),
+      demand.apiCores.toFixed(1),
+      demand.dispatcherCores.toFixed(1),
+      demand.postgresCores.toFixed(1),
+      `${whole(demand.leaderBusy * 100)} %`,
+      demand.walMegabytes.toFixed(1),
+      demand.gigabytesADay.toFixed(0),
+    ];
+  });
+  console.log(`Each database's share with ${databases}, cores 70 % busy:`);
+  console.log(table([heading, ...rows]));
+
+  console.log(`\nWalls of one database on ${cores} cores, stamps/s with one delivery each:`);
+  for (const [name, stamps] of wallsOf(costs, { deliveries: 1, cores })) {
+    console.log(`  ${name.padEnd(26)} ${whole(stamps).padStart(9)}`);
+  }
+
+  console.log('\nThe commit lanes of one api, simulated:');
+  const lanes = [100, 1_000, 3_000, 5_000].map((stamps) => {
+    const { p50, p99, group, left } = simulateLanes(costs, {
+      stamps,
+      seconds: LANE_SECONDS,
+      random: mulberry32(SEED),
+    });
+    return [whole(stamps), p50.toFixed(1), p99.toFixed(1), group.toFixed(1), whole(left)];
+  });
+  console.log(table([['stamps/s', 'p50 ms', 'p99 ms', 'stamps a commit', 'left over'], ...lanes]));
+  return 0;
+}
+
+function positive(name, text) {
+  const number = Number(text);
+  if (number > 0) return number;
+  throw new Refusal(`--${name} ${text}: must be a number above 0`);
+}
+
+/** The same random numbers each time. */
+function mulberry32(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
