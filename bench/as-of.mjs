@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
 import { Connection, getRequest, postRequest } from './connection.mjs';
-import { median, ms, quantile, whole } from './figures.mjs';
+import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
+import { median, ms, quantile, us, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
 import { stampBody } from './stamp-body.mjs';
@@ -54,21 +55,30 @@ async function measure(stage, stamps) {
       took.push(await ask(from + Math.floor(Math.random() * (to - from))));
     return took;
   };
+  const explain = async () => {
+    const explained = [];
+    while (explained.length < QUESTIONS) {
+      const start = performance.now();
+      const { balance } = await send(getRequest(`${card}/explain`, inkpad.token));
+      explained.push(performance.now() - start);
+      if (balance !== stamps) throw new Error(`${balance} stamps explained, not ${stamps}`);
+    }
+    return explained;
+  };
+  const parts = {
+    api: () => cpuTime(inkpad.pid),
+    postgres: () => cpuTimeOfFamily(stage.postgres.pid),
+  };
   await ofPart(0, stamps);
-  const newest = await ofPart(Math.floor(stamps * 0.9), stamps);
-  const oldest = await ofPart(0, Math.floor(stamps / 10));
-  const explained = [];
-  while (explained.length < QUESTIONS) {
-    const start = performance.now();
-    const { balance } = await send(getRequest(`${card}/explain`, inkpad.token));
-    explained.push(performance.now() - start);
-    if (balance !== stamps) throw new Error(`${balance} stamps explained, not ${stamps}`);
-  }
+  const newest = await cpuTimeOf(parts, () => ofPart(Math.floor(stamps * 0.9), stamps));
+  const oldest = await cpuTimeOf(parts, () => ofPart(0, Math.floor(stamps / 10)));
+  const explained = await cpuTimeOf(parts, explain);
   connection.close();
-  const passed = median(newest) <= MOST_MS && median(explained) <= MOST_MS;
-  const line = (name, took) =>
+  const passed = median(newest.result) <= MOST_MS && median(explained.result) <= MOST_MS;
+  const each = (used) => us(used === null ? null : used / QUESTIONS);
+  const line = (name, { result: took, used: { api, postgres } }) =>
     console.log(
-      `${name}: ${ms(median(took))} ms, of twenty the slowest ${ms(quantile(took, 0.95))} ms`,
+      `${name}: ${ms(median(took))} ms, of twenty the slowest ${ms(quantile(took, 0.95))} ms; ${each(api)} µs of CPU in the api, ${each(postgres)} µs in PostgreSQL`,
     );
   line(`as of one of the first ${whole(stamps / 10)} stamps`, oldest);
   line(`as of one of the last ${whole(stamps / 10)} of ${whole(stamps)}`, newest);

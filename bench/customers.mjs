@@ -2,8 +2,9 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { Refusal } from '../scripts/processes.mjs';
 import { CustomersService } from '../dist/libs/loyalty/customers/src/customers.service.js';
+import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { fillCustomers } from './customers-fill.mjs';
-import { ms, spread, table, whole } from './figures.mjs';
+import { median, ms, spread, table, us, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
 
@@ -30,7 +31,7 @@ export function run(args) {
 }
 
 async function measure(stage, { customers, rounds, plans }) {
-  const { url, accountId, port, token } = await startInkpad(stage, 'bench_customers');
+  const { url, accountId, pid, port, token } = await startInkpad(stage, 'bench_customers');
   const [{ card_id: cardId }] = await stage.query(url, 'select min(id) as card_id from cards');
   console.error(`writing ${whole(customers)} customers …`);
   await fillCustomers({ url, accountId, cardId, count: customers });
@@ -49,15 +50,28 @@ async function measure(stage, { customers, rounds, plans }) {
   const questions = questionsAbout(await somebody(stage, url, customers), customers);
   for (const question of questions) {
     const { body } = await request(question.query);
-    Object.assign(question, { found: body.pagination.count, times: [] });
+    Object.assign(question, { found: body.pagination.count, times: [], used: [] });
   }
+  const parts = { api: () => cpuTime(pid), postgres: () => cpuTimeOfFamily(stage.postgres.pid) };
   for (let round = 0; round < rounds; round++) {
-    for (const { query, times } of questions) times.push((await request(query)).took);
+    for (const question of questions) {
+      const { result, used } = await cpuTimeOf(parts, () => request(question.query));
+      question.times.push(result.took);
+      question.used.push(used);
+    }
   }
   console.log(
     table([
-      ['matching customers', 'found', 'ms, median (lowest-highest)'],
-      ...questions.map(({ name, found, times }) => [name, whole(found), spread(times, ms)]),
+      ['matching customers', 'found', 'ms, median (lowest-highest)', 'api µs', 'PostgreSQL µs'],
+      ...questions.map(({ name, found, times, used }) => [
+        name,
+        whole(found),
+        spread(times, ms),
+        ...['api', 'postgres'].map((part) => {
+          const values = used.map((one) => one[part]);
+          return us(values.includes(null) ? null : median(values));
+        }),
+      ]),
     ]),
   );
   if (plans) await explain(url, accountId, questions);

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import sharp from 'sharp';
 import { Refusal } from '../scripts/processes.mjs';
-import { table, whole } from './figures.mjs';
+import { cpuTime, cpuTimeOf } from './cpu-time.mjs';
+import { table, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
 
@@ -34,7 +35,9 @@ export function run(args) {
     const { env } = await setUpInkpad(stage, 'bench_images');
     const service = await serviceOf(env);
     try {
-      const rows = [['strip', 'size', 'drawn', 'from the table', 'from memory', 'bytes']];
+      const rows = [
+        ['strip', 'size', 'drawn', 'from the table', 'from memory', 'bytes', 'CPU µs to draw'],
+      ];
       for (const [type, looks] of Object.entries(await layers(service.pool))) {
         for (const size of ['3x', '1x', 'hero']) {
           rows.push(await measure(service, { type, looks, size, images }));
@@ -97,14 +100,16 @@ async function measure({ stripDesign, newImages }, { type, looks, size, images }
     }
   }
   let bytes = 0;
-  const drawn = await perSecond(service, wanted, (png) => (bytes += png.length));
+  const { result: drawn, used } = await cpuTimeOf({ process: () => cpuTime(process.pid) }, () =>
+    perSecond(service, wanted, (png) => (bytes += png.length)),
+  );
   const fromTable = await perSecond(newImages(), wanted);
   const few = wanted.slice(0, 20);
   for (const one of few) await service.png(...one);
   const again = Array.from({ length: CACHED_ROUNDS * 20 }, (_, i) => few[i % few.length]);
   const fromMemory = await perSecond(service, again);
   const figures = [drawn, fromTable, fromMemory, bytes / images].map(whole);
-  return [type, size, ...figures];
+  return [type, size, ...figures, us(used.process === null ? null : used.process / images)];
 }
 
 async function perSecond(service, wanted, seen = () => undefined) {

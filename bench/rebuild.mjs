@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
 import { cpuTimeOfFamily } from './cpu-time.mjs';
-import { ratio, whole } from './figures.mjs';
+import { ratio, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';
 
@@ -39,9 +39,13 @@ export function run(args) {
       program('dist/scripts/verify.js', ['--import', TELL_USAGE]),
     );
     for (const [name, { seconds, cpu, postgres, peak }] of Object.entries({ rebuild, verify })) {
-      const theirs = postgres === null ? '' : `, ${postgres.toFixed(1)} s of PostgreSQL's`;
+      const each = (used) => us((used * 1e6) / events);
+      const theirs =
+        postgres === null
+          ? ''
+          : `, ${postgres.toFixed(1)} s of PostgreSQL's (${each(postgres)} µs an event)`;
       console.log(
-        `${name}: ${whole(events / seconds)} events/s (${seconds.toFixed(1)} s), ${cpu.toFixed(1)} s of CPU${theirs}, at most ${whole(peak / 1_024)} MiB`,
+        `${name}: ${whole(events / seconds)} events/s (${seconds.toFixed(1)} s), ${cpu.toFixed(1)} s of CPU (${each(cpu)} µs an event)${theirs}, at most ${whole(peak / 1_024)} MiB`,
       );
     }
     const passed = events / rebuild.seconds >= FLOOR;

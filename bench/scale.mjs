@@ -8,7 +8,7 @@ import { onStage } from './stage.mjs';
 
 const CARDS = 2_000;
 const ENDPOINTS = 200;
-const CUSTOMERS = 50;
+const CUSTOMERS = 20;
 const WARM_UP_SECONDS = 1.2;
 const WARM_UP_DELIVERIES = 4_000;
 const POLL_MS = 20;

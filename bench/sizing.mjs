@@ -3,17 +3,20 @@ import { Refusal } from '../scripts/processes.mjs';
 import { table, whole } from './figures.mjs';
 import { demandOf, simulateLanes, wallsOf } from './scale-model.mjs';
 
-/** As measured by `stamps` and `scale`; docs/scale.md says when and where. Each has an option of its name. */
-const MEASURED = {
+/**
+ * As measured by `stamps` and `scale`, but for `flushMs` and `diskBytes`, which are assumed; docs/scale.md says when and
+ * where. Each has an option of its name.
+ */
+const FIGURES = {
   stampNode: 137,
   stampPostgres: 100,
   deliveryNode: 480,
   deliveryPostgres: 305,
-  planNode: 80,
+  planNode: 86,
   flushMs: 1,
   commitGroup: 32,
   lanes: 2,
-  walBytes: 2_500,
+  walBytes: 3_600,
   diskBytes: 3_000,
 };
 const LOADS = [
@@ -28,12 +31,12 @@ const SEED = 42;
 /** @param {string[]} args @returns {number} the exit code */
 export function run(args) {
   const options = Object.fromEntries(
-    [...Object.keys(MEASURED), 'databases', 'cores'].map((name) => [name, { type: 'string' }]),
+    [...Object.keys(FIGURES), 'databases', 'cores'].map((name) => [name, { type: 'string' }]),
   );
   const { values } = parseArgs({ args, options });
   const given = Object.entries(values).map(([name, text]) => [name, positive(name, text)]);
   const { databases = 1, cores = 32, ...measured } = Object.fromEntries(given);
-  const costs = { ...MEASURED, ...measured };
+  const costs = { ...FIGURES, ...measured };
   const heading = [
     '',
     'stamps/s',

@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
-import { ratio, whole } from './figures.mjs';
+import { cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
+import { ratio, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';
 
 const MOST_GROWTH = 1.2;
-/** Printed last, on standard error: the peak memory of the process, in kB. */
-const TELL_PEAK = `data:text/javascript,process.on('exit',()=>console.error(process.resourceUsage().maxRSS))`;
+/** Printed last, on standard error: what the process used, times in µs and memory in kB. */
+const TELL_USAGE = `data:text/javascript,process.on('exit',()=>console.error(JSON.stringify(process.resourceUsage())))`;
 
 /** @param {string[]} args @returns {Promise<number>} the exit code */
 export function run(args) {
@@ -43,10 +44,20 @@ async function measure(stage, events) {
   await run('bench/history-fill.mjs', [String(events)]);
   await run('bench/history-follow.mjs');
   const start = performance.now();
-  const { stdout, stderr } = await run('dist/scripts/verify.js', [], ['--import', TELL_PEAK]);
+  const { result, used } = await cpuTimeOf(
+    { postgres: () => cpuTimeOfFamily(stage.postgres.pid) },
+    () => run('dist/scripts/verify.js', [], ['--import', TELL_USAGE]),
+  );
   const seconds = (performance.now() - start) / 1_000;
-  const peak = Number(stderr.trim().split('\n').at(-1));
-  console.log(stdout.trim());
-  console.log(`${seconds.toFixed(1)} s, at most ${whole(peak / 1_024)} MiB`);
+  const {
+    userCPUTime,
+    systemCPUTime,
+    maxRSS: peak,
+  } = JSON.parse(result.stderr.trim().split('\n').at(-1));
+  console.log(result.stdout.trim());
+  const postgres = us(used.postgres === null ? null : used.postgres / events);
+  console.log(
+    `${seconds.toFixed(1)} s, at most ${whole(peak / 1_024)} MiB; for each event ${us((userCPUTime + systemCPUTime) / events)} µs of its CPU and ${postgres} µs of PostgreSQL's`,
+  );
   return { perSecond: events / seconds, peak };
 }
