@@ -244,8 +244,7 @@ export class EventStoreDbEventStore
     for (const [i, { stream, row }] of writes.entries()) {
       if (!row && intent.content.writes[i]?.row) await this.redecider?.catchUp(stream);
     }
-    const known = writes.filter(({ row }) => row);
-    await closeIntent(this.pool, { ...intent, content: { ...intent.content, writes: known } });
+    await closeIntent(this.pool, { ...intent, content: { ...intent.content, writes } });
   }
 
   /**
