@@ -88,7 +88,9 @@ export class EventStoreDbEventStore
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
     this.following = new FollowingWrites(this.appender, this);
-    this.subscription = new EventStoreDbSubscription(this.connection, streams);
+    this.subscription = new EventStoreDbSubscription(this.connection, streams, () =>
+      this.reader.head(),
+    );
     this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams);
   }
 
