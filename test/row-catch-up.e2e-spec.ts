@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
 import { event } from '#event-store/event-store.contract.js';
-import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
+import { checkpointOf } from '#event-store/checkpoint.js';
+import { BEGINNING } from '#event-store/event-store.js';
+import { isAfter } from '#event-store/position.js';
+import { ROWS_SUBSCRIPTION, RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import type { RowTable } from '#event-store/rows.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
@@ -62,12 +65,18 @@ describe('row catch-up', () => {
   async function untilThere(...wanted: number[]): Promise<void> {
     const stop = new AbortController();
     const { pool, store, rows } = process;
+    const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
     const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
     try {
       await eventually(
         async () => (await database.query(ROWS, [wanted])).rowCount,
         (count) => count === wanted.length,
+        30_000,
+      );
+      await eventually(
+        () => checkpointOf(pool, ROWS_SUBSCRIPTION),
+        (reached) => !isAfter(last, reached),
         30_000,
       );
     } finally {
@@ -101,6 +110,34 @@ describe('row catch-up', () => {
       expect(Number(rows[0]?.tries)).toBeGreaterThan(1);
     },
   );
+
+  it('reads no stream whose writer lives', async () => {
+    const { store, rows, pool } = process;
+    await untilThere(await eventWithoutRow());
+    const stop = new AbortController();
+    const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
+    const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
+    const { streamReads } = server.asked;
+    for (let i = 0; i < 20; i++) {
+      const writes = [
+        {
+          stream: `counter-${++ids}`,
+          expected: null,
+          events: [event('Counted')],
+          row: { table: 'accounts', id: ids, foldVersion: 1, state: { accountId: 1, value: 1 } },
+        },
+      ];
+      await store.commit({ accountId: 1, writes });
+    }
+    const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
+    await eventually(
+      () => checkpointOf(pool, ROWS_SUBSCRIPTION),
+      (reached) => !isAfter(last, reached),
+    );
+    stop.abort();
+    await running;
+    expect(server.asked.streamReads).toBe(streamReads);
+  });
 
   it('is not held up by a stream that cannot be folded', async () => {
     const broken = await eventWithoutRow({ broken: true });

@@ -39,6 +39,14 @@ export type EventStoreDb = {
   readonly appended: number;
   /** Currently open subscriptions. */
   readonly subscriptions: number;
+  /** How often clients have asked for something since the start. */
+  readonly asked: {
+    readonly appends: number;
+    readonly streamReads: number;
+    /** Of $all. */
+    readonly logReads: number;
+    readonly subscriptions: number;
+  };
   readonly fault: Faults;
   /** Cuts every connection and refuses new ones. */
   stopListening(): Promise<void>;

@@ -87,6 +87,7 @@ export async function startEventStoreDb({
   const sockets = new Map();
   /** @type {Set<object>} */
   const subscriptions = new Set();
+  const asked = { appends: 0, streamReads: 0, logReads: 0, subscriptions: 0 };
   let port = wantedPort;
 
   const dropConnection = (call) => sockets.get(Number(call.getPeer().split(':').at(-1)))?.destroy();
@@ -116,6 +117,7 @@ export async function startEventStoreDb({
    * @param {Reply} reply
    */
   async function append({ stream, expected, events, deadline }, call, reply) {
+    asked.appends += 1;
     const leader = faults.take('notLeader');
     if (leader) return reply.fail(failures.notLeader({ host: HOST, port, ...leader }));
     const failing = faults.take('failAppends');
@@ -275,6 +277,7 @@ export async function startEventStoreDb({
     const refused = refusal(call);
     if (refused) return call.emit('error', refused);
     const stream = options.getStream()?.getStreamIdentifier();
+    asked[options.hasSubscription() ? 'subscriptions' : stream ? 'streamReads' : 'logReads'] += 1;
     if (isDenied(call, 'read', stream ? streamName(stream) : '$all')) {
       return call.emit('error', failures.accessDenied());
     }
@@ -368,6 +371,7 @@ export async function startEventStoreDb({
 
   return {
     port,
+    asked,
     connectionString: tls ? `esdb://localhost:${port}` : `esdb://${HOST}:${port}?tls=false`,
     get appended() {
       return log.appended;

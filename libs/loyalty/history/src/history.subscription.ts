@@ -6,6 +6,7 @@ import { HistoryTable } from './history-table.service.js';
 
 const LEADERSHIP = { name: 'history', lock: 727_004 };
 const BATCH = 1_000;
+const GATHER_MS = 500;
 
 /**
  * Adds every event of the log to the history, in order and once: the entries and the checkpoint are written in one
@@ -31,6 +32,7 @@ export class HistorySubscription {
     let end: Awaited<ReturnType<HistoryTable['reached']>>['end'];
     const follower = {
       batch: BATCH,
+      gatherMs: GATHER_MS,
       reached: async () => {
         const reached = await this.table.reached();
         end = reached.end;

@@ -20,6 +20,7 @@ import { GeocodingWorker } from './geocoding-worker.service.js';
 export const GEOCODING = 'geocoding';
 const LEADERSHIP = { name: GEOCODING, lock: 727_008 };
 const BATCH = 500;
+const GATHER_MS = 500;
 const STREAM = `${locationRows.aggregate.name}-`;
 
 /**
@@ -57,6 +58,7 @@ export class GeocodingSubscription {
   private async follow(signal: AbortSignal): Promise<void> {
     const follower = {
       batch: BATCH,
+      gatherMs: GATHER_MS,
       reached: () => checkpointOf(this.pool, GEOCODING),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
         this.types.refuseUnknown(events, 'addresses are not geocoded');
@@ -67,26 +69,30 @@ export class GeocodingSubscription {
   }
 
   private async advance(from: Position, events: StoredEvent[], to: Position): Promise<void> {
+    const asking = events.filter(asksForCoordinates);
+    const move = {
+      name: 'geocoding_move',
+      text: MOVE_CHECKPOINT,
+      values: moveArguments(GEOCODING, from, to),
+    };
+    if (asking.length === 0) {
+      if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
+      return;
+    }
     const asked = new Map(
-      events
-        .filter(asksForCoordinates)
-        .map(({ stream, meta }) => [Number(stream.slice(STREAM.length)), meta.accountId]),
+      asking.map(({ stream, meta }) => [Number(stream.slice(STREAM.length)), meta.accountId]),
     );
     // Where rows may lag behind the log, an address read too early would be the former one.
-    await this.rows.ensure(locationRows, [...asked.keys()]);
+    await this.rows.reach(locationRows, asking);
     await inTransaction(this.pool, async (client) => {
-      const moved = await client.query({
-        name: 'geocoding_move',
-        text: MOVE_CHECKPOINT,
-        values: moveArguments(GEOCODING, from, to),
-      });
+      const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
       await this.queue.ask(
         client,
         [...asked].map(([id, accountId]) => ({ id, accountId })),
       );
     });
-    if (asked.size > 0) this.worker.wake();
+    this.worker.wake();
   }
 }
 

@@ -121,12 +121,17 @@ export class CardMessages {
   /** Plans what a batch of the log asks for. @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
     const { wishes, issued } = wishesIn(events);
+    const move = {
+      name: 'card_messages_move',
+      text: MOVE_CHECKPOINT,
+      values: moveArguments(CARD_MESSAGES, from, to),
+    };
+    if (wishes.length + issued.length === 0) {
+      if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
+      return;
+    }
     await inTransaction(this.pool, async (client) => {
-      const moved = await client.query({
-        name: 'card_messages_move',
-        text: MOVE_CHECKPOINT,
-        values: moveArguments(CARD_MESSAGES, from, to),
-      });
+      const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
       if (issued.length > 0) await this.nameCards(client, issued);
       if (wishes.length > 0) await this.plan(client, wishes);

@@ -9,6 +9,7 @@ import { CARD_MESSAGES, CardMessages } from './card-messages.service.js';
 
 const LEADERSHIP = { name: CARD_MESSAGES, lock: 727_007 };
 const BATCH = 500;
+const GATHER_MS = 500;
 
 /** Follows the log for wishes to get card links, and plans their messages. One process does this at a time. */
 @Injectable()
@@ -27,6 +28,7 @@ export class CardMessagesFollower {
   async run(signal: AbortSignal): Promise<void> {
     const follower = {
       batch: BATCH,
+      gatherMs: GATHER_MS,
       reached: () => checkpointOf(this.pool, CARD_MESSAGES),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
         this.types.refuseUnknown(events, 'no card links are sent');

@@ -10,6 +10,7 @@ import { PASS_CHANGES, PassTable } from './pass-table.service.js';
 
 const LEADERSHIP = { name: PASS_CHANGES, lock: 727_006 };
 const BATCH = 500;
+const GATHER_MS = 500;
 const IDLE_MS = 1_000;
 
 /** Follows the log for what changes passes. One process does this at a time. */
@@ -37,6 +38,7 @@ export class PassChanges {
   private async follow(signal: AbortSignal): Promise<void> {
     const follower = {
       batch: BATCH,
+      gatherMs: GATHER_MS,
       reached: () => checkpointOf(this.pool, PASS_CHANGES),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
         this.types.refuseUnknown(events, 'passes are not updated');

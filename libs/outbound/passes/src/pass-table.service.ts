@@ -105,27 +105,41 @@ export class PassTable {
 
   /** @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
-    const scope = scopeOf(events);
+    const scope = await this.withPasses(scopeOf(events));
+    const move = {
+      name: 'passes_move',
+      text: MOVE_CHECKPOINT,
+      values: moveArguments(PASS_CHANGES, from, to),
+    };
+    if (isEmpty(scope)) {
+      if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
+      return;
+    }
     const balances = await this.balancesOf(scope);
-    await this.ensureRows(scope);
+    await this.reachRows(scope, events);
     await inTransaction(this.pool, async (client) => {
-      const moved = await client.query({
-        name: 'passes_move',
-        text: MOVE_CHECKPOINT,
-        values: moveArguments(PASS_CHANGES, from, to),
-      });
+      const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
-      if (isEmpty(scope)) return;
-      const { rows } = await client.query<OpenedRow>({
-        ...OPENED,
-        values: [[...scope.customerCards.keys()], [...scope.customers]],
-      });
+      const { rows } = await client.query<OpenedRow>(openedIn(scope));
       await this.compare(client, rows, balances, 0);
       await client.query({
         ...REFRESH,
         values: [[...scope.cards], [...scope.rewards], [...scope.accounts]],
       });
     });
+  }
+
+  /**
+   * Most cards were never opened as a pass. One that is opened from now on shows what these events have changed, since it
+   * is read from its stream then.
+   */
+  private async withPasses(scope: PassScope): Promise<PassScope> {
+    if (scope.customerCards.size === 0) return scope;
+    const { rows } = await this.pool.query<OpenedRow>(openedIn({ ...scope, customers: new Set() }));
+    const customerCards = new Map(
+      rows.map(({ customer_card_id: id }) => [id, scope.customerCards.get(id) ?? []]),
+    );
+    return { ...scope, customerCards };
   }
 
   /** A part of one refresh; the stores take turns. @returns whether there was one */
@@ -232,14 +246,18 @@ export class PassTable {
   }
 
   /** Where rows may lag behind the log, content read too early would never be compared again. */
-  private async ensureRows(scope: PassScope): Promise<void> {
+  private async reachRows({ customerCards }: PassScope, events: StoredEvent[]): Promise<void> {
     await Promise.all([
-      this.rows.ensure(customerCardRows, [...scope.customerCards.keys()]),
-      this.rows.ensure(customerRows, [...scope.customers]),
-      this.rows.ensure(cardRows, [...scope.cards]),
-      this.rows.ensure(rewardRows, [...scope.rewards]),
-      this.rows.ensure(accountRows, [...scope.accounts]),
-      this.rows.ensure(locationRows, [...scope.locations]),
+      this.rows.reach(customerCardRows, [...customerCards.values()].flat()),
+      this.rows.reach(customerRows, events),
+      this.rows.reach(cardRows, events),
+      this.rows.reach(rewardRows, events),
+      this.rows.reach(accountRows, events),
+      this.rows.reach(locationRows, events),
     ]);
   }
+}
+
+function openedIn({ customerCards, customers }: PassScope): pg.QueryConfig {
+  return { ...OPENED, values: [[...customerCards.keys()], [...customers]] };
 }

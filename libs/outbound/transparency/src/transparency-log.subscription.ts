@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { pause } from '#kernel/pause.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
 import { followLog } from '#event-store/follow-log.js';
@@ -38,6 +37,7 @@ export class TransparencyLog {
     let edge: Awaited<ReturnType<Tree['read']>>['edge'];
     const follower = {
       batch: BATCH,
+      gatherMs: GATHER_MS,
       reached: async () => {
         const reached = await this.tree.read();
         edge = reached.edge;
@@ -45,7 +45,6 @@ export class TransparencyLog {
       },
       advance: async (_from: Position, events: StoredEvent[], to: Position) => {
         edge = await this.tree.grow(edge, events.map(leafOf), to);
-        if (events.length < BATCH) await pause(GATHER_MS, signal);
       },
     };
     await followLog(this.store, follower, this.log, signal);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
-import { ask, inTransaction } from '#database/connection.js';
+import { ask } from '#database/connection.js';
 import { OvertakenError } from '#event-store/checkpoint.js';
 import { BEGINNING, type Position } from '#event-store/event-store.js';
 import { formatPosition, parsePosition } from '#event-store/position.js';
@@ -92,20 +92,18 @@ export class Tree {
    */
   async grow(edge: Edge, leaves: Buffer[], position: Position): Promise<Edge> {
     const { edge: next, tiles } = grown(edge, leaves);
-    const done = await inTransaction(this.pool, (client) =>
-      client.query({
-        ...GROW,
-        values: [
-          edge.size,
-          next.size,
-          TRANSPARENCY_LOG,
-          formatPosition(position),
-          tiles.map(({ level }) => level),
-          tiles.map(({ index }) => index),
-          ...hashesOf(tiles),
-        ],
-      }),
-    );
+    const done = await this.pool.query({
+      ...GROW,
+      values: [
+        edge.size,
+        next.size,
+        TRANSPARENCY_LOG,
+        formatPosition(position),
+        tiles.map(({ level }) => level),
+        tiles.map(({ index }) => index),
+        ...hashesOf(tiles),
+      ],
+    });
     if (done.rowCount !== 1) throw new OvertakenError();
     return next;
   }

@@ -1,20 +1,49 @@
 type Waiting<T, R> = { item: T; resolve: (result: R) => void; reject: (error: unknown) => void };
 
+/** How many batches may be under way at once, of one batcher or of several that take turns. */
+export class Lanes {
+  busy = 0;
+  private readonly queue: (() => void)[] = [];
+
+  constructor(readonly count: number) {}
+
+  get isFree(): boolean {
+    return this.busy < this.count;
+  }
+
+  /** @param wake called whenever a lane is free */
+  share(wake: () => void): void {
+    this.queue.push(wake);
+  }
+
+  /** @param own of the batcher that held the lane: the others go first */
+  free(own: () => void): void {
+    this.busy--;
+    this.queue.splice(this.queue.indexOf(own), 1);
+    this.queue.push(own);
+    for (const wake of this.queue) wake();
+  }
+}
+
 /**
  * Batches items without a timer: an item goes out at once while a worker is free, and batches form while all
  * are busy. Items added in the same turn of the event loop share a batch.
  */
 export class Batcher<T, R> {
   private waiting: Waiting<T, R>[] = [];
-  private busy = 0;
   private scheduled = false;
+  private readonly lanes: Lanes;
+  private readonly wake = () => this.schedule();
 
   /** @param run processes a batch and returns one settled result per item, in order */
   constructor(
-    private readonly workers: number,
+    lanes: Lanes | number,
     private readonly groupSize: number,
     private readonly run: (items: T[]) => Promise<PromiseSettledResult<R>[]>,
-  ) {}
+  ) {
+    this.lanes = typeof lanes === 'number' ? new Lanes(lanes) : lanes;
+    this.lanes.share(this.wake);
+  }
 
   add(item: T): Promise<R> {
     return new Promise((resolve, reject) => {
@@ -24,18 +53,18 @@ export class Batcher<T, R> {
   }
 
   private schedule(): void {
-    if (this.scheduled || this.busy >= this.workers || this.waiting.length === 0) return;
+    if (this.scheduled || !this.lanes.isFree || this.waiting.length === 0) return;
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      while (this.busy < this.workers && this.waiting.length > 0) {
+      while (this.lanes.isFree && this.waiting.length > 0) {
         void this.runGroup(this.waiting.splice(0, this.groupSize));
       }
     });
   }
 
   private async runGroup(group: Waiting<T, R>[]): Promise<void> {
-    this.busy++;
+    this.lanes.busy++;
     try {
       const results = await this.run(group.map((waiting) => waiting.item));
       group.forEach((waiting, i) => {
@@ -48,8 +77,7 @@ export class Batcher<T, R> {
     } catch (error) {
       for (const waiting of group) waiting.reject(error);
     } finally {
-      this.busy--;
-      this.schedule();
+      this.lanes.free(this.wake);
     }
   }
 }

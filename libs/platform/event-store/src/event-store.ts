@@ -1,4 +1,5 @@
 import type { EventMeta } from '#kernel/aggregate.js';
+import type { Lanes } from '#database/batcher.js';
 import { isAfter, type Position } from './position.js';
 
 export type { Position };
@@ -169,6 +170,9 @@ export abstract class EventStore {
    * then be decided on the stream itself.
    */
   abstract readonly rowsMayLag: boolean;
+
+  /** Where rows are written in statements of their own: these and loads of rows take turns, in larger groups. */
+  readonly rowLane: Lanes | undefined;
 
   /** Needed by an engine that cannot write several existing streams in one transaction. */
   redecider: Redecider | undefined;

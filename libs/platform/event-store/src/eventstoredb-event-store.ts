@@ -10,8 +10,9 @@ import {
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
+import { Lanes } from '#database/batcher.js';
 import { ask, isDatabaseUnavailable } from '#database/connection.js';
-import { lastHead, prepareWrites, rowArguments, type PlacedRow } from './commit-arguments.js';
+import { lastHead, prepareWrites } from './commit-arguments.js';
 import {
   ConflictError,
   EventStore,
@@ -43,8 +44,8 @@ import type { PersonalKeys } from './personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { FollowingWrites } from './following-writes.js';
-import { Batcher } from '#database/batcher.js';
 import { refuseHistoryInPostgres } from './positions-check.js';
+import { RowWriter } from './row-writer.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const RECOVER_EVERY_MS = 5_000;
@@ -60,6 +61,7 @@ export class EventStoreDbEventStore
   implements OnModuleInit, OnApplicationShutdown
 {
   override readonly rowsMayLag = true;
+  override readonly rowLane = new Lanes(1);
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
@@ -69,9 +71,7 @@ export class EventStoreDbEventStore
   private readonly identity: EventStoreDbIdentity;
   /** Whether the history there is known to belong to our database. */
   private belongs = false;
-  private readonly rowWrites = new Batcher<PlacedRow, void>(2, 32, (group) =>
-    this.writeRows(group),
-  );
+  private readonly rowWriter: RowWriter;
   private readonly stopped = new AbortController();
   private recovering: Promise<void> | undefined;
 
@@ -85,6 +85,7 @@ export class EventStoreDbEventStore
     super();
     this.connection = new EventStoreDbConnection(config.eventStoreUrl ?? '');
     const streams = new OwnStreams(config.eventStoreStreamPrefix, beginnings);
+    this.rowWriter = new RowWriter(pool, this.rowLane);
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
     this.following = new FollowingWrites(this.appender, this);
@@ -215,7 +216,7 @@ export class EventStoreDbEventStore
     await this.appender.append(prepared.write);
     if (row) {
       const placed = { accountId: commit.accountId, stream, head, row };
-      await this.rowFollows(() => this.rowWrites.add(placed));
+      await this.rowFollows(() => this.rowWriter.write(placed));
     }
     return [head];
   }
@@ -335,22 +336,6 @@ export class EventStoreDbEventStore
     } catch (error) {
       this.log.warn(`a row lags behind its stream for now: ${messageOf(error)}`);
     }
-  }
-
-  private async writeRows(placed: PlacedRow[]): Promise<PromiseSettledResult<void>[]> {
-    // One row of a stream is enough, and one statement may not write a row twice.
-    const newest = new Map<string, PlacedRow>();
-    for (const one of placed) {
-      const known = newest.get(one.stream);
-      if (!known || known.head.revision < one.head.revision) newest.set(one.stream, one);
-    }
-    const rows = [...newest.values()].sort((a, b) => (a.stream < b.stream ? -1 : 1));
-    await this.pool.query({
-      name: 'es_write_rows',
-      text: 'select es.write_rows($1, $2, $3)',
-      values: [...rowArguments(rows), rows.map(({ stream }) => stream)],
-    });
-    return placed.map(() => ({ status: 'fulfilled', value: undefined }));
   }
 
   private async recoverNowAndThen(): Promise<void> {

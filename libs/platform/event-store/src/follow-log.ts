@@ -11,6 +11,8 @@ const BACK_OFF_MS = { first: 500, longest: 30_000 };
 export type LogFollower = {
   /** How many events to be given at a time, at most. */
   batch: number;
+  /** While events flow, how often a batch comes at most; the first after a quiet time comes at once. */
+  gatherMs?: number;
   /** Where to go on. Asked at the start and after every failure. */
   reached: () => Promise<Position>;
   /** Writes what follows from the events, and moves the checkpoint from `from` to `to` with it. */
@@ -25,7 +27,7 @@ export type LogFollower = {
  */
 export async function followLog(
   store: EventStore,
-  { batch, reached, advance, stepsDown = () => true }: LogFollower,
+  { batch, gatherMs = 0, reached, advance, stepsDown = () => true }: LogFollower,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
@@ -40,9 +42,12 @@ export async function followLog(
           batch,
           signal,
           onEvents: async (events, to) => {
+            const began = performance.now();
             await advance(position, events, to);
             position = to;
             succeeded();
+            const left = began + gatherMs - performance.now();
+            if (events.length < batch && left > 0) await pause(left, signal);
           },
         });
       } catch (error) {

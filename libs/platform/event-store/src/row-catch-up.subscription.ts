@@ -12,13 +12,22 @@ import type { Rows, RowTable } from './rows.js';
 
 export const ROWS_SUBSCRIPTION = 'rows';
 const BATCH = 500;
+/** What a writer that lives needs for its row at most, nearly always. */
+const OVERDUE_MS = 500;
+/** So many streams wait at most; reading the log waits for the rest. */
+const MOST_WAITING = 20_000;
 const AGAIN_MS = 1_000;
 
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
+/** Streams, each with its newest revision, and how far the log has been read with them. */
+type Overdue = { newest: Map<string, number>; position: Position };
+
+type Arrived = Overdue & { at: number };
+
 /**
  * Where rows may lag behind their streams: reads the log and writes each row whose writer died before it
- * could. The writer is nearly always first, so this mostly finds nothing to do.
+ * could. It gives the writers half a second, or it would overtake them and write nearly every row a second time.
  */
 export class RowCatchUp {
   private readonly log = new Logger('row catch-up');
@@ -35,15 +44,7 @@ export class RowCatchUp {
     if (!this.store.rowsMayLag) return;
     while (!signal.aborted) {
       try {
-        await this.store.subscribe({
-          after: await checkpointOf(this.pool, ROWS_SUBSCRIPTION),
-          batch: BATCH,
-          signal,
-          onEvents: async (events, position) => {
-            await this.bringUp(events);
-            await this.save(position);
-          },
-        });
+        await this.follow(signal);
       } catch (error) {
         this.log.warn(`failed, trying again in a second: ${messageOf(error)}`);
         await pause(AGAIN_MS, signal);
@@ -51,23 +52,38 @@ export class RowCatchUp {
     }
   }
 
-  private async bringUp(events: StoredEvent[]): Promise<void> {
-    const newest = new Map<string, number>();
-    for (const { stream, revision } of events) newest.set(stream, revision);
+  private async follow(signal: AbortSignal): Promise<void> {
+    const failed = new AbortController();
+    const either = AbortSignal.any([signal, failed.signal]);
+    const waiting = new Waiting(either);
+    const after = await checkpointOf(this.pool, ROWS_SUBSCRIPTION);
+    const ends = await Promise.allSettled(
+      [
+        this.store.subscribe({
+          after,
+          batch: BATCH,
+          signal: either,
+          onEvents: (events, position) => waiting.add(events, position),
+        }),
+        this.bringUpOverdue(waiting, either),
+      ].map((work) => work.finally(() => failed.abort())),
+    );
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  private async bringUpOverdue(waiting: Waiting, signal: AbortSignal): Promise<void> {
+    for (let due = await waiting.overdue(); due; due = await waiting.overdue()) {
+      await this.bringUp(due.newest);
+      await this.save(due.position);
+      // While events flow the next ones are due at once; a few more make it worth a statement.
+      await pause(OVERDUE_MS, signal);
+    }
+  }
+
+  private async bringUp(newest: Map<string, number>): Promise<void> {
+    const refs = [...newest].map(([stream, revision]) => ({ stream, revision }));
     for (const rows of this.tables) {
-      const wanted = [...newest].flatMap(([stream, revision]) => {
-        const id = idIn(stream, rows);
-        return id === undefined ? [] : [{ id, revision }];
-      });
-      if (wanted.length === 0) continue;
-      const behind = await this.pool.query<{ id: number }>({
-        name: `catch_up_${rows.table}`,
-        text: `select w.id from unnest($1::bigint[], $2::bigint[]) as w (id, revision)
-               where not exists (
-                 select from ${rows.table} r where r.id = w.id and r.revision >= w.revision)`,
-        values: [wanted.map(({ id }) => id), wanted.map(({ revision }) => revision)],
-      });
-      for (const { id } of behind.rows) await this.bringUpOne(rows, id);
+      for (const id of await this.rows.behind(rows, refs)) await this.bringUpOne(rows, id);
     }
   }
 
@@ -92,7 +108,59 @@ export class RowCatchUp {
   }
 }
 
-function idIn(stream: string, { aggregate }: AnyTable): number | undefined {
-  const prefix = `${aggregate.name}-`;
-  return stream.startsWith(prefix) ? Number(stream.slice(prefix.length)) : undefined;
+/**
+ * What has been read of the log and is still the writers'. How long counts from its arrival, by a clock that nobody sets:
+ * an event is at least that old.
+ */
+class Waiting {
+  private readonly arrived: Arrived[] = [];
+  private count = 0;
+  private changed: () => void = () => undefined;
+
+  constructor(private readonly signal: AbortSignal) {
+    signal.addEventListener('abort', () => this.changed(), { once: true });
+  }
+
+  async add(events: StoredEvent[], position: Position): Promise<void> {
+    const newest = new Map<string, number>();
+    for (const { stream, revision } of events) newest.set(stream, revision);
+    this.arrived.push({ newest, position, at: performance.now() });
+    this.count += newest.size;
+    this.changed();
+    while (this.count >= MOST_WAITING && !this.signal.aborted) await this.change();
+  }
+
+  /** @returns what no writer is expected to write any more, once there is any; undefined: the signal has aborted */
+  async overdue(): Promise<Overdue | undefined> {
+    while (!this.signal.aborted) {
+      const [first] = this.arrived;
+      if (!first) {
+        await this.change();
+        continue;
+      }
+      const since = performance.now() - OVERDUE_MS;
+      if (first.at <= since) return this.take(since);
+      await pause(first.at - since, this.signal);
+    }
+    return undefined;
+  }
+
+  private take(since: number): Overdue | undefined {
+    const newest = new Map<string, number>();
+    let position: Position | undefined;
+    for (let [next] = this.arrived; next && next.at <= since; [next] = this.arrived) {
+      for (const [stream, revision] of next.newest) newest.set(stream, revision);
+      ({ position } = next);
+      this.count -= next.newest.size;
+      this.arrived.shift();
+    }
+    this.changed();
+    return position && { newest, position };
+  }
+
+  private change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.changed = resolve;
+    });
+  }
 }

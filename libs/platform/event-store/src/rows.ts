@@ -1,11 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { recorded } from './codec.js';
 import { rowArguments } from './commit-arguments.js';
-import { EventStore, type Head } from './event-store.js';
+import { EventStore, type EventRef, type Head } from './event-store.js';
 import { Batcher } from '#database/batcher.js';
 import { PersonalKeys, type WrappedKey } from './personal-keys.js';
 
@@ -67,6 +68,9 @@ type Row = {
   person: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
+/** How long a row that is behind is left to its writer, who is about to write it. */
+const WRITERS_MS = [20, 80, 400];
+
 export const streamOf = (aggregate: { name: string }, id: number): string =>
   `${aggregate.name}-${id}`;
 
@@ -116,6 +120,44 @@ export class Rows {
   ): Promise<void> {
     if (!this.events.rowsMayLag) return;
     for (const id of ids) await this.load(rows, id, true);
+  }
+
+  /**
+   * For whoever has read events of the log: waits until the rows are no older than these, and writes those whose writer
+   * does not. The streams themselves are read for those alone. Does nothing where rows never lag.
+   */
+  async reach<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    events: EventRef[],
+  ): Promise<void> {
+    if (!this.events.rowsMayLag) return;
+    let behind = await this.behind(rows, events);
+    for (const milliseconds of WRITERS_MS) {
+      if (behind.length === 0) return;
+      await wait(milliseconds);
+      behind = await this.behind(rows, events);
+    }
+    for (const id of behind) await this.load(rows, id, true);
+  }
+
+  /** @returns the ids of rows that are older than events of their streams; events of other streams are passed over */
+  async behind<S extends { accountId: number }, E extends DomainEvent>(
+    { aggregate, table }: RowTable<S, E>,
+    events: Iterable<EventRef>,
+  ): Promise<number[]> {
+    const prefix = `${aggregate.name}-`;
+    const newest = new Map<number, number>();
+    for (const { stream, revision } of events) {
+      if (stream.startsWith(prefix)) newest.set(Number(stream.slice(prefix.length)), revision);
+    }
+    if (newest.size === 0) return [];
+    const rows = await ask<{ id: number }>(this.pool, {
+      name: `rows_behind_${table}`,
+      text: `select w.id from unnest($1::bigint[], $2::bigint[]) as w (id, revision)
+             where not exists (select from ${table} r where r.id = w.id and r.revision >= w.revision)`,
+      values: [[...newest.keys()], [...newest.values()]],
+    });
+    return rows.map(({ id }) => id);
   }
 
   /** @returns whether the row was behind its stream */
@@ -196,16 +238,21 @@ export class Rows {
     // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
     const one = { name: `row_${table}`, text: `${text} r.id = $1` };
     const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
-    const loader = new Batcher<number, Row | undefined>(2, 32, async (ids) => {
-      const found = new Map<number, Row>();
-      const query = ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
-      for (const row of await ask<Row>(this.pool, query)) {
-        found.set(row.id, row);
-        const { person: about } = row;
-        if (about !== null) this.keys.remember(about, row.wrapped === null ? null : row);
-      }
-      return ids.map((id) => ({ status: 'fulfilled', value: found.get(id) }));
-    });
+    const { rowLane } = this.events;
+    const loader = new Batcher<number, Row | undefined>(
+      rowLane ?? 2,
+      rowLane ? 64 : 32,
+      async (ids) => {
+        const found = new Map<number, Row>();
+        const query = ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
+        for (const row of await ask<Row>(this.pool, query)) {
+          found.set(row.id, row);
+          const { person: about } = row;
+          if (about !== null) this.keys.remember(about, row.wrapped === null ? null : row);
+        }
+        return ids.map((id) => ({ status: 'fulfilled', value: found.get(id) }));
+      },
+    );
     this.loaders.set(rows.table, loader);
     return loader;
   }

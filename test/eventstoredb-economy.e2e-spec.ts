@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { EventStore } from '#event-store/event-store.js';
+import { parsePosition, isAfter } from '#event-store/position.js';
+import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
+import { eventually } from './support/eventually.js';
+import { freePort, startProgram, type Program } from './support/program.js';
+import { Client, startService, type Service } from './support/service.js';
+import { StatementCounter } from './support/statement-counter.js';
+import { testEnvironment } from './support/database.js';
+import { enrol } from './support/story.js';
+
+const CALLERS = 16;
+const STAMPS = 800;
+/** Statements a second that do not depend on how many stamps there are. */
+const BY_THE_CLOCK = { api: 6, dispatcher: 70 };
+const SLOW = 300_000;
+const FOLLOWERS = ['rows', 'history', 'transparency log', 'webhooks', 'geocoding'];
+
+/** What a stamp costs the two servers, with an api and a dispatcher as in production. */
+
+let server: EventStoreDb;
+let service: Service;
+let sql: { api: StatementCounter; dispatcher: StatementCounter };
+let api: Program;
+let dispatcher: Program;
+let store: Client;
+const paths: string[] = [];
+
+beforeAll(async () => {
+  server = await startEventStoreDb();
+  service = await startService({ EVENT_STORE_URL: server.connectionString });
+  const owner = await service.newStore();
+  sql = {
+    api: await StatementCounter.to(service.database.url),
+    dispatcher: await StatementCounter.to(service.database.url),
+  };
+  const port = await freePort();
+  const settings = { EVENT_STORE_URL: server.connectionString, GEOCODER: 'offline' };
+  const { url } = service.database;
+  api = startProgram(
+    'dist/apps/api/src/main.js',
+    testEnvironment(url, { ...settings, DATABASE_URL: sql.api.url, PORT: String(port) }),
+  );
+  dispatcher = startProgram(
+    'dist/apps/dispatcher/src/main.js',
+    testEnvironment(url, { ...settings, DATABASE_URL: sql.dispatcher.url }),
+  );
+  store = new Client(`http://127.0.0.1:${port}`, owner.accountId, owner.token);
+  for (let i = 0; i < 4 * CALLERS; i++) paths.push((await enrol(owner)).path);
+  await eventually(
+    () => store.get(`${store.store}/cards`).catch(() => ({ status: 0 })),
+    ({ status }) => status === 200,
+  );
+  await untilFollowed();
+}, SLOW);
+afterAll(async () => {
+  await Promise.all([api.kill('SIGTERM'), dispatcher.kill('SIGTERM')]);
+  await Promise.all([sql.api.close(), sql.dispatcher.close()]);
+  await service.stop();
+  await server.stop();
+}, SLOW);
+
+/** Until everything in the dispatcher has read what is there. */
+async function untilFollowed(): Promise<void> {
+  const events = await service.history();
+  const last = events.at(-1)?.position;
+  if (!last) throw new Error('there is no history');
+  await eventually(
+    async () => {
+      const { rows } = await service.database.query<{ subscription: string; position: string }>(
+        'select subscription, position from es.checkpoints',
+      );
+      return rows;
+    },
+    (rows) =>
+      FOLLOWERS.every((name) => rows.some(({ subscription }) => subscription === name)) &&
+      rows.every(({ position }) => !isAfter(last, parsePosition(position))),
+  );
+}
+
+async function stamp(path: string): Promise<void> {
+  const { status, text } = await store.post(`${path}/stamp`, { stamps: 1 });
+  expect({ status, text }).toMatchObject({ status: 200 });
+}
+
+it(
+  'appends a plain stamp once, and reads no stream for it',
+  async () => {
+    expect(service.app.get(EventStore).rowsMayLag).toBe(true);
+    const before = { ...server.asked };
+    for (const path of paths.slice(0, 10)) {
+      await stamp(path);
+      await untilFollowed();
+    }
+    expect(server.asked.appends - before.appends).toBe(10);
+    expect(server.asked.streamReads - before.streamReads).toBe(0);
+  },
+  SLOW,
+);
+
+it(
+  'asks PostgreSQL little while many stamps come at once',
+  async () => {
+    let left = STAMPS;
+    const before = { api: sql.api.count, dispatcher: sql.dispatcher.count, ...server.asked };
+    const began = Date.now();
+    const call = async () => {
+      for (let n = left--; n > 0; n = left--) await stamp(paths[n % paths.length] ?? '');
+    };
+    await Promise.all(Array.from({ length: CALLERS }, call));
+    const api = sql.api.count - before.api;
+    const apiSeconds = (Date.now() - began) / 1_000;
+    await untilFollowed();
+    const dispatcher = sql.dispatcher.count - before.dispatcher;
+    const seconds = (Date.now() - began) / 1_000;
+    expect(server.asked.appends - before.appends).toBeLessThanOrEqual(STAMPS);
+    expect((server.asked.streamReads - before.streamReads) / STAMPS).toBeLessThanOrEqual(0.01);
+    expect(api).toBeLessThanOrEqual(0.5 * STAMPS + BY_THE_CLOCK.api * apiSeconds);
+    // It gathers events by the clock, so that a few stamps a second take as many statements as a thousand.
+    const most = Math.max(0.1 * STAMPS, BY_THE_CLOCK.dispatcher * seconds);
+    expect(dispatcher).toBeLessThanOrEqual(most);
+  },
+  SLOW,
+);
