@@ -1,11 +1,11 @@
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { setTimeout as wait } from 'node:timers/promises';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import { prepareWrites } from './commit-arguments.js';
-import { ConflictError, type Write } from './event-store.js';
+import { ConflictError, type Head, type Write } from './event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { faultOf, unavailable } from './eventstoredb-faults.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
+import { chain } from './hash-chain.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 
@@ -23,16 +23,19 @@ export class EventStoreDbAppender {
    * @param begun the commit has already appended to another stream, so this one must be appended to as well; only a
    *   stream that existed before may have moved
    * @throws ConflictError, UnavailableError: not appended. @throws UnknownOutcomeError
+   * @returns the new head of the stream
    */
-  async append({ stream, expected, events }: Write, begun = false): Promise<void> {
+  async append({ stream, expected, events }: Write, begun = false): Promise<Head> {
     const deadline = Date.now() + SETTLE_WITHIN_MS;
-    const [prepared] = prepareWrites({ writes: [{ stream, expected, events }] });
+    const heads = chain(stream, expected, events);
+    const head = heads.at(-1);
+    if (!head) throw new Error('a write has at least one event');
     const batch = events.map(({ id, type, version, data, meta }, i) =>
       jsonEvent({
         id,
         type,
         data,
-        metadata: { ...meta, schemaVersion: version, hash: prepared?.heads[i]?.hash },
+        metadata: { ...meta, schemaVersion: version, hash: heads[i]?.hash },
       }),
     );
     const expectedRevision = expected === null ? NO_STREAM : BigInt(expected.revision);
@@ -42,7 +45,7 @@ export class EventStoreDbAppender {
         await this.connection.ask((client) =>
           client.appendToStream(this.streams.nameOf(stream), batch, { expectedRevision }),
         );
-        return;
+        return head;
       } catch (error) {
         const fault = faultOf(error);
         if (fault === 'conflict' && (!begun || expected !== null)) throw new ConflictError();

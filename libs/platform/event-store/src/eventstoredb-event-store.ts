@@ -12,7 +12,6 @@ import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { Lanes } from '#database/batcher.js';
 import { ask, isDatabaseUnavailable } from '#database/connection.js';
-import { lastHead, prepareWrites } from './commit-arguments.js';
 import {
   ConflictError,
   EventStore,
@@ -209,11 +208,10 @@ export class EventStoreDbEventStore
   }
 
   private async commitOne(commit: Commit): Promise<Head[]> {
-    const [prepared] = prepareWrites(commit);
-    if (!prepared) throw new Error('a commit writes something');
-    const { stream, row } = prepared.write;
-    const head = lastHead(prepared);
-    await this.appender.append(prepared.write);
+    const [write] = commit.writes;
+    if (!write) throw new Error('a commit writes something');
+    const { stream, row } = write;
+    const head = await this.appender.append(write);
     if (row) {
       const placed = { accountId: commit.accountId, stream, head, row };
       await this.rowFollows(() => this.rowWriter.write(placed));

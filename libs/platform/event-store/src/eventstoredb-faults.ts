@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf, UnavailableError } from '#kernel/errors.js';
 
 /** For one append, or one page of a read: the client itself has no time-out. */
@@ -64,16 +63,11 @@ function refusal(error: unknown, doing: 'read' | 'append'): string {
 }
 
 /** Our own deadline: the client sets none for what it has sent. @throws NoAnswerError */
-export async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  const timer = new AbortController();
-  const late = wait(milliseconds, undefined, { signal: timer.signal }).then(() => {
-    throw new NoAnswerError(`no answer within ${milliseconds} ms`);
+export function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => {
+      reject(new NoAnswerError(`no answer within ${milliseconds} ms`));
+    }, milliseconds);
+    work.finally(() => clearTimeout(late)).then(resolve, reject);
   });
-  late.catch(() => undefined);
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    timer.abort();
-  }
 }

@@ -6,18 +6,18 @@ type Metadata = EventMeta & { schemaVersion: number; hash: string };
 
 /** Tells our streams from others on the same server, and turns its events into ours. */
 export class OwnStreams {
+  /** For the server's filters. */
+  readonly prefixes: string[];
+
   /**
    * @param prefix in front of every stream's name
    * @param beginnings of our streams' names; whatever else the server holds is not read
    */
   constructor(
     private readonly prefix: string,
-    private readonly beginnings: string[],
-  ) {}
-
-  /** For the server's filters. */
-  get prefixes(): string[] {
-    return this.beginnings.map((beginning) => this.prefix + beginning);
+    beginnings: string[],
+  ) {
+    this.prefixes = beginnings.map((beginning) => prefix + beginning);
   }
 
   nameOf(stream: string): string {
