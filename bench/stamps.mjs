@@ -21,6 +21,7 @@ const MEANING = {
   inkpad: 'the api, over HTTP',
   other: 'the api of another clone, over HTTP',
   eventstoredb: 'the same with its events in EventStoreDB',
+  'other-esdb': 'the api of another clone with its events in EventStoreDB',
   'crud-tx': 'Fastify and pg, one transaction of 6 statements, over HTTP',
   'crud-one': 'Fastify and pg, one CTE statement, over HTTP',
   'bare-commit': "Inkpad's event store alone: no HTTP, no load, no sealing; not a service",
@@ -146,10 +147,14 @@ async function prepare(stage, { eventStoreDb, against, peers }) {
   const variants = [await api('inkpad', root)];
   if (against !== null) variants.push(await api('other', against));
   if (eventStoreDb) {
-    const engine = { EVENT_STORE_URL: await eventStoreUrl(stage) };
-    const other = await startInkpad(stage, 'bench_inkpad_eventstoredb', engine);
-    other.paths = await enrolMany(other.enrol, CARDS);
-    variants.push(await overHttp('eventstoredb', other, () => rowStamps(stage, other)));
+    const onEventStoreDb = async (name, from) => {
+      const engine = { EVENT_STORE_URL: await eventStoreUrl(stage, name) };
+      const other = await startInkpad(stage, `bench_${name.replace('-', '_')}`, engine, from);
+      other.paths = await enrolMany(other.enrol, CARDS);
+      return overHttp(name, other, () => rowStamps(stage, other));
+    };
+    variants.push(await onEventStoreDb('eventstoredb', root));
+    if (against !== null) variants.push(await onEventStoreDb('other-esdb', against));
   }
   for (const style of peers.filter((peer) => peer !== 'bare-commit')) {
     const crud = await startCrud(stage, style, CARDS);
@@ -178,9 +183,9 @@ async function bareCommit(stage) {
 }
 
 /** The server at EVENT_STORE_URL, or else the tests' counterpart with its log in a file and fsync on. */
-async function eventStoreUrl(stage) {
+async function eventStoreUrl(stage, name) {
   if (process.env.EVENT_STORE_URL) return process.env.EVENT_STORE_URL;
-  const log = join(stage.dataDir, 'eventstoredb.log');
+  const log = join(stage.dataDir, `${name}.log`);
   const { connectionString } = await startEventStoreDbProcess(['--log', log, '--tie']);
   return connectionString;
 }
