@@ -56,9 +56,9 @@ export async function startSink(stage, count, onNews, { tls = 'none' } = {}) {
 
 /** Elliptic, as most receivers have today. */
 function makeCertificate({ dataDir }) {
-  const { certificate, key } = selfSigned();
+  const { cert, key } = selfSigned();
   const files = { cert: join(dataDir, 'receiver.crt'), key: join(dataDir, 'receiver.key') };
-  writeFileSync(files.cert, certificate);
+  writeFileSync(files.cert, cert);
   writeFileSync(files.key, key, { mode: 0o600 });
   return files;
 }
