@@ -119,7 +119,7 @@ describe('a start', () => {
       [beyond],
     );
     const api = start();
-    expect(await api.exitCode).toBe(1);
+    expect(await api.exitCode).toBe(78);
     expect(api.output()).toMatch(
       /ends before events that were already processed \(webhooks\)|carry positions of another PostgreSQL server/,
     );

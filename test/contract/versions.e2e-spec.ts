@@ -47,7 +47,7 @@ function refusalOf(database: TestDatabase, settings: NodeJS.ProcessEnv): string 
     ['dist/apps/api/src/main.js'],
     testEnvironment(database.url, settings),
   );
-  expect(status).toBe(1);
+  expect(status).toBe(78);
   return output;
 }
 

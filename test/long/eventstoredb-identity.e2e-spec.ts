@@ -188,7 +188,7 @@ describe('a process is refused', () => {
   it('by PostgreSQL when the history is in EventStoreDB', async () => {
     const environment = testEnvironment(service.database.url, { EVENT_STORE_URL: '' });
     const api = startProgram('dist/apps/api/src/main.js', environment);
-    expect(await api.exitCode).toBe(1);
+    expect(await api.exitCode).toBe(78);
     expect(api.output().trim()).toMatch(/^The history of this database is in EventStoreDB: .*$/);
   });
 
