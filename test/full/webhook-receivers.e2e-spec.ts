@@ -166,7 +166,8 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
         (all) => all.length >= 3,
       );
       const { body: feed } = await store.get<{ id: string }[]>(`${store.store}/events`);
-      expect(ids).toEqual(feed.map(({ id }) => id));
+      // What has arrived together is handled by the names of its files, and ids of one moment have no order.
+      expect(ids.toSorted()).toEqual(feed.map(({ id }) => id).toSorted());
 
       const from = '2000-01-01T00:00:00Z';
       const replay = await store.post(`${hooks}/${subscription.body.id}/replay`, { from });
