@@ -169,7 +169,6 @@ describe('npm run backup and npm run restore', () => {
       expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
       const all = await meanwhile.stop();
       expect(all.length).toBeGreaterThan(0);
-      expect(program.output()).toMatch(/^database: inkpad at 127\.0\.0\.1:\d+ as inkpad_app;/m);
       expect(program.output()).toContain(`keep a copy of ${join(first, 'master.key')} elsewhere`);
     },
     SLOW,
@@ -346,7 +345,8 @@ describe('a process that is killed', () => {
         'dist/apps/dispatcher/src/main.js',
       ]) {
         const refused = run(program, [], environment);
-        expect([program, refused.status]).toEqual([program, 1]);
+        const code = program.includes('/main.js') ? 78 : 1;
+        expect([program, refused.status]).toEqual([program, code]);
         expect(refused.output).toContain(says);
       }
 
@@ -379,7 +379,8 @@ describe('a process that is killed', () => {
         status: 1,
         output: expect.stringContaining('is no complete backup'),
       });
-      expect(run(BACKUP, [target], environment).status).toBe(0);
+      const again = run(BACKUP, [target], environment);
+      expect([again.status, again.output]).toEqual([0, expect.any(String)]);
     },
     SLOW,
   );

@@ -58,6 +58,8 @@ class Shop {
   readonly receipts = new Map<string, Json>();
   /** By what makes two requests the same under an Idempotency-Key. */
   readonly keyed = new Map<string, Answer>();
+  /** Two customers are one now, and each other's paths lead to their cards: test/long/merging follows that, not this. */
+  hasMerged = false;
 
   constructor(readonly client: ContractClient) {}
 
@@ -190,6 +192,8 @@ export class Shops {
     const body = (answer.body ?? {}) as Json;
     const sent = parsed(request.body);
     const kind = kindOf(step.path);
+    if (/^(un)?mergeCustomers$/.test(step.id ?? '')) shop.hasMerged = true;
+    if (shop.hasMerged && kind.startsWith('customer')) return;
     if (request.method === 'POST' && /^(create|enrol)/.test(step.id ?? '')) {
       const record = await this.learn(shop, kind, path, body);
       this.expectNamed(kind, sent, record.shown, true);
@@ -320,11 +324,13 @@ export class Shops {
         const rewards = shop.live('rewards').filter((reward) => reward.shown['card_id'] === id);
         const issued = cards.filter((card) => card.shown['card_id'] === id);
         this.expect(
-          now['rewards_count'] === rewards.length && now['customer_cards_count'] === issued.length,
+          now['rewards_count'] === rewards.length &&
+            (shop.hasMerged || now['customer_cards_count'] === issued.length),
           `card ${id} counts wrong`,
         );
       }
     }
+    if (shop.hasMerged) return this.turnPages(shop);
     for (const { path, shown, id } of shop.live('customers')) {
       const now = await this.read(shop, path);
       this.expect(isDeepStrictEqual(own(now), own(shown)), `customer ${id} changed unasked`);
