@@ -2,7 +2,6 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import type { AppleCredentials } from '#kernel/apple-credentials.js';
 import { messageOf } from '#kernel/errors.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
 import {
   PassSender,
   type PassOutcome,
@@ -83,13 +82,13 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     device: AppleDevice,
     signal: AbortSignal,
   ): Promise<PassOutcome> {
+    let answer: ApnsAnswer;
     try {
-      const answer = await this.clientOf(credentials).push(device.pushToken, signal);
-      return await this.outcomeOf(answer, device);
+      answer = await this.clientOf(credentials).push(device.pushToken, signal);
     } catch (error) {
-      if (isDatabaseUnavailable(error)) throw error;
       return { kind: 'failed', error: `Apple: ${messageOf(error)}` };
     }
+    return this.outcomeOf(answer, device);
   }
 
   private async outcomeOf(answer: ApnsAnswer, device: AppleDevice): Promise<PassOutcome> {
