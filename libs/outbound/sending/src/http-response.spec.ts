@@ -7,6 +7,8 @@ import { HttpResponse } from './http-response.js';
 const KEPT = 1_000_000;
 const RUNS = { numRuns: 400 };
 const DEEP_MS = 60_000;
+/** The llhttp of Node.js 20 takes what later ones refuse, so there the parser is not compared with it. */
+const IS_ORACLE = Number(process.versions['llhttp']?.split('.')[0]) >= 9;
 
 /** What an answer says, by whichever parser; null: it cannot be followed, or its head is incomplete. */
 type Reading = {
@@ -234,7 +236,6 @@ describe('an answer', () => {
     'is read as Node.js reads it, wherever it is cut: %j',
     async (text) => {
       const whole = ours(text);
-      expect(whole).toEqual(await nodes(text));
       for (let cut = 0; cut <= text.length; cut++) expect(ours(text, [cut])).toEqual(whole);
       expect(
         ours(
@@ -242,6 +243,8 @@ describe('an answer', () => {
           [...text].map((_, i) => i),
         ),
       ).toEqual(whole);
+      if (!IS_ORACLE) return;
+      expect(whole).toEqual(await nodes(text));
       for (let end = 0; end < text.length; end++) {
         expect(await difference(text.slice(0, end))).toBeNull();
       }
@@ -249,65 +252,77 @@ describe('an answer', () => {
     DEEP_MS,
   );
 
-  it(
-    'that is valid is read as Node.js reads it',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(valid(), cuts(), async (text, at) => {
-          expect(ours(text, at)).toEqual(await nodes(text));
-        }),
-        RUNS,
-      );
-    },
-    DEEP_MS,
-  );
+  if (IS_ORACLE) {
+    it(
+      'that is valid is read as Node.js reads it',
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(valid(), cuts(), async (text, at) => {
+            expect(ours(text, at)).toEqual(await nodes(text));
+          }),
+          RUNS,
+        );
+      },
+      DEEP_MS,
+    );
 
-  it(
-    'with faults is refused or read as Node.js reads it',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(valid(), edits(), cuts(), async (text, changes, at) => {
-          expect(await difference(changes.reduce(edited, text), at)).toBeNull();
-        }),
-        { numRuns: 1_500 },
-      );
-    },
-    DEEP_MS,
-  );
+    it(
+      'with faults is refused or read as Node.js reads it',
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(valid(), edits(), cuts(), async (text, changes, at) => {
+            expect(await difference(changes.reduce(edited, text), at)).toBeNull();
+          }),
+          { numRuns: 1_500 },
+        );
+      },
+      DEEP_MS,
+    );
 
-  it(
-    'of random pieces is refused or read as Node.js reads it',
-    async () => {
-      const some = (pieces: string[], maxLength: number) =>
-        fc.array(fc.constantFrom(...pieces), { maxLength }).map((one) => one.join(''));
-      const texts = fc
-        .tuple(some(LINES, 1), some(FIELDS, 4), some(CHUNKS, 6), some(PIECES, 8))
-        .map(([line, fields, body, rest]) => `${line || OK}${fields}\r\n${body}${rest}`);
-      await fc.assert(
-        fc.asyncProperty(texts, cuts(), async (text, at) => {
-          expect(await difference(text, at)).toBeNull();
-        }),
-        { numRuns: 2_000 },
-      );
-    },
-    DEEP_MS,
-  );
+    it(
+      'of random pieces is refused or read as Node.js reads it',
+      async () => {
+        const some = (pieces: string[], maxLength: number) =>
+          fc.array(fc.constantFrom(...pieces), { maxLength }).map((one) => one.join(''));
+        const texts = fc
+          .tuple(some(LINES, 1), some(FIELDS, 4), some(CHUNKS, 6), some(PIECES, 8))
+          .map(([line, fields, body, rest]) => `${line || OK}${fields}\r\n${body}${rest}`);
+        await fc.assert(
+          fc.asyncProperty(texts, cuts(), async (text, at) => {
+            expect(await difference(text, at)).toBeNull();
+          }),
+          { numRuns: 2_000 },
+        );
+      },
+      DEEP_MS,
+    );
 
-  it.each(REFUSED)('is refused, as by Node.js: %s', async (_what, text) => {
+    it.each(REFUSED)('is refused by Node.js too: %s', async (_what, text) => {
+      expect(await nodes(text)).toBeNull();
+    });
+
+    it.each(STRICTER)('is taken by Node.js: %s', async (_what, _answers, text) => {
+      expect(await nodes(text)).toMatchObject({ body: expect.any(String) });
+    });
+
+    it.each(BROKEN)('is broken off by Node.js too: %s', async (_what, body) => {
+      const text = `${OK}${CHUNKED}\r\n${body}`;
+      expect(await nodes(text)).toMatchObject({ status: 200, body: null });
+    });
+  }
+
+  it.each(REFUSED)('is refused: %s', (_what, text) => {
     expect(parsed(text)).toMatchObject({ head: undefined, fault: 'invalid' });
-    expect(await nodes(text)).toBeNull();
   });
 
-  it.each(STRICTER)('is refused, though not by Node.js: %s', async (_what, answers, text) => {
+  it.each(STRICTER)('is refused, though not by Node.js: %s', (_what, answers, text) => {
     expect(text).toMatch(answers);
     expect(parsed(text).fault).toBe('invalid');
-    expect(await nodes(text)).toMatchObject({ body: expect.any(String) });
   });
 
-  it.each(BROKEN)('is broken off, as by Node.js: %s', async (_what, body) => {
+  it.each(BROKEN)('is broken off: %s', (_what, body) => {
     const text = `${OK}${CHUNKED}\r\n${body}`;
     expect(parsed(text)).toMatchObject({ head: { status: 200 }, fault: 'invalid' });
-    expect(await nodes(text)).toMatchObject({ status: 200, body: null });
   });
 
   it.each(ENDLESS)('is refused with too many %s', (_what, begun, repeated, count) => {
