@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { positionSql } from '#event-store/position.js';
 import { TX } from './log-places.js';
 
 /** What processes make anew by themselves: drawn images, and which dispatchers there are. */
@@ -29,9 +30,7 @@ export async function tablesIn(client: pg.ClientBase): Promise<Table[]> {
  */
 const INSTEAD: Record<string, Record<string, string>> = {
   'es.events': { tx: `'${TX}'::xid8`, pos: 'row_number() over (order by t.tx, t.pos)' },
-  'public.history': {
-    position: `lpad('${TX}', 20, '0') || ':' || lpad((t.seq + 1)::text, 20, '0')`,
-  },
+  'public.history': { position: positionSql(TX, 't.seq + 1') },
 };
 
 export function copyOut(

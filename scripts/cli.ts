@@ -69,7 +69,7 @@ program
 
 addCheckpointCommands(program);
 addGeocodeCommands(program);
-addHistoryCommands(program, positive);
+addHistoryCommands(program);
 addRetirementCommands(program, by);
 
 program

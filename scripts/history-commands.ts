@@ -14,11 +14,12 @@ import { HistoryExport } from '#transparency/history-export.service.js';
 import { HistoryImport } from '#transparency/history-import.service.js';
 import { Tree } from '#transparency/tree.service.js';
 import { rowTables } from '../apps/row-tables.js';
+import { positive } from './command.js';
 import { runScript, withServices } from './run-script.js';
 import { verifierFrom } from './verify-checkpoints.js';
 
 /** Takes the history of a store from one instance to another. */
-export function addHistoryCommands(program: Command, positive: (text: string) => number): void {
+export function addHistoryCommands(program: Command): void {
   program
     .command('history:export')
     .description('writes the history of a store with proofs, one JSON object per line')

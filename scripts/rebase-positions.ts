@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { ConfigError, readConfig } from '#kernel/config.js';
 import { isConnectionLoss } from '#database/connection.js';
+import { positionSql } from '#event-store/position.js';
 import { MOVED_TO_EVENTSTOREDB } from '#event-store/positions-check.js';
 import { movePlaces, placesIn, TX } from './log-places.js';
 import { runScript, sayWhere } from './run-script.js';
@@ -90,7 +91,7 @@ async function rebaseIn(client: pg.Client): Promise<number> {
 
   await movePlaces(client, places);
   await client.query(
-    `update history h set position = lpad('${TX}', 20, '0') || ':' || lpad(e.pos::text, 20, '0')
+    `update history h set position = ${positionSql(TX, 'e.pos')}
      from es.events e where e.event_id = h.event_id`,
   );
   await client.query(

@@ -9,8 +9,10 @@ import {
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
+import { isEmailAddress } from './email-address.js';
 import { passwordFault } from './password.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
+import { Sessions } from './sessions.service.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
@@ -28,7 +30,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
   constructor(private readonly writes: PlainWrites) {}
 
   async execute({ by, email, name, password }: CreateUser): Promise<{ userId: number }> {
-    if (!/^\S+@\S+\.\S+$/.test(email) || email.length > 254) {
+    if (!isEmailAddress(email)) {
       throw new RejectedError({ email: ['is not an e-mail address'] });
     }
     const fault = passwordFault(password, { email, name });
@@ -84,7 +86,10 @@ export class RemoveUser extends Command<{ userId: number; left: Left }> {
 
 @CommandHandler(RemoveUser)
 export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly sessions: Sessions,
+  ) {}
 
   async execute({ by, email }: RemoveUser): Promise<{ userId: number; left: Left }> {
     return this.writes.write(by, async (transaction) => {
@@ -94,16 +99,17 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       const stores = await storesOf(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
       await changed(transaction, 'user.removed', stores, { user_id: userId });
-      return { userId, left: await leftBy(manager, userId, stores) };
+      const sessionsEnded = await this.sessions.endAll(manager, userId);
+      return { userId, left: { sessionsEnded, ...(await leftBy(manager, userId, stores)) } };
     });
   }
 }
 
-async function leftBy(manager: EntityManager, userId: number, stores: number[]): Promise<Left> {
-  const [, sessionsEnded]: [unknown, number] = await manager.query(
-    'delete from sessions where user_id = $1',
-    [userId],
-  );
+async function leftBy(
+  manager: EntityManager,
+  userId: number,
+  stores: number[],
+): Promise<Omit<Left, 'sessionsEnded'>> {
   const [tokens]: { count: number }[] = await manager.query(
     `select count(*)::int as count from api_tokens
      where user_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
@@ -118,7 +124,7 @@ async function leftBy(manager: EntityManager, userId: number, stores: number[]):
      from accounts a where a.id = any($1) order by a.id`,
     [stores],
   );
-  return { tokensEnded: tokens?.count ?? 0, sessionsEnded, stores: left };
+  return { tokensEnded: tokens?.count ?? 0, stores: left };
 }
 
 export const identityHandlers = [CreateUserHandler, RemoveUserHandler];

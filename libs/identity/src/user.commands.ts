@@ -5,6 +5,7 @@ import { RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { userIdOf, type UserRef } from './identity.commands.js';
+import { isEmailAddress } from './email-address.js';
 import { UserRow } from './identity.entity.js';
 import { passwordFault } from './password.js';
 import { Sessions } from './sessions.service.js';
@@ -108,10 +109,7 @@ export const userHandlers = [SetPasswordHandler, UpdateUserHandler];
 function refuseUnusable({ name, email }: UpdateUser['values']): void {
   const errors = {
     ...((name === '' || (name ?? '').length > 255) && { name: ['must have 1 to 255 characters'] }),
-    ...(email !== undefined &&
-      (!/^\S+@\S+\.\S+$/.test(email) || email.length > 254) && {
-        email: ['is not an e-mail address'],
-      }),
+    ...(email !== undefined && !isEmailAddress(email) && { email: ['is not an e-mail address'] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }

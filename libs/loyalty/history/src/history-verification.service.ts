@@ -1,6 +1,12 @@
 import { Pool } from 'pg';
 import { BEGINNING, type EventStore, type Moment } from '#event-store/event-store.js';
-import { formatPosition, isAfter, parsePosition, type Position } from '#event-store/position.js';
+import {
+  formatPosition,
+  isAfter,
+  parsePosition,
+  positionSql,
+  type Position,
+} from '#event-store/position.js';
 import { HISTORY_SUBSCRIPTION } from './history-table.service.js';
 
 const PAGE = 5_000;
@@ -41,7 +47,7 @@ const GIVEN = differencesFrom(
 const IN_PLACE = `
   with log as materialized (
     select $1 + row_number() over in_order - 1 as seq, event_id, stream_id as stream, revision, tx, pos,
-      lpad(tx::text, 20, '0') || ':' || lpad(pos::text, 20, '0') as position, recorded_at,
+      ${positionSql('tx', 'pos')} as position, recorded_at,
       greatest($2::timestamptz, max(recorded_at) over in_order) as latest
     from (
       select * from es.events

@@ -9,6 +9,11 @@ export function formatPosition(position: Position): string {
   return `${pad(position.commit)}:${pad(position.prepare)}`;
 }
 
+/** SQL of the same text. @param tx,pos SQL expressions */
+export function positionSql(tx: string, pos: string): string {
+  return `lpad((${tx})::text, ${DIGITS}, '0') || ':' || lpad((${pos})::text, ${DIGITS}, '0')`;
+}
+
 export function parsePosition(text: string): Position {
   const [commit, prepare] = text.split(':');
   if (commit === undefined || prepare === undefined) throw new Error(`no position: ${text}`);

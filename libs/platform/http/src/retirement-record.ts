@@ -3,6 +3,7 @@ import pg, { Pool } from 'pg';
 import { Config, ConfigError } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { retirementStep, shownDate, type Announcement } from '#kernel/retirement.js';
+import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 
@@ -13,6 +14,13 @@ const LOCK = 727_013;
 const STANDING = `
   select greatest(now(), $1::timestamptz) as now, r.id, r.announced_at, r.deprecated_at, r.sunset_at
   from (select) one left join api_retirements r on r.version = 'v1' and r.withdrawn_at is null`;
+
+const AUDIT = auditBySystem('(select) one', {
+  accountId: 'null::bigint',
+  type: '$1',
+  requestId: '$2',
+  subject: '$3::jsonb',
+});
 
 type Row = {
   now: Date;
@@ -95,9 +103,5 @@ async function audit(
   { deprecatedAt, sunsetAt }: { deprecatedAt: Date; sunsetAt: Date | null },
 ): Promise<void> {
   const subject = { version: 'v1', deprecation_date: deprecatedAt, sunset_date: sunsetAt };
-  await client.query(
-    `insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-     values (null, $1, '{"type": "system", "id": 0}', 'system', $2, $3, now())`,
-    [type, newId(), JSON.stringify(subject)],
-  );
+  await client.query(AUDIT, [type, newId(), JSON.stringify(subject)]);
 }
