@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#kernel/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { messageOf, UnavailableError } from '#kernel/errors.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
 import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable } from '#database/connection.js';
 import {
@@ -122,6 +122,9 @@ export class DeliveryAttempts {
       // The customer may have been erased meanwhile, or whatever prevented rendering may be gone.
       const texts = await this.bodies.textsOf([eventOf(delivery)]);
       body = texts.get(delivery.eventSeq) ?? 'unrendered';
+      if (owned.lost || !this.lanes.isLeaseTrusted) {
+        throw new UnavailableError('its lane may belong to another dispatcher by now');
+      }
     }
     const { target } = owned;
     if (typeof body === 'string') return notMade({ kind: body });

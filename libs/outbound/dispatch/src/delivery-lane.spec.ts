@@ -4,6 +4,7 @@ import { DeliveryLane, type Queued, type Signal } from './delivery-lane.js';
 const first = (id: number, customerId: number): Queued => ({
   id,
   customerId,
+  stream: null,
   tries: 0,
   manual: false,
 });
@@ -45,6 +46,42 @@ describe('the order of a lane', () => {
     lane.done(a3, 'success', 5, true);
     expect(lane.known).toBe(0);
     expect(lane.inFlight).toBe(1);
+  });
+
+  it('keeps the order of a card that a merge gave another customer', () => {
+    const lane = wideLane();
+    const about = (id: number, customerId: number, card: number) => ({
+      ...first(id, customerId),
+      stream: `customer_card-${card}`,
+    });
+    const [mine, updated, yours, alien, later] = [
+      about(101, 1, 7),
+      { ...first(102, 2), stream: 'customer-2' },
+      about(103, 2, 7),
+      about(104, 2, 8),
+      about(105, 1, 7),
+    ];
+    lane.add([mine, updated, yours, alien, later]);
+    expect([started(lane), lane.known]).toEqual([[101, 102], 3]);
+    lane.done(updated, 'success', 5, true);
+    expect(started(lane)).toEqual([]);
+    lane.done(mine, 'success', 5, true);
+    expect(started(lane)).toEqual([103]);
+    lane.done(yours, 'success', 5, true);
+    expect([started(lane), lane.known]).toEqual([[104, 105], 0]);
+  });
+
+  it('waits for what was under way before the lane was lost', () => {
+    const lost = wideLane();
+    const [a1, a2] = [first(101, 1), first(102, 1)];
+    lost.add([a1]);
+    expect(started(lost)).toEqual([101]);
+    const lane = new DeliveryLane('fast', lost);
+    lane.add([a2]);
+    expect([started(lane), lane.known, lane.inFlight]).toEqual([[], 1, 0]);
+    lane.endedElsewhere(a1);
+    lane.endedElsewhere(a1);
+    expect([started(lane), lane.known, lane.inFlight]).toEqual([[102], 0, 1]);
   });
 
   it('holds back neither retries nor redeliveries', () => {

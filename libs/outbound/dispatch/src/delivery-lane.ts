@@ -1,3 +1,5 @@
+import { FirstAttempts, type Ordered } from './first-attempts.js';
+
 /**
  * One subscription's part of the queue while a process owns it: what is sent next, and how many at once. Reads no
  * clock; the duration of attempts is passed in.
@@ -6,9 +8,7 @@
 /** Which group of slots a lane uses, so that bad receivers delay only each other. */
 export type Pace = 'fast' | 'slow' | 'probe';
 
-export type Queued = {
-  id: number;
-  customerId: number;
+export type Queued = Ordered & {
   /** Scheduled attempts so far. */
   tries: number;
   /** A redelivery that somebody asked for; no order applies to it. */
@@ -34,16 +34,13 @@ export class DeliveryLane<D extends Queued> {
   private latencyMs = 0;
   private silences = 0;
   private again: D[] = [];
-  private firsts: D[] = [];
-  /** First attempts that had to wait for another one of their customer and may go now. */
-  private released: D[] = [];
-  /** By customer with a first attempt under way: the deliveries that wait for its end. */
-  private readonly busy = new Map<number, D[]>();
-  private waiting = 0;
+  private readonly firsts = new FirstAttempts<D>();
   private turn = 0;
 
-  constructor(pace: Pace = 'fast') {
+  /** @param before the same lane, lost earlier: what follows an attempt that it has under way waits for its end */
+  constructor(pace: Pace = 'fast', before?: DeliveryLane<D>) {
     this.pace = pace;
+    for (const delivery of before?.firsts.begun ?? []) this.firsts.await(delivery);
   }
 
   get atOnce(): number {
@@ -52,13 +49,13 @@ export class DeliveryLane<D extends Queued> {
 
   /** Deliveries that are known here and not begun. */
   get known(): number {
-    return this.again.length + this.released.length + this.firsts.length + this.waiting;
+    return this.again.length + this.firsts.known;
   }
 
   /** First attempts must come in the order of their ids, which is that of the events. */
   add(deliveries: D[]): void {
     for (const delivery of deliveries) {
-      if (isFirst(delivery)) this.firsts.push(delivery);
+      if (isFirst(delivery)) this.firsts.add(delivery);
       else this.again.push(delivery);
     }
   }
@@ -68,14 +65,14 @@ export class DeliveryLane<D extends Queued> {
     if (this.inFlight >= this.atOnce) return undefined;
     const delivery =
       this.turn++ % 2 === 0
-        ? (this.again.shift() ?? this.nextFirst())
-        : (this.nextFirst() ?? this.again.shift());
+        ? (this.again.shift() ?? this.firsts.next())
+        : (this.firsts.next() ?? this.again.shift());
     if (delivery) this.inFlight++;
     return delivery;
   }
 
   /**
-   * The attempt is over. The next first attempt of its customer may go now: contract section 10 requires that the one
+   * The attempt is over. The next first attempt about its customer may go now: contract section 10 requires that the one
    * before is answered or has failed, not that this is recorded.
    * @param mayGrow whether the process has capacity for more attempts at once
    */
@@ -97,42 +94,19 @@ export class DeliveryLane<D extends Queued> {
   /** The delivery is over without an attempt. */
   letGo(delivery: D): void {
     this.inFlight--;
-    if (!isFirst(delivery)) return;
-    const following = this.busy.get(delivery.customerId)?.shift();
-    if (following === undefined) this.busy.delete(delivery.customerId);
-    else {
-      this.waiting--;
-      this.released.push(following);
-    }
+    this.firsts.end(delivery);
+  }
+
+  /** An attempt that the lane had under way before it was lost is over. */
+  endedElsewhere(delivery: D): void {
+    this.firsts.end(delivery);
   }
 
   /** Drops what has not begun. @returns the dropped deliveries */
   clear(): D[] {
-    const behind = [...this.busy.values()].flat();
-    const dropped = [...this.again, ...this.released, ...this.firsts, ...behind];
-    for (const { customerId } of this.released) this.busy.delete(customerId);
-    for (const list of this.busy.values()) list.length = 0;
+    const { again } = this;
     this.again = [];
-    this.released = [];
-    this.firsts = [];
-    this.waiting = 0;
-    return dropped;
-  }
-
-  private nextFirst(): D | undefined {
-    const released = this.released.shift();
-    if (released) return released;
-    for (;;) {
-      const delivery = this.firsts.shift();
-      if (!delivery) return undefined;
-      const behind = this.busy.get(delivery.customerId);
-      if (!behind) {
-        this.busy.set(delivery.customerId, []);
-        return delivery;
-      }
-      behind.push(delivery);
-      this.waiting++;
-    }
+    return [...again, ...this.firsts.clear()];
   }
 
   private isBehind(): boolean {

@@ -279,6 +279,7 @@ function knownFrom(
     subscriptionId: row.subscription_id,
     accountId: stored.meta.accountId,
     customerId,
+    stream: stored.stream,
     eventSeq: row.seq,
     eventId,
     type,

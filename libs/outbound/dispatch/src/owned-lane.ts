@@ -79,7 +79,7 @@ export class OwnedLane<D extends Taken> {
     now: number,
     before?: OwnedLane<D>,
   ) {
-    this.lane = new DeliveryLane<D>(pace);
+    this.lane = new DeliveryLane<D>(pace, before?.lane);
     this.held = before?.held ?? new Set();
     this.heldManual = before?.heldManual ?? new Set();
     this.emptySince = now;
@@ -205,9 +205,10 @@ export class OwnedLane<D extends Taken> {
     if (this.isIdle) this.emptySince = now;
   }
 
-  /** The lane may have been claimed again, and its queue read, while this result was being recorded. */
+  /** The lane may have been claimed again, and its queue read, while this attempt was being made and recorded. */
   remember(delivery: D): void {
     this.settled?.add(delivery.id);
+    this.lane.endedElsewhere(delivery);
   }
 
   /** Drops what was loaded but not begun. @returns how many */

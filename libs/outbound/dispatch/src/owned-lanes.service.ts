@@ -122,8 +122,10 @@ export class OwnedLanes {
 
   /** Reads all of it again before anything of it is sent. */
   startOver(lane: Lane): void {
-    this.known -= lane.startOver();
-    this.askToFill(lane);
+    // It may have been lost and claimed again meanwhile.
+    const owned = this.lanes.get(lane.id) ?? lane;
+    this.known -= owned.startOver();
+    this.askToFill(owned);
   }
 
   /** An attempt has ended the subscription of this lane. */

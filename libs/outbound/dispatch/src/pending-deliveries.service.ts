@@ -16,6 +16,7 @@ type DeliveryRow = {
   subscription_id: number;
   account_id: number;
   customer_id: number;
+  stream: string | null;
   event_seq: number;
   event_id: string;
   type: string;
@@ -27,8 +28,8 @@ type DeliveryRow = {
   redelivery_id: number;
 };
 
-const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, p.event_seq, p.event_id,
-  p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
+const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, p.stream, p.event_seq,
+  p.event_id, p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
   0 as redelivery_id`;
 
 /** The first attempts of each lane in order, followed by its due retries. */
@@ -51,8 +52,8 @@ const TAKE = {
 const TAKE_REDELIVERIES = {
   name: 'webhook_take_redeliveries',
   text: `
-    select d.id, d.subscription_id, d.account_id, d.customer_id, d.event_seq, d.event_id, d.type,
-      d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.created_at as due_at,
+    select d.id, d.subscription_id, d.account_id, d.customer_id, null::text as stream,
+      d.event_seq, d.event_id, d.type, d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.created_at as due_at,
       r.id as redelivery_id
     from unnest($1::bigint[]) as w (subscription_id)
     cross join lateral (
@@ -143,6 +144,7 @@ function deliveryOf(row: DeliveryRow): Delivery {
     subscriptionId: row.subscription_id,
     accountId: row.account_id,
     customerId: row.customer_id,
+    stream: row.stream,
     eventSeq: row.event_seq,
     eventId: row.event_id,
     type: row.type,

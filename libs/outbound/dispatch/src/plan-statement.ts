@@ -69,9 +69,10 @@ export const PLAN = {
       select webhook_next_id() as id, clock_timestamp() as at, x.*
       from unnest($13::bigint[], $14::int[], $15::text[]) as x (subscription_id, event, payload_format)
     ), deliveries as (
-      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream, type,
         payload_format, next_attempt_at, created_at)
-      select w.id, w.subscription_id, p.seq, p.event_id, p.account_id, p.customer_id, p.type, w.payload_format, w.at, w.at
+      select w.id, w.subscription_id, p.seq, p.event_id, p.account_id, p.customer_id, p.stream, p.type,
+        w.payload_format, w.at, w.at
       from wanted w join planned p on p.nth = w.event + 1
       where exists (select from moved)
     ), lanes as (

@@ -61,11 +61,11 @@ const FEED = {
         and (r.types is null or e.type = any (r.types))
       order by e.seq limit (select n from room)
     ), planned as (
-      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-        payload_format, next_attempt_at, created_at)
+      insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
+        type, payload_format, next_attempt_at, created_at)
       select webhook_next_id(), f.* from (
-        select r.subscription_id, f.seq, f.event_id, f.account_id, f.customer_id, f.type, r.payload_format,
-          clock_timestamp() as next_attempt_at, clock_timestamp() as created_at
+        select r.subscription_id, f.seq, f.event_id, f.account_id, f.customer_id, f.stream, f.type,
+          r.payload_format, clock_timestamp() as next_attempt_at, clock_timestamp() as created_at
         from found f cross join request r order by f.seq
       ) f
     ), armed as (

@@ -39,6 +39,7 @@ import { Tills } from './migrations/0048-tills.js';
 import { SmsArrivals } from './migrations/0049-sms-arrivals.js';
 import { Geocoding } from './migrations/0046-geocoding.js';
 import { LoneCommits } from './migrations/0052-lone-commits.js';
+import { OrderOfRecords } from './migrations/0053-order-of-records.js';
 import { Retirements } from './migrations/0050-retirements.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -85,4 +86,5 @@ export const migrations = [
   Geocoding,
   Retirements,
   LoneCommits,
+  OrderOfRecords,
 ];
