@@ -66,7 +66,7 @@ export class FirstAttempts<D extends Ordered> {
 
   /** Drops what has not begun. @returns the dropped deliveries */
   clear(): D[] {
-    const dropped = new Set([...this.released, ...this.upcoming]);
+    const dropped = new Set(this.upcoming);
     for (const [key, line] of this.lines) {
       const left = line.filter((delivery) => this.underWay.has(delivery));
       for (const delivery of line) if (!this.underWay.has(delivery)) dropped.add(delivery);
