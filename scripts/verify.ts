@@ -58,13 +58,6 @@ runScript(async () => {
       add({ faults });
     }
     const [pool, store] = [app.get(pg.Pool), app.get(EventStore)];
-    const history = new HistoryVerification(pool, store).verify();
-    // Reported when it is waited for.
-    history.catch(() => undefined);
-    await inThreads(threads, slicesIn(app.get(DataSource)), repair, add);
-    const { events, faults } = await history;
-    numbered = events;
-    add({ faults });
     const verification = new Verification(
       pool,
       store,
@@ -72,7 +65,14 @@ runScript(async () => {
       app.get(PersonalKeys),
       rowTables,
     );
-    add(await verification.strays(repair));
+    const [{ events, faults }, strays] = await Promise.all([
+      new HistoryVerification(pool, store).verify(),
+      verification.strays(repair),
+      inThreads(threads, slicesIn(app.get(DataSource)), repair, add),
+    ]);
+    numbered = events;
+    add({ faults });
+    add(strays);
   });
   if (sum.older > 0) {
     console.log(

@@ -156,7 +156,7 @@ export type Subscriber = {
 export type Moment = EventRef & { id: string; position: Position; recordedAt: number };
 
 /** How many events of a stream `readStreams` yields at once, at most. */
-export const MOST_TOGETHER = 4_000;
+export const MOST_TOGETHER = 1_000;
 
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
 

@@ -38,6 +38,10 @@ const STILL_CLAIMED = `
   select distinct stream_id from es.claims where stream_id = any ($1)
   except ${NAMED_IN_INTENTS}`;
 
+/** Looked up one by one: as a join, each slice would read the heads of all streams. */
+const HEAD_OF_EACH = `left join lateral (
+         select revision, hash from es.streams where stream_id = r.stream offset 0) s on true`;
+
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
 /** A range of ids of one row table, both ends inclusive. */
@@ -87,6 +91,7 @@ type Progress = {
  */
 export class Verification {
   private readonly tables: Map<string, AnyTable>;
+  private readonly aggregates: Map<string, AnyTable>;
 
   constructor(
     private readonly pool: Pool,
@@ -96,6 +101,7 @@ export class Verification {
     tables: AnyTable[],
   ) {
     this.tables = new Map(tables.map((rows) => [rows.table, rows]));
+    this.aggregates = new Map(tables.map((rows) => [rows.aggregate.name, rows]));
   }
 
   /** @param repair whether to replace each row that is not the fold of its stream */
@@ -221,22 +227,27 @@ export class Verification {
   }
 
   private async notFound(streams: string[]): Promise<string[]> {
+    const named = new Map<AnyTable, number[]>();
+    for (const stream of streams) {
+      const rows = this.tableOf(stream);
+      if (!rows) continue;
+      const ids = named.get(rows);
+      if (ids) ids.push(idIn(stream));
+      else named.set(rows, [idIn(stream)]);
+    }
     const found = new Set<string>();
-    for (const rows of this.tables.values()) {
-      const ids = streams.filter((stream) => this.tableOf(stream) === rows).map(idIn);
-      if (ids.length === 0) continue;
+    for (const [{ table, aggregate }, ids] of named) {
       const known = await this.pool.query<{ id: number }>(
-        `select id from ${rows.table} where id = any ($1)`,
+        `select id from ${table} where id = any ($1)`,
         [ids],
       );
-      for (const { id } of known.rows) found.add(streamOf(rows.aggregate, id));
+      for (const { id } of known.rows) found.add(streamOf(aggregate, id));
     }
     return streams.filter((stream) => !found.has(stream));
   }
 
   private tableOf(stream: string): AnyTable | undefined {
-    const name = stream.slice(0, stream.lastIndexOf('-'));
-    return [...this.tables.values()].find(({ aggregate }) => aggregate.name === name);
+    return this.aggregates.get(stream.slice(0, stream.lastIndexOf('-')));
   }
 
   /**
@@ -253,7 +264,7 @@ export class Verification {
           from es.claims c where c.stream_id = r.stream) as claims,
          r.stream in (${NAMED_IN_INTENTS}) as pending
        from (select *, $3 || '-' || id as stream from ${table} where id between $1 and $2) r
-       left join es.streams s on s.stream_id = r.stream
+       ${heads ? HEAD_OF_EACH : ''}
        order by r.id`,
       [from, to, aggregate.name],
     );
