@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError } from '#kernel/errors.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
-import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable } from '#database/connection.js';
+import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable, isPassing } from '#database/connection.js';
 import {
   EventBodies,
   TEXT_KEPT_MS,
@@ -94,7 +94,7 @@ export class DeliveryAttempts {
     try {
       attempted = await this.attempt(owned, delivery);
     } catch (error) {
-      mayFollow = !isDatabaseUnavailable(error);
+      mayFollow = !isPassing(error);
       this.log.warn(`a delivery failed before it was sent: ${messageOf(error)}`, aboutOf(delivery));
     }
     const milliseconds = performance.now() - slot.since;

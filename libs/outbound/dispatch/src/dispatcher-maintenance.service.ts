@@ -5,8 +5,7 @@ import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
-import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
-import { isRolledBackForRetry } from '#database/sqlstate.js';
+import { inTransaction, isPassing } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
@@ -152,7 +151,7 @@ export class DispatcherMaintenance {
       await work(clock.now);
       return true;
     } catch (error) {
-      const level = isDatabaseUnavailable(error) || isRolledBackForRetry(error) ? 'warn' : 'error';
+      const level = isPassing(error) ? 'warn' : 'error';
       this.log[level](`${what}: ${messageOf(error)}; will be tried again`);
       return false;
     }

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '#kernel/errors.js';
 import { StallDetector } from '#kernel/stall-detector.js';
-import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable } from '#database/connection.js';
+import { DATABASE_UNAVAILABLE_MS, isPassing } from '#database/connection.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
 import { DeliveryAttempts, eventOf } from './delivery-attempts.service.js';
 import type { Delivery } from './delivery.js';
@@ -91,7 +91,7 @@ export class LaneFiller {
       try {
         await this.stalls.during(() => this.fillSome(some));
       } catch (error) {
-        this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
+        this.log[isPassing(error) ? 'warn' : 'error'](
           `lanes could not be filled: ${messageOf(error)}`,
         );
         for (const lane of some) this.lanes.startOver(lane);
@@ -171,7 +171,7 @@ export class LaneFiller {
     try {
       return await this.stalls.during(() => this.pending.giveUp(lane.id, before));
     } catch (error) {
-      this.log[isDatabaseUnavailable(error) ? 'warn' : 'error'](
+      this.log[isPassing(error) ? 'warn' : 'error'](
         `deliveries could not be failed: ${messageOf(error)}`,
         { subscription_id: lane.id },
       );

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
+import { isPassing } from '#database/connection.js';
 import { checkpointOf } from '#event-store/checkpoint.js';
 import { EventStore } from '#event-store/event-store.js';
 import { parsePosition } from '#event-store/position.js';
@@ -119,7 +119,7 @@ export class Replays {
         await this.begin();
         progress = await this.round(signal);
       } catch (error) {
-        const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
+        const level = isPassing(error) ? 'warn' : 'error';
         this.log[level](`${messageOf(error)}; will be tried again`);
       }
       if (!progress) await pause(ROUND_MS, signal);

@@ -3,8 +3,7 @@ import pg, { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
-import { isRolledBackForRetry } from '#database/sqlstate.js';
+import { inTransaction, isPassing } from '#database/connection.js';
 import { MailOutbox } from './mail-outbox.service.js';
 import {
   LATELY_DAYS,
@@ -92,8 +91,7 @@ export class RetirementNotices {
         let more = true;
         while (more && !signal.aborted) more = await this.tellSome();
       } catch (error) {
-        const level =
-          isDatabaseUnavailable(error) || isRolledBackForRetry(error) ? 'warn' : 'error';
+        const level = isPassing(error) ? 'warn' : 'error';
         this.log[level](`users cannot be told of a retirement: ${messageOf(error)}`);
       }
       await pause(every, signal);

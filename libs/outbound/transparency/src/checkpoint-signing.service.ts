@@ -5,7 +5,7 @@ import { checkpointSigner } from '#kernel/checkpoint-key.js';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import type { Signer } from '#kernel/signed-note.js';
-import { inTransaction, isDatabaseUnavailable } from '#database/connection.js';
+import { inTransaction, isPassing } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { signedCheckpoint, type TreeHead } from './checkpoint.js';
@@ -95,7 +95,7 @@ export class CheckpointSigning {
       this.signedAt.set(Date.now() / 1000);
     } catch (error) {
       if (error instanceof ContradictionError) this.isRefused = true;
-      const level = isDatabaseUnavailable(error) ? 'warn' : 'error';
+      const level = isPassing(error) ? 'warn' : 'error';
       this.log[level](`no checkpoint was signed: ${messageOf(error)}`);
     }
     this.refused.set(this.isRefused ? 1 : 0);

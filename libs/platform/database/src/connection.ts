@@ -7,7 +7,7 @@ import {
 import { ConfigError } from '#kernel/config.js';
 import { UnavailableError } from '#kernel/errors.js';
 import type { LimitedStatement } from './database-client.js';
-import { databaseErrorOf, endsConnection, SQLSTATE } from './sqlstate.js';
+import { databaseErrorOf, endsConnection, isRolledBackForRetry, SQLSTATE } from './sqlstate.js';
 
 /** @throws when the database does not answer in time; the query is then abandoned */
 export async function isAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
@@ -128,6 +128,11 @@ export const DATABASE_UNAVAILABLE_MS = 1_000;
 /** Nothing is wrong with the work itself; it can be tried again when the database is back. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error);
+}
+
+/** The same, or others were in the way for too long: nothing was written, and it can be tried again. */
+export function isPassing(error: unknown): boolean {
+  return isDatabaseUnavailable(error) || isRolledBackForRetry(error);
 }
 
 /** Broken sockets have no SQLSTATE. */

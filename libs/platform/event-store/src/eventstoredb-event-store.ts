@@ -11,7 +11,7 @@ import {
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { Lanes } from '#database/batcher.js';
-import { ask, isDatabaseUnavailable } from '#database/connection.js';
+import { ask, isConnectionLoss, isPassing } from '#database/connection.js';
 import {
   ConflictError,
   EventStore,
@@ -313,8 +313,8 @@ export class EventStoreDbEventStore
         await work();
         return;
       } catch (error) {
-        if (!isDatabaseUnavailable(error)) throw error;
-        if (error instanceof UnavailableError && !unknown) throw error;
+        if (!isPassing(error)) throw error;
+        if (!unknown && !isConnectionLoss(error)) throw error;
         unknown = true;
         if (Date.now() > deadline) {
           throw new UnknownOutcomeError('what became of an intent stays unknown', { cause: error });

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
+import { isPassing } from '#database/connection.js';
 import { OvertakenError } from './checkpoint.js';
 import type { EventStore, Position, StoredEvent } from './event-store.js';
 import { UnknownEventTypeError } from './event-types.js';
@@ -76,7 +76,7 @@ export async function retrying(
     } catch (error) {
       const unknown = error instanceof UnknownEventTypeError;
       const message = `${messageOf(error)}; next try in ${backOff} ms`;
-      if (isDatabaseUnavailable(error)) log.warn(message);
+      if (isPassing(error)) log.warn(message);
       else log.error(message, unknown || !(error instanceof Error) ? undefined : error.stack);
       await pause(backOff, signal);
       if (unknown && stepsDown()) return;

@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Channel, KeyedRequest } from '#kernel/aggregate.js';
 import { UnknownOutcomeError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
-import { isConnectionLoss, isDatabaseUnavailable } from '#database/connection.js';
+import { isConnectionLoss, isPassing } from '#database/connection.js';
 import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -61,8 +61,8 @@ export class PlainWrites {
         if (by.keyed) by.keyed.stored = true;
         return answer;
       } catch (error) {
-        // Without a connection nothing was written, except perhaps by an earlier try.
-        const unsettled = repeated ? isDatabaseUnavailable(error) : isConnectionLoss(error);
+        // Without a connection, or rolled back, nothing was written, except perhaps by an earlier try.
+        const unsettled = repeated ? isPassing(error) : isConnectionLoss(error);
         if (!unsettled) throw error;
         if (Date.now() > deadline) {
           throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });

@@ -3,8 +3,7 @@ import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
-import { isRolledBackForRetry } from '#database/sqlstate.js';
+import { isPassing } from '#database/connection.js';
 import { checkpointOf } from './checkpoint.js';
 import type { EventStore, Position, StoredEvent } from './event-store.js';
 import { formatPosition } from './position.js';
@@ -92,7 +91,7 @@ export class RowCatchUp {
     try {
       await this.rows.load(rows, id, true);
     } catch (error) {
-      if (isDatabaseUnavailable(error) || isRolledBackForRetry(error)) throw error;
+      if (isPassing(error)) throw error;
       this.log.error(`${rows.table} ${id} stays behind its stream: ${String(error)}`);
     }
   }

@@ -23,7 +23,7 @@ import {
   messageWithCause,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
-import { isConnectionLoss } from '#database/connection.js';
+import { isConnectionLoss, isPassing } from '#database/connection.js';
 import type { StoredResponse } from '#event-store/stored-responses.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
@@ -191,7 +191,7 @@ function answerTo(error: unknown): Answer {
     return answerOf('method_not_allowed', { error: error.message }, values);
   }
   if (error instanceof UnavailableError) return answerOf('unavailable', { error: error.message });
-  if (isConnectionLoss(error)) return answerOf('unavailable');
+  if (isPassing(error)) return answerOf('unavailable');
   const early = refusedEarly(error) ?? (error instanceof Error && refusedEarly(error.cause));
   if (early) return early;
   if (error instanceof HttpException && error.getStatus() === 404) return answerOf('not_found');

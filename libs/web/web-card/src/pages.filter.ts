@@ -1,8 +1,8 @@
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import { messageWithCause, UnavailableError } from '#kernel/errors.js';
-import { isConnectionLoss } from '#database/connection.js';
+import { messageWithCause } from '#kernel/errors.js';
+import { isPassing } from '#database/connection.js';
 import type { GatedRequest } from '#http/caller.js';
 import { plainPage, type Page } from './card-page.js';
 import { languages, wordsOf, type Told } from './words.js';
@@ -16,7 +16,7 @@ export class PagesFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<GatedRequest>();
     request.failure = error;
-    const passing = isConnectionLoss(error) || error instanceof UnavailableError;
+    const passing = isPassing(error);
     const about = { request_id: request.requestId };
     if (passing) this.log.warn(messageWithCause(error), about);
     else {
