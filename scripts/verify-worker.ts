@@ -1,4 +1,5 @@
-import { parentPort } from 'node:worker_threads';
+import { on } from 'node:events';
+import { parentPort, type MessagePort } from 'node:worker_threads';
 import type pg from 'pg';
 import { readConfig, type Config } from '#kernel/config.js';
 import { dataSource, poolOf } from '#database/data-source.js';
@@ -10,10 +11,11 @@ import { Rows } from '#event-store/rows.js';
 import { Verification, type Slice } from '#event-store/verification.js';
 import { rowTables } from '../apps/row-tables.js';
 
-export type Task = Slice & { repair: boolean };
+/** @property answer gets what is found */
+export type Task = Slice & { repair: boolean; answer: MessagePort };
 
 /**
- * One slice after the other, as the script asks for them. An error ends the thread and is reported to the script. Only
+ * Slices as the script asks for them, until it sends null. An error ends the thread and is reported to the script. Only
  * what is needed is loaded, without the modules of the service, which would take longer than many slices.
  */
 const port = parentPort;
@@ -28,9 +30,14 @@ if (port) {
     await masterKeys.onModuleInit();
     const rows = new Rows(pool, store, keys);
     const verification = new Verification(pool, store, rows, keys, rowTables);
-    for (let task = await next(port); task !== null; task = await next(port)) {
-      port.postMessage(await verification.slice(task, task.repair));
+    const verify = async ({ answer, repair, ...slice }: Task) =>
+      answer.postMessage(await verification.slice(slice, repair));
+    const running: Promise<void>[] = [];
+    for await (const [task] of on(port, 'message') as AsyncIterable<[Task | null]>) {
+      if (task === null) break;
+      running.push(verify(task));
     }
+    await Promise.all(running);
   } finally {
     masterKeys.onModuleDestroy();
     await close();
@@ -54,8 +61,4 @@ async function openEventStoreDb(pool: pg.Pool, keys: PersonalKeys, config: Confi
   const { EventStoreDbEventStore } = await import('#event-store/eventstoredb-event-store.js');
   const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
   return new EventStoreDbEventStore(pool, keys, config, streams);
-}
-
-function next(from: NonNullable<typeof port>): Promise<Task | null> {
-  return new Promise((resolve) => from.once('message', (task: Task | null) => resolve(task)));
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { ConfigError } from '#kernel/config.js';
@@ -20,6 +20,8 @@ const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY
 /** What is found in two ways is told once; more than this is not remembered. */
 const KNOWN = 10_000;
 const ROWS_AT_ONCE = 1_000;
+/** One is read while another is folded. */
+const SLICES_OF_THREAD = 2;
 const SHOWN = 50;
 const MOST_THREADS = 8;
 /** Nearly everything that a slice allocates is soon garbage; with the usual 16 MB it would be copied over and over. */
@@ -147,13 +149,18 @@ async function inThreads(
         throw new Error('a thread ended early');
       });
       early.catch(() => undefined);
-      try {
+      const oneByOne = async () => {
         for await (const slice of slices) {
-          const answer = once(worker, 'message');
-          worker.postMessage({ ...slice, repair } satisfies Task);
+          const { port1, port2 } = new MessageChannel();
+          const answer = once(port1, 'message');
+          worker.postMessage({ ...slice, repair, answer: port2 } satisfies Task, [port2]);
           const [verified] = (await Promise.race([answer, early])) as [Verified];
+          port1.close();
           add(verified);
         }
+      };
+      try {
+        await Promise.all(Array.from({ length: SLICES_OF_THREAD }, oneByOne));
       } finally {
         worker.postMessage(null);
         await ended;

@@ -39,7 +39,7 @@ function keys(): PersonalKeys {
     MasterKeys.holding(ring, new Map()),
   );
   const wrapped = ring.seal(purpose, Buffer.alloc(32, 2), contextOf(CUSTOMER_ID));
-  made.remember(CUSTOMER_ID, { wrapped, former: null, renewed: false });
+  made.remember(CUSTOMER_ID, { wrapped, former: null, renewed: false }, performance.now());
   return made;
 }
 

@@ -237,7 +237,7 @@ export class FanOut {
         const event = events[row.event];
         const body = event && envelopes.get(event.eventId)?.text;
         if (!body) return [];
-        this.bodies.stored(row.seq, body);
+        this.bodies.stored(row.seq, body, readAt);
         return knownFrom(row, event, body, readAt);
       });
       const isAll = !first.crowded && known.length === owned.length;

@@ -131,6 +131,7 @@ export class CustomerCardRenderer implements EventRenderer {
       const id = Number(event.stream.slice(this.aggregate.length + 1));
       if (!needsState.has(id)) needsState.set(id, this.folds.needsSnapshot(event));
     }
+    const asked = performance.now();
     const { rows } = await this.pool.query<SurroundingsRow>({
       ...SURROUNDINGS,
       values: [
@@ -149,7 +150,7 @@ export class CustomerCardRenderer implements EventRenderer {
       if (row.named !== null) names.set(row.named, customerNameJson({ ...row, id: row.named }));
       if (row.version !== null) versions.set(row.card_id, row.version);
       if (row.installed) installed.add(id);
-      this.keys.remember(row.customer_id, row.wrapped === null ? null : row);
+      this.keys.remember(row.customer_id, row.wrapped === null ? null : row, asked);
     }
     return { snapshots, names, templates: await this.templates.allAt(versions), installed };
   }

@@ -124,9 +124,9 @@ export class EventBodies {
     }
   }
 
-  /** An envelope that is now stored. */
-  stored(seq: number, text: Buffer): void {
-    this.texts.set(seq, text);
+  /** An envelope that is now stored. @param began when it was rendered, by `performance.now()` */
+  stored(seq: number, text: Buffer, began: number): void {
+    this.texts.set(seq, text, { start: began });
   }
 
   /** Envelopes by `seq`, as UTF-8 JSON, one for each ref. */
@@ -251,6 +251,7 @@ export class EventBodies {
       throw new Error('the event is not in the history');
     for (const { seq } of placeless) texts.set(seq, 'missing');
     if (wanted.length === 0) return;
+    const began = performance.now();
     const envelopes = await this.envelopes(wanted.map(({ event }) => event));
     const sealed = wanted.map(({ ref, stale }, i): Rendering => ({
       ref,
@@ -264,7 +265,7 @@ export class EventBodies {
       if (!kept.has(ref.seq)) overtaken.set(ref.seq, { ref });
       else {
         texts.set(ref.seq, text);
-        this.texts.set(ref.seq, text);
+        this.texts.set(ref.seq, text, { start: began });
       }
     }
     if (overtaken.size === 0) return;

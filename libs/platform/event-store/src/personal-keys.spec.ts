@@ -1,9 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Pool } from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
 import { Keyring, masterKeyOf } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { NewEvent, StoredEvent } from './event-store.js';
-import { NOBODY, PersonalKeys } from './personal-keys.js';
+import { NOBODY, PERSONAL_KEYS_COLUMN, PersonalKeys } from './personal-keys.js';
 
 const ringOf = (byte: number) => {
   const key = masterKeyOf(Buffer.alloc(32, byte));
@@ -76,5 +77,43 @@ describe('the sealed part of an event', () => {
   it('is left as it is where an event has none', async () => {
     const plain = { ...event(ID, 'StampsEarned'), data: { customerId: NOBODY, personal: null } };
     expect(await keysOf(1).sealed([plain])).toEqual([plain]);
+  });
+});
+
+describe('the key of a customer', () => {
+  let now = 1_000;
+  beforeEach(() => {
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  /** @param milliseconds until the database answers */
+  function lateAnswer(milliseconds: number) {
+    const { purpose, contextOf } = PERSONAL_KEYS_COLUMN;
+    const wrapped = ringOf(1).seal(purpose, Buffer.alloc(32, 9), contextOf(5));
+    return jest.fn(() => {
+      now += milliseconds;
+      return Promise.resolve([{ customer_id: 5, wrapped, former: null, renewed: false }]);
+    });
+  }
+
+  it('is asked for again five seconds after it was asked for, however late that was answered', async () => {
+    const keys = keysOf(1);
+    const read = lateAnswer(1_500);
+    expect((await keys.load([5], read)).get(5)).toEqual(Buffer.alloc(32, 9));
+    now += 3_000;
+    await keys.load([5], read);
+    expect(read).toHaveBeenCalledTimes(1);
+    now += 1_000;
+    await keys.load([5], read);
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
+  it('is not used when the database says too late which key it is', async () => {
+    const read = lateAnswer(6_000);
+    await expect(keysOf(1).load([5], read)).rejects.toThrow(UnavailableError);
+    expect(read).toHaveBeenCalledTimes(3);
   });
 });

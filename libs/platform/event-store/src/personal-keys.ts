@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
-import { customerErased } from '#kernel/errors.js';
+import { customerErased, UnavailableError } from '#kernel/errors.js';
 import { fingerprint, open, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { IdTakenError } from '#database/ids.js';
@@ -17,6 +17,9 @@ export const NOBODY = 0;
 const KEYS_KEPT = 20_000;
 /** A key destroyed by another process is forgotten by this one within this time. */
 const KEY_KEPT_MS = 5_000;
+/** What was known when a question began must not be used after an answer that came later than this. */
+const LATE_MS = 2_000;
+const FIND_TRIES = 3;
 
 const PURPOSE = 'personal keys';
 const contextOf = (customerId: unknown): string => `customer ${String(customerId)}`;
@@ -63,7 +66,12 @@ type PersonalData = { customerId: number; personal: object | string | null };
  */
 @Injectable()
 export class PersonalKeys {
-  private readonly known = new LRUCache<number, PersonalKey>({ max: KEYS_KEPT, ttl: KEY_KEPT_MS });
+  /** A key's time counts from when it was asked for: what is answered late may have changed since. */
+  private readonly known = new LRUCache<number, PersonalKey>({
+    max: KEYS_KEPT,
+    ttl: KEY_KEPT_MS,
+    ttlResolution: 0,
+  });
 
   constructor(
     private readonly pool: Pool,
@@ -95,11 +103,14 @@ export class PersonalKeys {
     });
   }
 
-  /** @param key as a load has just seen it; null: it was destroyed */
-  remember(customerId: number, key: WrappedKey | null): void {
+  /**
+   * @param key as a load has seen it; null: it was destroyed
+   * @param asked when that load began, by `performance.now()`
+   */
+  remember(customerId: number, key: WrappedKey | null, asked: number): void {
     if (key === null) this.known.delete(customerId);
     else if (!this.known.has(customerId))
-      this.known.set(customerId, this.unwrapped(customerId, key));
+      this.known.set(customerId, this.unwrapped(customerId, key), { start: asked });
   }
 
   /**
@@ -118,7 +129,7 @@ export class PersonalKeys {
       values: [customerIds, keys],
     });
     for (const id of customerIds) this.known.delete(id);
-    await wait(KEY_KEPT_MS);
+    await wait(KEY_KEPT_MS + LATE_MS);
   }
 
   /** The customer was erased: this process is not to use the key any more. The others forget it in time. */
@@ -153,13 +164,42 @@ export class PersonalKeys {
     return { current: opened(wrapped), former: former && opened(former), renewed };
   }
 
+  /** Tries again with keys as they are now: another process may have sealed with one that is newer than what is known. */
+  private async openedWith<R>(
+    customerIds: number[],
+    open: (keys: Map<number, PersonalKey>) => R,
+  ): Promise<R> {
+    const keys = await this.find(customerIds);
+    try {
+      return open(keys);
+    } catch {
+      for (const id of customerIds) this.known.delete(id);
+      return open(await this.find(customerIds));
+    }
+  }
+
+  /** @throws UnavailableError when the database answers too slowly to say which keys are still there */
   private async find(
     customerIds: Iterable<number>,
     read: Reader = (statement) => ask<KeyRow>(this.pool, statement),
   ): Promise<Map<number, PersonalKey>> {
+    const ids = new Set(customerIds);
+    for (let tries = 1; tries <= FIND_TRIES; tries++) {
+      const asked = performance.now();
+      const keys = await this.findNow(ids, read, asked);
+      if (performance.now() - asked < LATE_MS) return keys;
+    }
+    throw new UnavailableError('The database answers too slowly');
+  }
+
+  private async findNow(
+    ids: Set<number>,
+    read: Reader,
+    asked: number,
+  ): Promise<Map<number, PersonalKey>> {
     const keys = new Map<number, PersonalKey>();
     const missing: number[] = [];
-    for (const id of new Set(customerIds)) {
+    for (const id of ids) {
       if (id === NOBODY) {
         const current = this.masterKeys.dataKey('texts about nobody');
         keys.set(id, { current, former: null, renewed: false });
@@ -178,7 +218,7 @@ export class PersonalKeys {
       });
       for (const row of rows) {
         const key = this.unwrapped(row.customer_id, row);
-        this.known.set(row.customer_id, key);
+        this.known.set(row.customer_id, key, { start: asked });
         keys.set(row.customer_id, key);
       }
     }
@@ -203,18 +243,21 @@ export class PersonalKeys {
   /** The reverse. Without a key, `personal` is null. */
   async opened<E extends NewEvent>(events: E[]): Promise<E[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
-    const keys = await this.find(customersOf(events));
-    return events.map((event) => {
-      const data: unknown = event.data;
-      if (!isPersonal(data)) return event;
-      const personal = openedPart(keys.get(data.customerId), event, data);
-      return { ...event, data: { ...event.data, personal } };
-    });
+    return this.openedWith([...customersOf(events)], (keys) =>
+      events.map((event) => {
+        const data: unknown = event.data;
+        if (!isPersonal(data)) return event;
+        const personal = openedPart(keys.get(data.customerId), event, data);
+        return { ...event, data: { ...event.data, personal } };
+      }),
+    );
   }
 
   /** The same for a fold, which reads `personal` of few events: each is decrypted only when it is read. */
   async openedWhenRead<E extends NewEvent>(events: E[]): Promise<E[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
+    // What does not open later cannot be tried again with newer keys.
+    for (const id of customersOf(events)) this.known.delete(id);
     const keys = await this.find(customersOf(events));
     return events.map((event) => {
       const data: unknown = event.data;
@@ -268,9 +311,12 @@ export class PersonalKeys {
   async openAll(
     texts: { customerId: number; sealed: Buffer; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
-    const keys = await this.find(texts.map(({ customerId }) => customerId));
-    return texts.map(({ customerId, sealed, context }) =>
-      openedWith(keys.get(customerId), sealed, context),
+    return this.openedWith(
+      texts.map(({ customerId }) => customerId),
+      (keys) =>
+        texts.map(({ customerId, sealed, context }) =>
+          openedBy(keys.get(customerId), sealed, context),
+        ),
     );
   }
 
@@ -286,12 +332,12 @@ function openedPart(
   event: NewEvent,
   { personal }: PersonalData,
 ): JsonObject | null {
-  const plain = openedWith(key, Buffer.from(String(personal), 'base64'), sealContext(event));
+  const plain = openedBy(key, Buffer.from(String(personal), 'base64'), sealContext(event));
   return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
 }
 
 /** Undefined when the key that sealed it was destroyed. @throws when it was changed or belongs elsewhere */
-function openedWith(
+function openedBy(
   key: PersonalKey | undefined,
   sealed: Buffer,
   context: string,

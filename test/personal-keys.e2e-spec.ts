@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { dataSource, poolOf } from '#database/data-source.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { NewEvent } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+import { eventually } from './support/eventually.js';
+
+const CUSTOMER = 7;
+
+let database: TestDatabase;
+let known: () => PersonalKeys;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const config = testConfig(database.url);
+  const source = await dataSource(config, 'test').initialize();
+  const masterKeys = new MasterKeys(poolOf(source), config);
+  await masterKeys.onModuleInit();
+  known = () => new PersonalKeys(poolOf(source), masterKeys);
+  close = async () => {
+    masterKeys.onModuleDestroy();
+    await source.destroy();
+    await database.drop();
+  };
+});
+afterAll(() => close());
+
+const noted = (note: string): NewEvent => {
+  const at = '2026-01-31T09:00:00.000Z';
+  return {
+    id: randomUUID(),
+    type: 'StampsEarned',
+    version: 1,
+    data: { customerId: CUSTOMER, personal: { note } },
+    meta: {
+      accountId: 1,
+      actor: { type: 'token', id: 1 },
+      channel: 'api',
+      requestId: 'r',
+      occurredAt: at,
+      recordedAt: at,
+    },
+  };
+};
+
+it('open at once what another process has sealed with a key that is newer than what is known', async () => {
+  const [one, other, third] = [known(), known(), known()];
+  await one.create(CUSTOMER);
+  const before = await one.sealed([noted('oat milk')]);
+  for (const keys of [other, third]) expect(await keys.opened(before)).toHaveLength(1);
+  const renewed = one.renew([CUSTOMER]);
+  await eventually(
+    async () => (await database.query('select former from personal_keys')).rows[0]?.['former'],
+    (former) => former !== null,
+  );
+  const events = [...before, ...(await one.sealed([noted('soy milk')]))];
+  const notes = [{ note: 'oat milk' }, { note: 'soy milk' }];
+  const shown = (opened: NewEvent[]) =>
+    opened.map(({ data }) => (data as { personal: unknown }).personal);
+  expect(shown(await other.opened(events))).toEqual(notes);
+  expect(shown(await third.openedWhenRead(events))).toEqual(notes);
+  await renewed;
+});
