@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { Keyring, masterKeyOf } from '#kernel/keyring.js';
+import { seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { NewEvent, StoredEvent } from './event-store.js';
 import { NOBODY, PERSONAL_KEYS_COLUMN, PersonalKeys } from './personal-keys.js';
@@ -115,5 +116,22 @@ describe('the key of a customer', () => {
     const read = lateAnswer(6_000);
     await expect(keysOf(1).load([5], read)).rejects.toThrow(UnavailableError);
     expect(read).toHaveBeenCalledTimes(3);
+  });
+
+  it('that is renewed again opens nothing of before the first time, which counts as erased', async () => {
+    const { purpose, contextOf } = PERSONAL_KEYS_COLUMN;
+    const [first, second, third] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
+    if (!first || !second || !third) throw new Error('three keys were made');
+    const wrapped = (key: Buffer) => ringOf(1).seal(purpose, key, contextOf(5));
+    const keys = keysOf(1);
+    const text = (key: Buffer) => ({
+      customerId: 5,
+      sealed: seal(key, Buffer.from('oat milk'), 'note'),
+      context: 'note',
+    });
+    const again = { wrapped: wrapped(third), former: wrapped(second) };
+    keys.remember(5, { ...again, renewed: true }, now);
+    const opened = await keys.openAll([first, second, third].map(text));
+    expect(opened.map((plain) => plain?.toString())).toEqual([undefined, 'oat milk', 'oat milk']);
   });
 });

@@ -344,13 +344,18 @@ function openedBy(
 ): Buffer | undefined {
   if (!key) return undefined;
   const { current, former, renewed } = key;
-  if (!former && !renewed) return open(current, sealed, context);
-  try {
-    return open(current, sealed, context);
-  } catch {
-    // A former key that does not open it either says what is wrong.
-    return former ? open(former, sealed, context) : undefined;
+  const keys = former ? [current, former] : [current];
+  let fault: unknown;
+  for (const one of keys) {
+    try {
+      return open(one, sealed, context);
+    } catch (error) {
+      fault = error;
+    }
   }
+  // The key may have been renewed before, and be renewed again just now.
+  if (renewed) return undefined;
+  throw fault;
 }
 
 /** The customer whom events are about, if any. */
