@@ -51,6 +51,8 @@ export class ServerGeocoder extends Geocoder {
       if (signal.aborted) return { kind: 'busy' };
       return { kind: 'failed', error: `cannot be reached: ${messageOf(error)}` };
     }
+    // The request may have left late, and the server goes by when requests arrive.
+    await this.pace.rest(this.provider, 1000 / this.server.requestsPerSecond);
     return this.read(reply, address);
   }
 

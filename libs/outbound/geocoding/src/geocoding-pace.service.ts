@@ -27,7 +27,7 @@ export class GeocodingPace {
     return taken && Math.max(0, taken.wait_ms);
   }
 
-  /** The server has had enough: nobody has a turn for this long. */
+  /** Nobody has a turn for this long. */
   async rest(provider: string, milliseconds: number): Promise<void> {
     await this.pool.query({
       name: 'geocoding_pace_rest',
