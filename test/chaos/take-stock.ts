@@ -16,7 +16,8 @@ export type Inboxes = { always: Inbox; paused: Inbox; failing: Inbox };
 
 type Stock = { stack: Stack; lanes: Lane[] } & Inboxes;
 
-const DELIVERED_WITHIN_MS = 600_000;
+/** Longer than the longest wait for a retry. */
+const NEXT_WITHIN_MS = 600_000;
 /** Of so many events a proof is asked for. */
 const PROVEN = 20;
 
@@ -113,11 +114,15 @@ async function expectDelivered(lanes: Lane[], inbox: Inbox): Promise<void> {
     }
   }
   const total = [...expected.values()].reduce((sum, { events }) => sum + events.length, 0);
-  await eventually(
-    () => inbox.arrived.size,
-    (arrived) => arrived >= total || inbox.faults.length > 0,
-    DELIVERED_WITHIN_MS,
-  ).catch(() => undefined);
+  const isComplete = () => inbox.arrived.size >= total || inbox.faults.length > 0;
+  for (let seen = -1; !isComplete() && inbox.arrived.size > seen;) {
+    seen = inbox.arrived.size;
+    await eventually(
+      () => inbox.arrived.size,
+      (arrived) => arrived > seen || isComplete(),
+      NEXT_WITHIN_MS,
+    ).catch(() => undefined);
+  }
   const [fault] = inbox.faults;
   if (fault !== undefined) throw new Difference(fault);
   const [lane] = lanes;
