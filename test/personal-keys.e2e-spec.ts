@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { randomUUID } from 'node:crypto';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { event } from '#event-store/event-store.contract.js';
 import type { NewEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
@@ -28,23 +28,8 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const noted = (note: string): NewEvent => {
-  const at = '2026-01-31T09:00:00.000Z';
-  return {
-    id: randomUUID(),
-    type: 'StampsEarned',
-    version: 1,
-    data: { customerId: CUSTOMER, personal: { note } },
-    meta: {
-      accountId: 1,
-      actor: { type: 'token', id: 1 },
-      channel: 'api',
-      requestId: 'r',
-      occurredAt: at,
-      recordedAt: at,
-    },
-  };
-};
+const noted = (note: string): NewEvent =>
+  event('StampsEarned', { customerId: CUSTOMER, personal: { note } });
 
 it('open at once what another process has sealed with a key that is newer than what is known', async () => {
   const [one, other, third] = [known(), known(), known()];
