@@ -177,7 +177,7 @@ export class Rebuild {
       rebuilt.older += compared.older;
     }
     if (this.plan.claims) {
-      rebuilt.differences = rebuilt.differences.concat(await this.comparison.claims());
+      rebuilt.differences = rebuilt.differences.concat(await this.comparison.allClaims());
     }
     if (this.plan.history) {
       this.compared = -1;
@@ -285,9 +285,11 @@ export class Rebuild {
       found = found.concat(differences);
     }
     if (this.plan.claims) {
-      const streams = before.filter(({ table }) => table === CLAIMS.name);
-      const wanted = new Set([...streams.map(({ stream }) => stream), ...touched]);
-      if (wanted.size > 0) found = found.concat(await this.comparison.claims([...wanted]));
+      const again = await this.comparison.claimsAgain(before);
+      const touchedSince = await this.comparison.claimsOf([...touched]);
+      const values = new Set(again.map(({ claim }) => JSON.stringify(claim)));
+      const others = touchedSince.filter(({ claim }) => !values.has(JSON.stringify(claim)));
+      found = found.concat(again, others);
     }
     found = found.concat(before.filter(({ table }) => table === this.plan.history?.table.name));
     found = found.concat(await this.newInHistory());

@@ -1,13 +1,22 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
-import { SHADOW } from './shadow-tables.js';
+import { CLAIMS, SHADOW } from './shadow-tables.js';
 import type { AnyTable } from './stream-progress.js';
 import { NAMED_IN_INTENTS } from './verification.js';
 
 const ROWS_AT_ONCE = 20_000;
 
 /** @property moving the live table may just be ahead of what was read of the log, or behind it where rows may lag */
-export type Difference = { table: string; stream: string; what: string; moving: boolean };
+export type Difference = {
+  table: string;
+  stream: string;
+  what: string;
+  moving: boolean;
+  /** Of the claims: the value that differs. */
+  claim?: ClaimKey;
+};
+
+type ClaimKey = { account_id: number; kind: string; value: string };
 
 export type Compared = {
   rows: number;
@@ -41,16 +50,20 @@ const PAIRS = (table: string, condition: string) => `
       is distinct from (s.account_id, s.revision, s.hash, s.fold_version, s.state)
   order by 1`;
 
-type ClaimPair = { kind: string; live: string | null; rebuilt: string | null };
+type ClaimPair = ClaimKey & { live: string | null; rebuilt: string | null };
 
 const CLAIM_PAIRS = (condition: string) => `
-  select kind, l.stream_id as live, s.stream_id as rebuilt
+  select account_id, kind, encode(value, 'hex') as value, l.stream_id as live, s.stream_id as rebuilt
   from (select * from es.claims where ${condition}) l
   full join (select * from ${SHADOW}.claims where ${condition}) s using (account_id, kind, value)
   where (l.stream_id, l.revision) is distinct from (s.stream_id, s.revision)
     and coalesce(s.stream_id, l.stream_id) not in (
       select stream_id from ${SHADOW}.erased union all ${NAMED_IN_INTENTS})
-  order by 2, 1`;
+  order by live, kind`;
+const OF_STREAMS = 'stream_id = any ($1)';
+const OF_VALUES = `(account_id, kind, value) in (
+  select account_id, kind, decode(value, 'hex')
+  from jsonb_to_recordset($1) as x(account_id bigint, kind text, value text))`;
 
 const next = (table: string) => `
   select count(*) as n, max(id) as last
@@ -95,13 +108,23 @@ export class ShadowComparison {
     return compared;
   }
 
-  /** @param streams default: all */
-  async claims(streams?: string[]): Promise<Difference[]> {
-    const { rows } = await this.client.query<ClaimPair>(
-      CLAIM_PAIRS(streams ? 'stream_id = any ($1)' : 'true'),
-      streams ? [streams] : [],
-    );
-    return rows.flatMap(({ kind, live, rebuilt }) => claimDifferences(kind, live, rebuilt));
+  async allClaims(): Promise<Difference[]> {
+    return this.claims('true', []);
+  }
+
+  async claimsOf(streams: string[]): Promise<Difference[]> {
+    return streams.length === 0 ? [] : this.claims(OF_STREAMS, [streams]);
+  }
+
+  /** The values that differed before, and not what their streams have claimed since: a busy one always is ahead. */
+  async claimsAgain(before: Difference[]): Promise<Difference[]> {
+    const values = before.flatMap(({ claim }) => claim ?? []);
+    return values.length === 0 ? [] : this.claims(OF_VALUES, [JSON.stringify(values)]);
+  }
+
+  private async claims(condition: string, values: unknown[]): Promise<Difference[]> {
+    const { rows } = await this.client.query<ClaimPair>(CLAIM_PAIRS(condition), values);
+    return rows.flatMap(claimDifferences);
   }
 
   private async add(
@@ -146,13 +169,14 @@ export class ShadowComparison {
   }
 }
 
-function claimDifferences(kind: string, live: string | null, rebuilt: string | null): Difference[] {
-  const table = 'claims';
+function claimDifferences({ live, rebuilt, ...claim }: ClaimPair): Difference[] {
+  const { kind } = claim;
   const held = (stream: string, what: string): Difference => ({
-    table,
+    table: CLAIMS.name,
     stream,
     what,
     moving: true,
+    claim,
   });
   if (live === rebuilt && live !== null) {
     return [held(live, `its ${kind} was claimed at another revision`)];
