@@ -67,14 +67,14 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
     await work.finish(filler);
     console.error('comparing');
     const rebuilt = await work.compare(filler);
+    const settled = await work.settle(rebuilt);
     if (check || !work.changesAnything) {
-      const differences = await work.settle(rebuilt);
-      report({ ...rebuilt, differences }, 'nothing was changed');
+      report({ ...rebuilt, differences: settled }, 'nothing was changed');
       await dropShadows(client);
-      return differences.length;
+      return settled.length;
     }
     console.error('switching');
-    const { differences, heldMs } = await work.switchOver(filler, rebuilt.differences);
+    const { differences, heldMs } = await work.switchOver(filler, settled);
     report({ ...rebuilt, differences }, 'the rebuilt tables are in use');
     console.log(`writing waited for the switch for ${Math.round(heldMs)} ms`);
     return differences.length;

@@ -121,8 +121,10 @@ it(
     const receiver = await receive();
     await subscribe(store, receiver, { events: ['*'] });
     await startDispatcher();
-    const cards = [];
-    for (let i = 0; i < TILLS; i++) cards.push((await enrol(store, { rewards: [3] })).path);
+    const enrolled = await Promise.all(
+      Array.from({ length: TILLS }, () => enrol(store, { rewards: [3] })),
+    );
+    const cards = enrolled.map(({ path }) => path);
     const before = await definitions();
     const oids = () =>
       query(`select 'public.customer_cards'::regclass::oid::bigint as cards,
@@ -133,7 +135,12 @@ it(
     const working = [
       tills(cards, until),
       (async () => {
-        while (!until.over) await enrol(store);
+        for (let i = 0; !until.over; i++) {
+          const card_id = enrolled[i % TILLS]?.card.id;
+          const customer = { first_name: 'Bea', email: `bea${i}@example.com` };
+          const { status } = await store.post(`${store.store}/customers`, { customer, card_id });
+          expect(status).toBe(201);
+        }
       })(),
       (async () => {
         while (!until.over) {

@@ -195,8 +195,8 @@ export class Rebuild {
   }
 
   /**
-   * For a comparison without a switch: a row that is stamped all the time is never caught in the act, so it is
-   * compared with its stream up to its own revision.
+   * A row that is stamped all the time is never caught at the end of its stream, so it is compared with its stream up
+   * to its own revision.
    */
   async settle({ differences }: Rebuilt): Promise<Difference[]> {
     const settled: Difference[] = [];
