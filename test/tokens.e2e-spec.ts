@@ -3,8 +3,10 @@ import { CommandBus } from '@nestjs/cqrs';
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { RemoveUser } from '#identity/identity.commands.js';
+import { Authenticator } from '#http/caller.js';
 import { TokenUses } from '#identity/token-uses.service.js';
 import { RevokeToken } from '#identity/token.commands.js';
+import { UnauthorizedError } from '#kernel/errors.js';
 import { expectFailure, useService } from './support/contract.js';
 import { eventually } from './support/eventually.js';
 import { cli, Client, startService } from './support/service.js';
@@ -32,12 +34,24 @@ describe('tokens', () => {
     const store = await service.newStore();
     expect((await store.get(store.store)).status).toBe(200);
     await service.running.app.get(CommandBus).execute(new RemoveUser(cli, store.email));
-    // Word of a change reaches the api within moments. A request during which it comes may find that the user has left.
+    // Word of a change reaches the api within moments.
     const after = await eventually(
       () => store.get(store.store),
-      ({ status }) => ![200, 404].includes(status),
+      ({ status }) => status !== 200,
     );
     expectFailure(after, 401, 'unauthorized');
+  });
+
+  it('are refused when their user is removed after they were looked up', async () => {
+    const store = await service.newStore();
+    const { accountId: unasked } = await service.newStore();
+    const tokens = service.running.app.get(Authenticator);
+    const caller = await tokens.callerOf(store.token ?? '');
+    if (!caller) throw new Error('the token is unknown');
+    await service.running.app.get(CommandBus).execute(new RemoveUser(cli, store.email));
+    await expect(
+      (async () => tokens.refusal(caller, unasked, 'getAccount'))(),
+    ).rejects.toBeInstanceOf(UnauthorizedError);
   });
 
   it('are kept as hashes only', async () => {

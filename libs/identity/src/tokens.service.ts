@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { messageOf, UnauthorizedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { Authenticator, type Caller } from '#http/caller.js';
@@ -30,7 +30,8 @@ const FIND_TOKEN = {
 };
 const FIND_MEMBERSHIP = {
   name: 'identity_find_membership',
-  text: 'select role from memberships where user_id = $1 and account_id = $2',
+  text: `select (select role from memberships where user_id = u.id and account_id = $2) as role
+         from users u where u.id = $1 and u.removed_at is null`,
 };
 const UNCHECKED_TOKENS = {
   name: 'identity_unchecked_tokens',
@@ -155,10 +156,11 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   private async roleOf(userId: number, accountId: number, key: string): Promise<Role | null> {
     const { changes } = this;
     const values = [userId, accountId];
-    const [row] = await ask<{ role: Role }>(this.pool, { ...FIND_MEMBERSHIP, values });
-    if (!row) return null;
-    if (changes === this.changes) this.roles.set(key, row.role);
-    return row.role;
+    const [user] = await ask<{ role: Role | null }>(this.pool, { ...FIND_MEMBERSHIP, values });
+    // Removed since the token was looked up.
+    if (!user) throw new UnauthorizedError();
+    if (user.role !== null && changes === this.changes) this.roles.set(key, user.role);
+    return user.role;
   }
 
   private async loadUnchecked(): Promise<void> {

@@ -23,6 +23,7 @@ export abstract class Authenticator {
    * Whether the caller may do this in this store.
    * @param operation the id of its `@Endpoint`
    * @returns null: yes; not_found: the caller may not even know that there is such a store
+   * @throws UnauthorizedError when the user has been removed meanwhile
    */
   abstract refusal(
     caller: Caller,
