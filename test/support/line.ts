@@ -77,6 +77,8 @@ export class Line {
       [to, from],
     ] as const) {
       this.sockets.add(one);
+      // Whoever asks would wait 40 ms for what is held back until the last packet is acknowledged.
+      one.setNoDelay();
       one.on('data', (chunk) => {
         if (one === from) this.asked++;
         other.write(chunk);
