@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
-import { RejectedError } from '#kernel/errors.js';
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 
 export const AT = '2026-03-01T10:00:00.000Z';
 
@@ -26,6 +26,7 @@ export function given<S extends { accountId: number }, E extends DomainEvent>(
         expect(() => decide(state)).toThrow(error),
       thenRejected: (expected: {
         fields?: string[];
+        errors?: FieldErrors;
         code?: RejectedError['code'];
         advice?: RegExp;
       }) => {
@@ -37,6 +38,7 @@ export function given<S extends { accountId: number }, E extends DomainEvent>(
         }
         expect(thrown).toBeInstanceOf(RejectedError);
         const { errors, code, resolution } = thrown as RejectedError;
+        if (expected.errors) expect(errors).toEqual(expected.errors);
         if (expected.fields) expect(Object.keys(errors)).toEqual(expected.fields);
         if (expected.code) expect(code).toBe(expected.code);
         if (expected.advice) expect(resolution).toMatch(expected.advice);

@@ -8,6 +8,8 @@ import {
   customer,
   eraseCustomer,
   movedValues,
+  referencesFault,
+  sortedReferences,
   updateCustomer,
   upsertReferences,
   type Customer,
@@ -233,6 +235,36 @@ describe('update', () => {
       .thenRejected({ fields: ['external_references'] });
   });
 
+  it('judges references as a whole, and the metadata of each', () => {
+    const of = (metadata: object) => [
+      {
+        source: 'pos',
+        externalId: 'secret',
+        metadata: { ...metadata },
+        createdAt: AT,
+        updatedAt: AT,
+      },
+    ];
+    const keys = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, i]));
+    given(customer, created)
+      .when(update({ externalReferences: of(keys) }))
+      .thenRejected({
+        errors: { external_references: ['of pos: metadata must have at most 50 keys'] },
+      });
+    const three = [0, 1, 2].flatMap((i) =>
+      of({}).map((one) => ({ ...one, externalId: `${i}`, metadata: { a: 'x'.repeat(10_000) } })),
+    );
+    const room = 32 * 1024 - Buffer.byteLength(JSON.stringify(three));
+    const filled = (more: number) =>
+      three.map((one, i) =>
+        i === 0 ? { ...one, createdAt: one.createdAt + 'x'.repeat(more) } : one,
+      );
+    expect(referencesFault(filled(room))).toBeUndefined();
+    expect(referencesFault(filled(room + 1))).toBe(
+      'must come to at most 32 KiB for one customer, metadata included',
+    );
+  });
+
   it('tells a change of references alone apart', () => {
     const reference = { source: 'pos', externalId: '1', metadata: {} };
     const now = HERE.now.toISOString();
@@ -247,6 +279,9 @@ describe('update', () => {
     given(customer, created)
       .when(update({ externalReferences: [reference], lastName: null }))
       .then(updated({ externalReferences: [kept], lastName: null }));
+    given(customer, created)
+      .when(update({ externalReferences: [reference], marketingConsent: false }))
+      .then(updated({ externalReferences: [kept] }, { marketingConsent: false }));
     given(customer, created, references)
       .when(update({ externalReferences: [reference] }))
       .then();
@@ -262,7 +297,13 @@ describe('update', () => {
           metadata: { a: 'x'.repeat(17_000) },
         }),
       )
-      .thenRejected({ fields: ['base', 'birthday', 'metadata'] });
+      .thenRejected({
+        errors: {
+          base: ['An e-mail address or a phone number is needed'],
+          birthday: ['must not be in the future'],
+          metadata: ['must have at most 16 KiB'],
+        },
+      });
   });
 
   it("counts birthdays by the day in the store's time zone", () => {
@@ -404,6 +445,20 @@ describe('external references', () => {
       { ...reference('crm', '9'), createdAt: at, updatedAt: at },
       { ...reference('pos', '2', { b: 2 }), createdAt: AT, updatedAt: at },
     ]);
+  });
+
+  it('are in the order of source and id, whatever the order they came in', () => {
+    const order = ['a 1', 'a 2', 'b 0', 'b 1', 'c 0', 'd 5'].map((name) => {
+      const [source = '', externalId = ''] = name.split(' ');
+      return { ...reference(source, externalId), createdAt: AT, updatedAt: AT };
+    });
+    for (const mixed of [
+      [5, 4, 3, 2, 1, 0],
+      [1, 0, 3, 2, 5, 4],
+      [2, 5, 0, 3, 1, 4],
+    ]) {
+      expect(sortedReferences(mixed.flatMap((i) => order[i] ?? []))).toEqual(order);
+    }
   });
 });
 

@@ -379,6 +379,7 @@ export function refuse(errors: FieldErrors): void {
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
+/** Of names that differ. */
 function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
+  return a < b ? -1 : 1;
 }

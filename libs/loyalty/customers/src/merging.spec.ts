@@ -1,12 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectedError } from '#kernel/errors.js';
 import { AT, given } from '../../../../test/support/given.js';
-import { customer, movedValues, updateCustomer, type Customer } from './customer.js';
+import { customer, eraseCustomer, movedValues, updateCustomer, type Customer } from './customer.js';
 import type { CustomerEvent, ExternalReference, PersonalFields } from './customer.events.js';
 import { decideAgain, mergeCustomers, unmergeCustomers } from './merging.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const CARDS = { moved: [4], added: [{ fromId: 5, intoId: 6 }] };
+
+/** Of an event that follows one of `given`. */
+const META = {
+  accountId: 1,
+  actor: { type: 'token', id: 1 },
+  channel: 'api',
+  requestId: 'spec',
+  occurredAt: AT,
+  recordedAt: AT,
+} as const;
 
 type Given = Partial<PersonalFields> & { marketingConsent?: boolean; smsConsent?: boolean };
 
@@ -249,6 +259,48 @@ describe('unmerge', () => {
     const { both } = merged(OWN, FULL);
     const { errors } = refusal(() => unmergeCustomers({ ...both[0], email: null }, both[1]));
     expect(Object.keys(errors)).toEqual(['base']);
+  });
+
+  it('is possible for each of several merges, the last one first', () => {
+    const second = { lastName: 'Tal', metadata: { b: 2 }, externalReferences: [reference('B')] };
+    const third = { phone: '+4915112345678', metadata: { b: 3, c: 3 } };
+    const one = [created(1, { email: 'one@x.example' })];
+    const [two, three] = [person(2, second), person(3, third)];
+    const state = () => given(customer, ...one).state();
+    const first = mergeCustomers(state(), two, CARDS);
+    one.push(...first.survivor);
+    const last = mergeCustomers(state(), three, CARDS);
+    one.push(...last.survivor);
+    const taken = { cards: CARDS, fields: ['lastName'], metadataKeys: ['b'] };
+    const merges = [
+      { ...taken, customerId: 2, references: [{ source: 'till', externalId: 'B' }] },
+      { customerId: 3, cards: CARDS, fields: ['phone'], metadataKeys: ['c'], references: [] },
+    ];
+    expect(state()).toMatchObject({ merges, holds: [2, 3], lastName: 'Tal', phone: third.phone });
+    const away = person(3, third, ...last.other);
+    one.push(...unmergeCustomers(state(), away).survivor);
+    expect(state()).toMatchObject({ merges: [merges[0]], holds: [2, 3], phone: null });
+    one.push(...mergeCustomers(state(), three, CARDS).survivor);
+    expect(state()).toMatchObject({ merges, holds: [2, 3] });
+    one.push(...unmergeCustomers(state(), away).survivor);
+    one.push(...unmergeCustomers(state(), person(2, second, ...first.other)).survivor);
+    expect(state()).toMatchObject({ merges: [], lastName: null, externalReferences: [] });
+  });
+
+  it('leaves nothing personal when either was erased meanwhile', () => {
+    const { both } = merged(OWN, FULL);
+    const erased = both.map((state) =>
+      [...eraseCustomer(state)].reduce(
+        (before, event) => customer.evolve(before, { ...event, id: 'e', meta: META }),
+        state,
+      ),
+    );
+    const nothing = { fields: [], metadataKeys: [], references: [] };
+    expect(erased).toMatchObject([
+      { firstName: 'Erased', merges: [{ customerId: 2, cards: CARDS, ...nothing }] },
+      { firstName: 'Erased', mergedInto: { customerId: 1, given: {} } },
+    ]);
+    expect(Object.keys(erased[1]?.mergedInto?.given ?? { none: true })).toEqual([]);
   });
 
   it('refuses a pair that is not merged, and any merge but the last', () => {

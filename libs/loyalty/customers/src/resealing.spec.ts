@@ -129,6 +129,19 @@ describe('reseal', () => {
     });
   });
 
+  it('changes nothing else where the person cannot be read any more', () => {
+    const { merged } = histories();
+    const [again] = unread(resealCustomer(state(merged.one)));
+    const before = state(unread(merged.one));
+    expect(state([...unread(merged.one), ...(again ? [again] : [])])).toEqual(before);
+    const alone = [created(1, ONE)];
+    const [lost] = unread(resealCustomer(state(alone)));
+    expect(state([...unread(alone), ...(lost ? [lost] : [])])).toEqual({
+      ...state(unread(alone)),
+      holds: [],
+    });
+  });
+
   it('has nothing to say of somebody who was erased, and does not know nobody', () => {
     const events = [created(1, ONE)];
     expect(resealCustomer(state([...events, ...eraseCustomer(state(events))]))).toEqual([]);
