@@ -404,7 +404,8 @@ async function repeatTogether(lane: Lane): Promise<boolean> {
   const request = { method: 'POST', path, body: { stamps: 1 }, key: lane.fresh('key') };
   const refusal = stamp(held, 1, 'api');
   const answers = await Promise.all([1, 2, 3].map(() => lane.send(request, refusal)));
-  lane.expect(request, new Set(answers.map(({ text }) => text)).size, 1);
+  const texts = answers.map(({ text }) => text);
+  lane.expect(request, [...new Set(texts)], texts.slice(0, 1));
   return true;
 }
 

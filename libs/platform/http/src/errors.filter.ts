@@ -144,14 +144,39 @@ export function refusalOf(
   return { status: answer.status, body: errorJson(answer, request.requestId, publicUrl) };
 }
 
-/** Negotiation only chooses the kind of JSON: a client that accepts neither gets JSON anyway. */
+/** Sets status and headers of a response that is about to be sent. @returns the body to send instead of its own */
+export function failed(
+  error: unknown,
+  request: GatedRequest,
+  reply: FastifyReply,
+  config: Config,
+): string {
+  const answer = answerTo(error);
+  if (answer.retryAfterSeconds !== undefined) {
+    reply.header('retry-after', answer.retryAfterSeconds);
+  }
+  const body = errorJson(answer, request.requestId, config.publicUrl);
+  return JSON.stringify(negotiated(answer.status, body, request, reply, config));
+}
+
 function send(
   status: number,
   body: ErrorJson,
   request: GatedRequest,
   reply: FastifyReply,
-  { publicUrl }: Config,
+  config: Config,
 ): void {
+  void reply.send(negotiated(status, body, request, reply, config));
+}
+
+/** Negotiation only chooses the kind of JSON: a client that accepts neither gets JSON anyway. */
+function negotiated(
+  status: number,
+  body: ErrorJson,
+  request: GatedRequest,
+  reply: FastifyReply,
+  { publicUrl }: Config,
+): ErrorJson {
   const type = new Negotiator(request).mediaType([JSON_TYPE, PROBLEM_TYPE]) ?? JSON_TYPE;
   // The five members of RFC 9457.
   const problem = {
@@ -162,10 +187,8 @@ function send(
     instance: pathOf(request.url),
   };
   vary(reply, 'Accept');
-  void reply
-    .status(status)
-    .type(`${type}; charset=utf-8`)
-    .send(type === PROBLEM_TYPE ? { ...problem, ...body } : body);
+  void reply.status(status).type(`${type}; charset=utf-8`);
+  return type === PROBLEM_TYPE ? { ...problem, ...body } : body;
 }
 
 function answerTo(error: unknown): Answer {

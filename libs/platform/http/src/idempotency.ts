@@ -1,13 +1,19 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Config } from '#kernel/config.js';
-import { InProgressError, InvalidFieldsError, messageOf, RejectedError } from '#kernel/errors.js';
+import {
+  InProgressError,
+  InvalidFieldsError,
+  messageOf,
+  RejectedError,
+  UnavailableError,
+} from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import { StoredResponses } from '#event-store/stored-responses.js';
 import type { Caller, GatedRequest } from './caller.js';
-import { StoredRefusal, refusalOf } from './errors.filter.js';
+import { failed, StoredRefusal, refusalOf } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
 
 const WRITES = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
@@ -51,7 +57,10 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     server.addHook('onSend', (plain, reply, payload, done) => {
       const request = plain as GatedRequest;
       if (!request.keyed || request.keyed.stored) return done(null, payload);
-      void this.settle(request, reply, payload).then(() => done(null, payload));
+      this.settle(request, reply, payload).then(
+        () => done(null, payload),
+        (error: unknown) => done(null, failed(error, request, reply, this.config)),
+      );
     });
   }
 
@@ -89,32 +98,39 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * This request committed nothing, or its response would already be stored. So when this fails, a retry is
-   * simply handled anew.
+   * This request committed nothing, or its response would already be stored.
+   * @throws UnavailableError when a refusal could not be stored: another response to the same request would differ
+   * @throws KeyTakenOverError when another request stores its response now
    */
   private async settle(
     request: GatedRequest,
     reply: FastifyReply,
     payload: unknown,
   ): Promise<void> {
-    const { keyed, failure, requestId } = request;
+    const { keyed, failure } = request;
     // Another request has taken over the key and the response stored under it.
     if (!keyed || failure instanceof KeyTakenOverError) return;
+    const isRefusal = failure instanceof RejectedError && !(failure instanceof InvalidFieldsError);
     try {
-      if (failure === undefined) {
+      if (isRefusal) {
+        await this.responses.store(keyed, refusalOf(failure, request, this.config.publicUrl));
+      } else if (failure === undefined) {
         const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
         await this.responses.store(keyed, { status: reply.statusCode, body });
-      } else if (failure instanceof RejectedError && !(failure instanceof InvalidFieldsError)) {
-        await this.responses.store(keyed, refusalOf(failure, request, this.config.publicUrl));
       } else await this.responses.release(keyed);
     } catch (error) {
-      this.log.warn(
-        `the response under an Idempotency-Key could not be stored: ${messageOf(error)}`,
-        {
-          request_id: requestId,
-        },
-      );
+      this.warn('the response under an Idempotency-Key could not be stored', error, request);
+      if (!isRefusal) return;
+      if (error instanceof KeyTakenOverError) throw error;
+      await this.responses
+        .release(keyed)
+        .catch((fault: unknown) => this.warn('its key is held for a while', fault, request));
+      throw new UnavailableError('The response could not be stored', { cause: error });
     }
+  }
+
+  private warn(what: string, error: unknown, { requestId }: GatedRequest): void {
+    this.log.warn(`${what}: ${messageOf(error)}`, { request_id: requestId });
   }
 
   private async pruneNowAndThen(): Promise<void> {
