@@ -7,7 +7,8 @@ import { isKeyName, newSignerKey, signerOf, verifierKey } from '#kernel/signed-n
 import { Checkpoints } from '#transparency/checkpoints.service.js';
 import { openedCheckpoint } from '#transparency/checkpoint.js';
 import { Tree } from '#transparency/tree.service.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 /** The key that signs the history, and what was signed with it. */
 export function addCheckpointCommands(program: Command): void {

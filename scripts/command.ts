@@ -3,7 +3,8 @@ import { CommandBus } from '@nestjs/cqrs';
 import { InvalidArgumentError, type Command } from 'commander';
 import type pg from 'pg';
 import { Pool } from 'pg';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 /** Prints what the work answers, as one JSON object on standard output. */
 export function run(

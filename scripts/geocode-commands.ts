@@ -5,7 +5,8 @@ import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
 import { PostcodesImport } from '#geocoding/postcodes-import.service.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 import { linesOf } from './zipped-text.js';
 
 const SAID_EVERY_LINES = 100_000;

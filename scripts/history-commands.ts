@@ -15,7 +15,8 @@ import { HistoryImport } from '#transparency/history-import.service.js';
 import { Tree } from '#transparency/tree.service.js';
 import { rowTables } from '../apps/row-tables.js';
 import { positive } from './command.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 import { verifierFrom } from './verify-checkpoints.js';
 
 /** Takes the history of a store from one instance to another. */

@@ -7,7 +7,8 @@ import { HistoryShadow } from '#history/history-shadow.service.js';
 import { LeafOrder } from '#transparency/leaf-order.js';
 import { Tree } from '#transparency/tree.service.js';
 import { fillingClient } from './rebuild-client.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 /** How many events were read since the last message, or at the end whether their order is the one that was signed. */
 export type HistoryFilled = { events: number } | { fault: string | undefined };

@@ -5,7 +5,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { ShadowFiller, type Wanted } from '#event-store/shadow-filler.js';
 import { rowTables } from '../apps/row-tables.js';
 import { fillingClient } from './rebuild-client.js';
-import { withServices } from './run-script.js';
+import { withServices } from './script-services.js';
 
 /** What a thread is started with. @property tables names of the row tables to fill */
 export type Filling = { tables: string[]; claims: boolean };

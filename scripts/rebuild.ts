@@ -22,7 +22,8 @@ import { Progress } from './progress.js';
 import { ownerClient } from './rebuild-client.js';
 import type { HistoryFilled } from './rebuild-history-worker.js';
 import type { Filling } from './rebuild-worker.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 const STREAMS_AT_ONCE = 500;
 const EXAMPLES = 10;

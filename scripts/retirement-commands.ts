@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 type Retirement = {
   version: string;

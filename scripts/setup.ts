@@ -6,7 +6,8 @@ import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { operator } from './operator.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 const EMAIL = 'owner@inkpad.local';
 

@@ -7,7 +7,8 @@ import { SetPassword, UpdateUser } from '#identity/user.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { example, list, positive, run, runAfter } from './command.js';
 import { givenPassword, type PasswordOptions } from './password-input.js';
-import { runScript, withServices } from './run-script.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 const USERS = `
   select u.id::int as user_id, u.email, u.name, u.created_at, u.removed_at,

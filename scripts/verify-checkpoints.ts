@@ -1,13 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { INestApplicationContext } from '@nestjs/common';
-import pg from 'pg';
 import { checkpointSigner } from '#kernel/checkpoint-key.js';
-import { Config, ConfigError } from '#kernel/config.js';
+import { ConfigError, type Config } from '#kernel/config.js';
 import { verifierOf, type Verifier } from '#kernel/signed-note.js';
-import { EventStore } from '#event-store/event-store.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { CheckpointVerification } from '#transparency/checkpoint-verification.service.js';
 import { Tree } from '#transparency/tree.service.js';
+import type { VerificationServices } from './verification-services.js';
 
 /**
  * @param key a verifier key or a file that holds one; by default that of the settings
@@ -15,13 +13,13 @@ import { Tree } from '#transparency/tree.service.js';
  * @throws ConfigError
  */
 export async function verifyCheckpoints(
-  app: INestApplicationContext,
+  { config, pool, store }: Pick<VerificationServices, 'config' | 'pool' | 'store'>,
   dir: string,
   key: string | undefined,
 ): Promise<{ found: string; faults: string[] }> {
   if (!existsSync(dir)) throw new ConfigError(`--checkpoints: there is no folder ${dir}`);
-  const verifier = key === undefined ? ownKey(app.get(Config)) : verifierFrom(key);
-  const verification = new CheckpointVerification(app.get(EventStore), new Tree(app.get(pg.Pool)));
+  const verifier = key === undefined ? ownKey(config) : verifierFrom(key);
+  const verification = new CheckpointVerification(store, new Tree(pool));
   const { checkpoints, covered, faults } = await verification.verify(
     new CheckpointFiles(dir),
     verifier,

@@ -3,16 +3,13 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
-import pg from 'pg';
-import { DataSource } from 'typeorm';
+import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { rowTables } from '../apps/row-tables.js';
-import { EventStore } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { Rows } from '#event-store/rows.js';
 import { HistoryVerification } from '#history/history-verification.service.js';
-import { Verification, type Slice, type Verified } from '#event-store/verification.js';
-import { runScript, withServices } from './run-script.js';
+import type { Slice, Verified } from '#event-store/verification.js';
+import { runScript } from './run-script.js';
+import { withVerification } from './verification-services.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';
 import type { Task } from './verify-worker.js';
 
@@ -53,24 +50,17 @@ runScript(async () => {
     }
   };
   const threads = startThreads();
-  await withServices(async (app) => {
+  await withVerification(async (services) => {
+    const { pool, store } = services;
     if (checkpoints !== undefined) {
-      const { found, faults } = await verifyCheckpoints(app, checkpoints, key);
+      const { found, faults } = await verifyCheckpoints(services, checkpoints, key);
       covered = found;
       add({ faults });
     }
-    const [pool, store] = [app.get(pg.Pool), app.get(EventStore)];
-    const verification = new Verification(
-      pool,
-      store,
-      app.get(Rows),
-      app.get(PersonalKeys),
-      rowTables,
-    );
     const [{ events, faults }, strays] = await Promise.all([
       new HistoryVerification(pool, store).verify(),
-      verification.strays(repair),
-      inThreads(threads, slicesIn(app.get(DataSource)), repair, add),
+      services.strays.find(repair),
+      inThreads(threads, slicesIn(pool), repair, add),
     ]);
     numbered = events;
     add({ faults });
@@ -107,14 +97,15 @@ function optionsIn(args: string[]) {
 }
 
 /** Ids are dense, so a range of ids holds about as many rows. */
-async function* slicesIn(source: DataSource): AsyncGenerator<Slice> {
+async function* slicesIn(pool: pg.Pool): AsyncGenerator<Slice> {
   for (const { table } of rowTables) {
     for (let from = 0; ;) {
-      const [next]: { last: number | null }[] = await source.query(
+      const { rows } = await pool.query<{ last: number | null }>(
         `select max(id) as last from
            (select id from ${table} where id >= $1 order by id limit ${ROWS_AT_ONCE}) r`,
         [from],
       );
+      const [next] = rows;
       if (!next?.last) break;
       yield { table, from, to: next.last };
       from = next.last + 1;

@@ -15,7 +15,8 @@ import {
   type LiveTable,
 } from './shadow-tables.js';
 import type { AnyTable } from './stream-progress.js';
-import { NAMED_IN_INTENTS, STREAMS_OF_EVENTS, type Verification } from './verification.js';
+import { STREAMS_OF_EVENTS } from './stray-streams.js';
+import { NAMED_IN_INTENTS, type Verification } from './verification.js';
 
 const ONLY_REBUILD = 727010;
 const PAGE = 5_000;

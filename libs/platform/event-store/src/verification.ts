@@ -1,42 +1,19 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { inTransaction } from '#database/connection.js';
 import { canonicalJson } from './canonical-json.js';
 import { newerEvent, recorded } from './codec.js';
 import { rowArguments } from './commit-arguments.js';
-import { BEGINNING, type EventStore, type Head, type StoredEvent } from './event-store.js';
+import { type EventStore, type Head, type StoredEvent } from './event-store.js';
 import { eventHash } from './hash-chain.js';
 import type { PersonalKeys } from './personal-keys.js';
 import { isAfter } from './position.js';
 import { streamOf, type Rows, type RowTable } from './rows.js';
 
-const PAGE = 5_000;
-const TRIES = 10;
-const AGAIN_MS = 500;
-
-/**
- * Jumps from name to name through the primary key, because reading all of it to find each stream once would take too
- * long.
- */
-export const STREAMS_OF_EVENTS = `
-  with recursive named (stream_id) as (
-    (select stream_id from es.events where stream_id > $1 order by stream_id limit 1)
-    union all
-    select (select e.stream_id from es.events e where e.stream_id > n.stream_id order by e.stream_id limit 1)
-    from named n where n.stream_id is not null
-  ) select stream_id from named where stream_id is not null limit ${PAGE}`;
-const STREAMS_OF_HEADS = `
-  select stream_id from es.streams where stream_id > $1 order by stream_id limit ${PAGE}`;
-const STREAMS_OF_CLAIMS = `
-  select distinct stream_id from es.claims where stream_id > $1 order by stream_id limit ${PAGE}`;
 /** A commit to EventStoreDB takes its claims before the stream exists, and releases claims after it has written. */
 export const NAMED_IN_INTENTS = `
   select w ->> 'stream' as stream_id
   from es.intents i, json_array_elements(i.content -> 'writes') w`;
-const STILL_CLAIMED = `
-  select distinct stream_id from es.claims where stream_id = any ($1)
-  except ${NAMED_IN_INTENTS}`;
 
 /** Looked up one by one: as a join, each slice would read the heads of all streams. */
 const HEAD_OF_EACH = `left join lateral (
@@ -91,7 +68,6 @@ type Progress = {
  */
 export class Verification {
   private readonly tables: Map<string, AnyTable>;
-  private readonly aggregates: Map<string, AnyTable>;
 
   constructor(
     private readonly pool: Pool,
@@ -101,7 +77,6 @@ export class Verification {
     tables: AnyTable[],
   ) {
     this.tables = new Map(tables.map((rows) => [rows.table, rows]));
-    this.aggregates = new Map(tables.map((rows) => [rows.aggregate.name, rows]));
   }
 
   /** @param repair whether to replace each row that is not the fold of its stream */
@@ -131,30 +106,6 @@ export class Verification {
     return verified;
   }
 
-  /**
-   * Finds streams without a row, and heads and claims of streams that do not exist.
-   * @param repair whether to write the missing rows
-   */
-  async strays(repair: boolean): Promise<Pick<Verified, 'faults' | 'repaired'>> {
-    // A stream is named by its events and by its head.
-    const faults = new Set<string>();
-    let repaired = 0;
-    for await (const { streams, whose } of this.namedStreams()) {
-      const without = await this.withoutRow(streams);
-      for (const stream of whose === 'claims' ? await this.stillClaimed(without) : without) {
-        const rows = this.tableOf(stream);
-        if (rows === undefined) faults.add(`${stream}: no aggregate with that name`);
-        else if (whose === 'claims')
-          faults.add(`${stream}: claims of a record that does not exist`);
-        else {
-          faults.add(`${stream}: the row is missing`);
-          if (repair && (await this.rows.catchUp(rows, idIn(stream)))) repaired++;
-        }
-      }
-    }
-    return { faults: [...faults], repaired };
-  }
-
   /** @returns 1, or 0 if the row has changed meanwhile */
   private async repair(rows: AnyTable, seen: Row): Promise<number> {
     const { aggregate, table } = rows;
@@ -179,75 +130,6 @@ export class Verification {
       ]);
       return 1;
     });
-  }
-
-  /** All streams named anywhere, in pages; a stream that is named in several places comes more than once. */
-  private async *namedStreams(): AsyncIterable<{ streams: string[]; whose: 'history' | 'claims' }> {
-    if (this.store.rowsMayLag) {
-      for (let after = BEGINNING; ;) {
-        const page = await this.store.readAll(after, PAGE);
-        const last = page.at(-1);
-        if (!last) break;
-        const begun = page.filter(({ revision }) => revision === 0);
-        yield { streams: begun.map(({ stream }) => stream), whose: 'history' };
-        after = last.position;
-      }
-    } else {
-      for (const query of [STREAMS_OF_EVENTS, STREAMS_OF_HEADS]) {
-        for await (const streams of this.pages(query)) yield { streams, whose: 'history' };
-      }
-    }
-    for await (const streams of this.pages(STREAMS_OF_CLAIMS)) yield { streams, whose: 'claims' };
-  }
-
-  private async *pages(query: string): AsyncIterable<string[]> {
-    for (let after = ''; ;) {
-      const { rows } = await this.pool.query<{ stream_id: string }>(query, [after]);
-      const last = rows.at(-1);
-      if (!last) return;
-      yield rows.map(({ stream_id }) => stream_id);
-      after = last.stream_id;
-    }
-  }
-
-  /** Waits for commits that have just begun in another process. */
-  private async withoutRow(streams: string[]): Promise<string[]> {
-    let left = [...new Set(streams)];
-    for (let tries = 1; left.length > 0 && tries <= (this.store.rowsMayLag ? TRIES : 1); tries++) {
-      if (tries > 1) await wait(AGAIN_MS);
-      left = await this.notFound(left);
-    }
-    return left;
-  }
-
-  private async stillClaimed(streams: string[]): Promise<string[]> {
-    if (streams.length === 0) return [];
-    const { rows } = await this.pool.query<{ stream_id: string }>(STILL_CLAIMED, [streams]);
-    return rows.map(({ stream_id }) => stream_id);
-  }
-
-  private async notFound(streams: string[]): Promise<string[]> {
-    const named = new Map<AnyTable, number[]>();
-    for (const stream of streams) {
-      const rows = this.tableOf(stream);
-      if (!rows) continue;
-      const ids = named.get(rows);
-      if (ids) ids.push(idIn(stream));
-      else named.set(rows, [idIn(stream)]);
-    }
-    const found = new Set<string>();
-    for (const [{ table, aggregate }, ids] of named) {
-      const known = await this.pool.query<{ id: number }>(
-        `select id from ${table} where id = any ($1)`,
-        [ids],
-      );
-      for (const { id } of known.rows) found.add(streamOf(aggregate, id));
-    }
-    return streams.filter((stream) => !found.has(stream));
-  }
-
-  private tableOf(stream: string): AnyTable | undefined {
-    return this.aggregates.get(stream.slice(0, stream.lastIndexOf('-')));
   }
 
   /**
@@ -354,10 +236,6 @@ export class Verification {
     }
     return faults;
   }
-}
-
-function idIn(stream: string): number {
-  return Number(stream.slice(stream.lastIndexOf('-') + 1));
 }
 
 function progress(row: Row): Progress {

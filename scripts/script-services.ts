@@ -1,0 +1,55 @@
+import 'reflect-metadata';
+import { Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { isMainThread } from 'node:worker_threads';
+import { readConfig, type Config } from '#kernel/config.js';
+import { ScriptLog } from '#kernel/log.js';
+import { DatabaseModule } from '#database/database.module.js';
+import { EventStoreModule } from '#event-store/event-store.module.js';
+import { LargeAnswers } from '#http/large-answers.js';
+import { IdentityModule } from '#identity/identity.module.js';
+import { AccountsModule } from '#accounts/accounts.module.js';
+import { CustomersModule } from '#customers/customers.module.js';
+import { AuditModule } from '#history/audit.module.js';
+import { rowTables } from '../apps/row-tables.js';
+import { sayWhere } from './run-script.js';
+
+@Module({})
+class ScriptModule {
+  static forRoot(config: Config): DynamicModule {
+    return {
+      module: ScriptModule,
+      // What the controllers of these modules take from the server.
+      global: true,
+      providers: [LargeAnswers],
+      exports: [LargeAnswers],
+      imports: [
+        DatabaseModule.forRoot(config, 'script'),
+        EventStoreModule.forRoot(rowTables),
+        IdentityModule,
+        AccountsModule,
+        CustomersModule,
+        AuditModule,
+      ],
+    };
+  }
+}
+
+/** The same commands and stores as in the api, without HTTP. */
+export async function withServices<R>(
+  work: (app: INestApplicationContext) => Promise<R>,
+): Promise<R> {
+  const config = readConfig(process.env);
+  // The threads of a script work where the script does.
+  if (isMainThread) sayWhere(config);
+  const app = await NestFactory.createApplicationContext(ScriptModule.forRoot(config), {
+    logger: new ScriptLog(),
+    abortOnError: false,
+  });
+  try {
+    await app.init();
+    return await work(app);
+  } finally {
+    await app.close();
+  }
+}

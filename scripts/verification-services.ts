@@ -1,0 +1,65 @@
+import { isMainThread } from 'node:worker_threads';
+import { Logger } from '@nestjs/common';
+import type pg from 'pg';
+import { readConfig, type Config } from '#kernel/config.js';
+import { ScriptLog } from '#kernel/log.js';
+import { connecting } from '#database/connecting.js';
+import { dataSource, poolOf } from '#database/data-source.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { EventStore } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { Rows } from '#event-store/rows.js';
+import { StrayStreams } from '#event-store/stray-streams.js';
+import { Verification } from '#event-store/verification.js';
+import { rowTables } from '../apps/row-tables.js';
+import { sayWhere } from './run-script.js';
+
+export type VerificationServices = {
+  config: Config;
+  pool: pg.Pool;
+  store: EventStore;
+  verification: Verification;
+  strays: StrayStreams;
+};
+
+/**
+ * Only what a verification and each of its threads need, without the modules of the service, which would take longer to
+ * load than many slices to verify. The main thread checks that the events belong to the database.
+ * @throws ConfigError
+ */
+export async function withVerification<R>(
+  work: (services: VerificationServices) => Promise<R>,
+): Promise<R> {
+  const config = readConfig(process.env);
+  if (isMainThread) {
+    Logger.overrideLogger(new ScriptLog());
+    sayWhere(config);
+  }
+  const source = dataSource(config, 'script');
+  await connecting(config.databaseUrl, () => source.initialize());
+  const pool = poolOf(source);
+  const masterKeys = new MasterKeys(pool, config);
+  const keys = new PersonalKeys(pool, masterKeys);
+  const store = await openStore(pool, keys, config);
+  try {
+    await masterKeys.onModuleInit();
+    if (isMainThread) await store.onModuleInit();
+    const rows = new Rows(pool, store, keys);
+    const verification = new Verification(pool, store, rows, keys, rowTables);
+    const strays = new StrayStreams(pool, store, rows, rowTables);
+    return await work({ config, pool, store, verification, strays });
+  } finally {
+    masterKeys.onModuleDestroy();
+    await store.onApplicationShutdown();
+    await source.destroy();
+  }
+}
+
+async function openStore(pool: pg.Pool, keys: PersonalKeys, config: Config) {
+  if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config);
+  // Its client takes 20 MB of memory, so it is loaded only where there is a server to talk to.
+  const { EventStoreDbEventStore } = await import('#event-store/eventstoredb-event-store.js');
+  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
+  return new EventStoreDbEventStore(pool, keys, config, streams);
+}
