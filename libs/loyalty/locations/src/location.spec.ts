@@ -5,6 +5,7 @@ import {
   createLocation,
   deleteLocation,
   geocodeLocation,
+  isPrecise,
   location,
   updateLocation,
 } from './location.js';
@@ -64,6 +65,9 @@ describe('location', () => {
       .when((state) => updateLocation(state, { name: 'Harbour', address: attributes.address }))
       .then({ type: 'LocationUpdated', data: { name: 'Harbour' } });
     given(location, created)
+      .when((state) => updateLocation(state, { name: 'Harbour' }))
+      .thenState({ ...attributes, name: 'Harbour' });
+    given(location, created)
       .when((state) => updateLocation(state, attributes))
       .then();
     given(location, created)
@@ -110,6 +114,28 @@ describe('location', () => {
     given(location, created, geocoded)
       .when((state) => updateLocation(state, { pin: found }))
       .then({ type: 'LocationPinned', data: found });
+  });
+
+  it('is pinned anew where either coordinate is another', () => {
+    for (const moved of [
+      { ...pin, latitude: 53.6 },
+      { ...pin, longitude: 10 },
+    ]) {
+      given(location, created, pinned)
+        .when((state) => updateLocation(state, { pin: moved }))
+        .then({ type: 'LocationPinned', data: moved });
+    }
+  });
+
+  it.each([
+    ['manual', true],
+    ['rooftop', true],
+    ['street', true],
+    ['postcode', false],
+    ['city', false],
+    [null, false],
+  ] as const)('with the precision %s is good enough for phones nearby: %s', (precision, isGood) => {
+    expect(isPrecise(precision)).toBe(isGood);
   });
 
   it('takes the result of geocoding for the same address, and never over a pin', () => {

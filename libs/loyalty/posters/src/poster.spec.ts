@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NotFoundError } from '#kernel/errors.js';
+import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
 import { AT, given } from '../../../../test/support/given.js';
 import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
 import { posterJson } from './poster.dto.js';
@@ -63,6 +63,10 @@ describe('a new poster', () => {
     given(poster)
       .when(() => createPoster(ids, card, { ...nothingSaid, title: 'Join', textColor: '#FFFFFF' }))
       .then(created({ title: 'Join', textColor: '#FFFFFF' }));
+    const own = { primaryColor: '#AAAAAA', secondaryColor: '#BBBBBB' };
+    given(poster)
+      .when(() => createPoster(ids, card, { ...nothingSaid, ...own }))
+      .then(created(own));
   });
 
   it.each([emailOnly, phoneOnly])('requires the only contact collected: %j', (settled) => {
@@ -84,14 +88,30 @@ describe('a new poster', () => {
     }
   });
 
-  it.each<[string[], Partial<NewPoster>]>([
-    [['require_phone'], { contactCollectionMode: 'email_only', requirePhone: true }],
-    [['require_email'], { contactCollectionMode: 'email_only', requireEmail: false }],
-    [['require_email'], { contactCollectionMode: 'phone_only', requireEmail: true }],
-    [['require_phone'], { contactCollectionMode: 'phone_only', requirePhone: false }],
-    [['minimum_age'], { minimumAge: 18 }],
+  it.each<[FieldErrors, Partial<NewPoster>]>([
     [
-      ['require_email', 'require_phone', 'minimum_age'],
+      { require_phone: ['must be false: with email_only it is not collected'] },
+      { contactCollectionMode: 'email_only', requirePhone: true },
+    ],
+    [
+      { require_email: ['must be true: with email_only nothing else is collected'] },
+      { contactCollectionMode: 'email_only', requireEmail: false },
+    ],
+    [
+      { require_email: ['must be false: with phone_only it is not collected'] },
+      { contactCollectionMode: 'phone_only', requireEmail: true },
+    ],
+    [
+      { require_phone: ['must be true: with phone_only nothing else is collected'] },
+      { contactCollectionMode: 'phone_only', requirePhone: false },
+    ],
+    [{ minimum_age: ['needs require_birthday, or must be null'] }, { minimumAge: 18 }],
+    [
+      {
+        require_email: ['must be false: with phone_only it is not collected'],
+        require_phone: ['must be true: with phone_only nothing else is collected'],
+        minimum_age: ['needs require_birthday, or must be null'],
+      },
       {
         contactCollectionMode: 'phone_only',
         requireEmail: true,
@@ -99,10 +119,10 @@ describe('a new poster', () => {
         minimumAge: 18,
       },
     ],
-  ])('is refused with contradictory %j: %j', (fields, contradiction) => {
+  ])('is refused with contradictions: %j', (errors, contradiction) => {
     given(poster)
       .when(() => createPoster(ids, card, { ...nothingSaid, ...contradiction }))
-      .thenRejected({ fields });
+      .thenRejected({ errors });
   });
 });
 
@@ -126,6 +146,9 @@ describe('a poster', () => {
     given(poster, created())
       .when((state) => updatePoster(state, { title: 'Coffee', active: false }))
       .then({ type: 'PosterUpdated', data: { active: false } });
+    given(poster, created())
+      .when((state) => updatePoster(state, { title: 'Tea' }))
+      .thenState({ title: 'Tea', active: true });
     given(poster, created())
       .when((state) => updatePoster(state, attributes))
       .then();
