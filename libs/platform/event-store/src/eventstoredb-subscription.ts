@@ -99,7 +99,8 @@ export class EventStoreDbSubscription {
       const began = performance.now();
       await deliver(events, to);
       position = to;
-      if (events.length < batch) await pause(began + GATHER_MS - performance.now(), signal);
+      const left = began + GATHER_MS - performance.now();
+      if (events.length < batch && left > 0) await pause(left, signal);
     }
   }
 
