@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
+import pg, { Pool } from 'pg';
 import { ask, inTransaction } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
@@ -111,19 +111,21 @@ export class AppleDevices {
       });
       const [device] = rows;
       if (!device) return;
-      await client.query({
-        name: 'apple_unregister',
-        text: 'delete from apple_registrations where device_id = $1 and customer_card_id = $2',
-        values: [device.id, customerCardId],
-      });
-      await client.query({
-        name: 'apple_device_without_passes',
-        text: `delete from apple_devices d where id = $1
-                 and not exists (select from apple_registrations g where g.device_id = d.id)`,
-        values: [device.id],
+      await this.passes.removing(client, [customerCardId], 'apple', async () => {
+        await client.query({
+          name: 'apple_unregister',
+          text: 'delete from apple_registrations where device_id = $1 and customer_card_id = $2',
+          values: [device.id, customerCardId],
+        });
+        await client.query({
+          name: 'apple_device_without_passes',
+          text: `delete from apple_devices d where id = $1
+                   and not exists (select from apple_registrations g where g.device_id = d.id)`,
+          values: [device.id],
+        });
+        return withoutDevice(client, [customerCardId]);
       });
     });
-    await this.noteRemoved(customerCardId);
   }
 
   async find(id: number): Promise<AppleDevice | undefined> {
@@ -140,23 +142,30 @@ export class AppleDevices {
    * that time, nothing is kept of it.
    */
   async forget({ id, pushToken }: AppleDevice, goneSince: Date | null): Promise<boolean> {
-    const cards = await inTransaction(this.pool, async (client) => {
+    return inTransaction(this.pool, async (client) => {
+      const { rowCount } = await client.query({
+        name: 'apple_device_gone',
+        text: `select from apple_devices where id = $1 and push_token = $2
+                 and ($3::timestamptz is null or token_since <= $3) for update`,
+        values: [id, pushToken, goneSince],
+      });
+      if (rowCount === 0) return false;
       const { rows } = await client.query<{ customer_card_id: number }>({
         name: 'apple_registrations_of',
         text: 'select customer_card_id from apple_registrations where device_id = $1',
         values: [id],
       });
-      const { rowCount } = await client.query({
-        name: 'apple_forget',
-        text: `delete from apple_devices where id = $1 and push_token = $2
-                 and ($3::timestamptz is null or token_since <= $3)`,
-        values: [id, pushToken, goneSince],
+      const cards = rows.map((row) => row.customer_card_id);
+      await this.passes.removing(client, cards, 'apple', async () => {
+        await client.query({
+          name: 'apple_forget',
+          text: 'delete from apple_devices where id = $1',
+          values: [id],
+        });
+        return withoutDevice(client, cards);
       });
-      return rowCount === 1 ? rows.map((row) => row.customer_card_id) : undefined;
+      return true;
     });
-    if (!cards) return false;
-    for (const card of cards) await this.noteRemoved(card);
-    return true;
   }
 
   /** Shown with each of its passes. */
@@ -180,24 +189,16 @@ export class AppleDevices {
     });
     return rows.map((row) => update(row.device_id, row.account_id));
   }
+}
 
-  /** Noted first and looked up then, so that a registration between the two stays noted. */
-  private async noteRemoved(customerCardId: number): Promise<void> {
-    if ((await this.accountOf(customerCardId)) !== undefined) return;
-    await this.passes.removed(customerCardId, 'apple');
-    const accountId = await this.accountOf(customerCardId);
-    if (accountId !== undefined) await this.passes.installed(customerCardId, accountId, 'apple');
-  }
-
-  /** Undefined when the card is on no device. */
-  private async accountOf(customerCardId: number): Promise<number | undefined> {
-    const [row] = await ask<{ account_id: number }>(this.pool, {
-      name: 'apple_account',
-      text: 'select account_id from apple_registrations where customer_card_id = $1 limit 1',
-      values: [customerCardId],
-    });
-    return row?.account_id;
-  }
+async function withoutDevice(client: pg.ClientBase, customerCardIds: number[]): Promise<number[]> {
+  const { rows } = await client.query<{ id: number }>({
+    name: 'apple_cards_without_device',
+    text: `select id from unnest($1::bigint[]) as c (id)
+           where not exists (select from apple_registrations g where g.customer_card_id = c.id)`,
+    values: [customerCardIds],
+  });
+  return rows.map(({ id }) => id);
 }
 
 function update(deviceId: number, accountId: number): WantedUpdate {

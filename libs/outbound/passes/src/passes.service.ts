@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
+import pg, { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
 import { ask } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
@@ -46,6 +46,17 @@ export type Platform = 'apple' | 'google' | 'web';
 
 const COLUMNS =
   'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag, notice, content_hash is null as is_new';
+
+const HOLD = {
+  name: 'pass_installations_hold',
+  text: `select from pass_installations where customer_card_id = any ($1) and platform = $2
+         order by customer_card_id for update`,
+};
+const REMOVED = {
+  name: 'pass_removed',
+  text: `update pass_installations set removed_at = now()
+         where customer_card_id = any ($1) and platform = $2 and installed_at is not null and removed_at is null`,
+};
 
 /** The passes that somebody has opened, and where they are installed. */
 @Injectable()
@@ -141,12 +152,22 @@ export class Passes {
 
   /** The card is on no device of this platform any more. */
   async removed(customerCardId: number, platform: Platform): Promise<void> {
-    await ask(this.pool, {
-      name: 'pass_removed',
-      text: `update pass_installations set removed_at = now()
-             where customer_card_id = $1 and platform = $2 and installed_at is not null and removed_at is null`,
-      values: [customerCardId, platform],
-    });
+    await ask(this.pool, { ...REMOVED, values: [[customerCardId], platform] });
+  }
+
+  /**
+   * Takes away what keeps cards on a platform, and notes of each of which nothing is left that it was removed: both or
+   * neither. Of two who take the last two away at once, the second waits and sees that.
+   * @param take in the transaction. @returns the cards of which nothing is left
+   */
+  async removing(
+    client: pg.ClientBase,
+    customerCardIds: number[],
+    platform: Platform,
+    take: () => Promise<number[]>,
+  ): Promise<void> {
+    await client.query({ ...HOLD, values: [customerCardIds, platform] });
+    await client.query({ ...REMOVED, values: [await take(), platform] });
   }
 
   /** An update has reached the platform, or the phone has fetched the pass. @param error null: it went well */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
+import pg, { Pool } from 'pg';
 import { customerErased } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { ask, inTransaction } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
@@ -65,22 +65,20 @@ export class WebPushSubscriptions {
   }
 
   async remove(customerCardId: number, endpoint: string): Promise<void> {
-    await ask(this.pool, {
+    await this.end(customerCardId, {
       name: 'web_push_remove',
       text: 'delete from web_push_subscriptions where customer_card_id = $1 and endpoint_hash = $2',
       values: [customerCardId, this.vapid.fingerprintOf(endpoint)],
     });
-    await this.noteRemoved(customerCardId);
   }
 
   /** The browser has ended it, or nobody can read it any more. */
   async forget({ id, customerCardId }: StoredSubscription): Promise<void> {
-    await ask(this.pool, {
+    await this.end(customerCardId, {
       name: 'web_push_forget',
       text: 'delete from web_push_subscriptions where id = $1',
       values: [id],
     });
-    await this.noteRemoved(customerCardId);
   }
 
   async find(id: number): Promise<StoredSubscription | undefined> {
@@ -144,8 +142,17 @@ export class WebPushSubscriptions {
     }));
   }
 
-  private async noteRemoved(customerCardId: number): Promise<void> {
-    const left = await this.targetsOf([customerCardId]);
-    if (left.length === 0) await this.passes.removed(customerCardId, 'web');
+  private async end(customerCardId: number, deletion: pg.QueryConfig): Promise<void> {
+    await inTransaction(this.pool, (client) =>
+      this.passes.removing(client, [customerCardId], 'web', async () => {
+        await client.query(deletion);
+        const { rowCount } = await client.query({
+          name: 'web_push_left',
+          text: 'select from web_push_subscriptions where customer_card_id = $1 limit 1',
+          values: [customerCardId],
+        });
+        return rowCount === 0 ? [customerCardId] : [];
+      }),
+    );
   }
 }
