@@ -54,7 +54,7 @@ const IN_PLACE = `
       where (tx, pos) > ($3::xid8, $4::bigint) and (tx, pos) <= ($5::xid8, $6::bigint)
       order by tx, pos limit ${PAGE}
     ) e
-    window in_order as (order by tx, pos)
+    window in_order as (order by tx, pos rows unbounded preceding)
   ), page as (
     select count(*) as events, max(latest) as latest, $1 - 1 + count(*) as last from log
   )
