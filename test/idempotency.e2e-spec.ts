@@ -28,28 +28,6 @@ describe('Idempotency-Key', () => {
     expect(await balance()).toBe(1);
   });
 
-  it('does not refuse what it cannot refuse again in the same words', async () => {
-    const store = await service.newStore();
-    const { path, rewards } = await enrol(store, { rewards: [5] });
-    const { query } = service.running.database;
-    const body = { reward_id: rewards[0]?.id };
-    const redeem = () => store.send('POST', `${path}/redeem`, body, { 'idempotency-key': 'words' });
-    // The refusal cannot be stored, as when the database dies after the request was judged.
-    await query(`create function is_lost() returns trigger language plpgsql as $$
-      begin raise exception 'lost' using errcode = 'lock_not_available'; end $$`);
-    await query(`create trigger is_lost before update on es.outcomes
-      for each row execute function is_lost()`);
-    const unsettled = await redeem();
-    await query('drop trigger is_lost on es.outcomes');
-    expectFailure(unsettled, 503, 'unavailable');
-    const refused = await redeem();
-    expectFailure(refused, 422, 'insufficient_stamps');
-    expect(refused.headers.get('idempotent-replayed')).toBeNull();
-    const again = await redeem();
-    expect(again.body).toEqual(refused.body);
-    expect(again.headers.get('idempotent-replayed')).toBe('true');
-  });
-
   it('leaves it to whoever has taken over the key to refuse', async () => {
     const store = await service.newStore();
     const { path, rewards } = await enrol(store, { rewards: [5] });

@@ -372,4 +372,25 @@ describe('sending again', () => {
     const remaining = ({ headers }: Answer<unknown>) => Number(headers.get('ratelimit-remaining'));
     expect(remaining(again)).toBeLessThan(remaining(first));
   });
+
+  it('RETRY-26 does not refuse what it could not refuse again in the same words', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [5] });
+    const { query } = service.running.database;
+    const once = key();
+    const redeem = () => store.send('POST', `${path}/redeem`, { reward_id: rewards[0]?.id }, once);
+    // The refusal cannot be stored, as when the database dies after the request was judged.
+    await query(`create function is_lost() returns trigger language plpgsql as $$
+      begin raise exception 'lost' using errcode = 'lock_not_available'; end $$`);
+    await query(`create trigger is_lost before update on es.outcomes
+      for each row execute function is_lost()`);
+    const unsettled = await redeem();
+    await query('drop trigger is_lost on es.outcomes');
+    expectFailure(unsettled, 503, 'unavailable');
+    const refused = await redeem();
+    expectFailure(refused, 422, 'insufficient_stamps');
+    expect(isRepeated(refused)).toBe(false);
+    const again = await redeem();
+    expect(again.body).toEqual(refused.body);
+    expect(isRepeated(again)).toBe(true);
+  });
 });
