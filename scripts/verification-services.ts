@@ -6,9 +6,9 @@ import { ScriptLog } from '#kernel/log.js';
 import { connecting } from '#database/connecting.js';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { openEventStore } from '#event-store/engine.js';
 import type { EventStore } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
-import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
 import { StrayStreams } from '#event-store/stray-streams.js';
 import { Verification } from '#event-store/verification.js';
@@ -41,7 +41,7 @@ export async function withVerification<R>(
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
   const keys = new PersonalKeys(pool, masterKeys);
-  const store = await openStore(pool, keys, config);
+  const store = await openEventStore(pool, keys, config, rowTables);
   try {
     await masterKeys.onModuleInit();
     if (isMainThread) await store.onModuleInit();
@@ -54,12 +54,4 @@ export async function withVerification<R>(
     await store.onApplicationShutdown();
     await source.destroy();
   }
-}
-
-async function openStore(pool: pg.Pool, keys: PersonalKeys, config: Config) {
-  if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config);
-  // Its client takes 20 MB of memory, so it is loaded only where there is a server to talk to.
-  const { EventStoreDbEventStore } = await import('#event-store/eventstoredb-event-store.js');
-  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
-  return new EventStoreDbEventStore(pool, keys, config, streams);
 }

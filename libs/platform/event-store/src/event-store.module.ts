@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { AsOf } from './as-of.service.js';
+import { openEventStore } from './engine.js';
 import { EventStore } from './event-store.js';
 import { EventTypes } from './event-types.js';
 import { CommandPipeline } from './handle-command.js';
@@ -14,7 +15,6 @@ import { PastCounts } from './past-counts.service.js';
 import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { PlainWrites } from './plain-writes.service.js';
-import { PostgresEventStore } from './postgres-event-store.js';
 import { Redecisions } from './redecisions.js';
 import { RowCatchUp } from './row-catch-up.subscription.js';
 import { RowRefold } from './row-refold.service.js';
@@ -24,7 +24,6 @@ import { StartCheck } from './start-check.js';
 
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
-/** The one place that knows which engine runs. */
 @Global()
 @Module({})
 export class EventStoreModule {
@@ -68,21 +67,12 @@ export class EventStoreModule {
 
 /** What works on the streams or rows of every aggregate. */
 function providersOver(rowTables: AnyTable[]): Provider[] {
-  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
   return [
     {
       provide: EventStore,
       inject: [pg.Pool, PersonalKeys, Config],
-      useFactory: async (
-        pool: pg.Pool,
-        keys: PersonalKeys,
-        config: Config,
-      ): Promise<EventStore> => {
-        if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config);
-        // Its client takes 20 MB of memory, so it is loaded only where there is a server to talk to.
-        const { EventStoreDbEventStore } = await import('./eventstoredb-event-store.js');
-        return new EventStoreDbEventStore(pool, keys, config, streams);
-      },
+      useFactory: (pool: pg.Pool, keys: PersonalKeys, config: Config) =>
+        openEventStore(pool, keys, config, rowTables),
     },
     {
       provide: RowCatchUp,
