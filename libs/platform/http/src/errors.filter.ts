@@ -121,9 +121,7 @@ export class ErrorsFilter implements ExceptionFilter {
         error instanceof Error ? error.stack : undefined,
       );
     }
-    if (answer.retryAfterSeconds !== undefined) {
-      reply.header('retry-after', answer.retryAfterSeconds);
-    }
+    sayWhenToRetry(answer, reply);
     if (isPage) {
       const known = unsettled ? new UnknownOutcomeError(messageOf(error), { cause: error }) : error;
       this.pages.send(known, answer, request, reply);
@@ -152,11 +150,13 @@ export function failed(
   config: Config,
 ): string {
   const answer = answerTo(error);
-  if (answer.retryAfterSeconds !== undefined) {
-    reply.header('retry-after', answer.retryAfterSeconds);
-  }
+  sayWhenToRetry(answer, reply);
   const body = errorJson(answer, request.requestId, config.publicUrl);
   return JSON.stringify(negotiated(answer.status, body, request, reply, config));
+}
+
+function sayWhenToRetry({ retryAfterSeconds }: Answer, reply: FastifyReply): void {
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds);
 }
 
 function send(
