@@ -85,6 +85,19 @@ describe('what the queue shows', () => {
     expect(lane.isNew(again(1))).toBe(true);
   });
 
+  it('is not new when it was asked for and recorded while the queue was being asked', () => {
+    const lane = given(redelivery(1, 5));
+    lane.ask(64, 128);
+    const delivery = begin(lane);
+    recorded(lane, delivery);
+    lane.remember(delivery);
+    expect(lane.isNew(redelivery(1, 5))).toBe(false);
+    expect(lane.isNew(redelivery(1, 6))).toBe(true);
+    expect(lane.isNew(again(1))).toBe(true);
+    lane.filled();
+    expect(lane.isNew(redelivery(1, 5))).toBe(true);
+  });
+
   it('is identified by its request if it was asked for, whatever became of the delivery', () => {
     const lane = given(redelivery(1, 5));
     expect(lane.isNew(redelivery(1, 5))).toBe(false);

@@ -66,8 +66,8 @@ export class OwnedLane<D extends Taken> {
   /** Known, in flight or not recorded: the queue still shows these as due. */
   private readonly held: Set<number>;
   private readonly heldManual: Set<number>;
-  /** Recorded since the queue was last read: its answer may still show these as due. */
-  private settled: Set<number> | undefined;
+  /** Recorded since the queue was asked: its answer may still show these as due. */
+  private settled: { scheduled: Set<number>; manual: Set<number> } | undefined;
   /** Nothing was left in the queue when it was last cleared. */
   private givenUp = false;
   private closing: 'no' | 'unrecorded' | 'unseen' = 'no';
@@ -134,7 +134,7 @@ export class OwnedLane<D extends Taken> {
   ask(room: number, mostHeld: number): Wanted {
     // A delivery that was added late, with an id below `after`, is only found by reading from the beginning.
     if (this.isIdle) this.after = 0;
-    this.settled = new Set();
+    this.settled = { scheduled: new Set(), manual: new Set() };
     const skip = Math.min(this.held.size, mostHeld);
     return { subscriptionId: this.id, after: this.after, room, skip };
   }
@@ -146,9 +146,12 @@ export class OwnedLane<D extends Taken> {
 
   /** Whether a delivery that the queue shows is new here: neither in flight nor just recorded. */
   isNew(delivery: D): boolean {
-    if (delivery.manual) return !this.heldManual.has(delivery.redeliveryId);
-    if (delivery.tries === 0) this.after = Math.max(this.after, delivery.id);
-    return !this.held.has(delivery.id) && !this.settled?.has(delivery.id);
+    const { id, manual, redeliveryId, tries } = delivery;
+    if (manual) {
+      return !this.heldManual.has(redeliveryId) && !this.settled?.manual.has(redeliveryId);
+    }
+    if (tries === 0) this.after = Math.max(this.after, id);
+    return !this.held.has(id) && !this.settled?.scheduled.has(id);
   }
 
   /** The moment before which deliveries are too old to be sent, if this one is; otherwise undefined. */
@@ -207,7 +210,8 @@ export class OwnedLane<D extends Taken> {
 
   /** The lane may have been claimed again, and its queue read, while this attempt was being made and recorded. */
   remember(delivery: D): void {
-    this.settled?.add(delivery.id);
+    if (delivery.manual) this.settled?.manual.add(delivery.redeliveryId);
+    else this.settled?.scheduled.add(delivery.id);
     this.lane.endedElsewhere(delivery);
   }
 
