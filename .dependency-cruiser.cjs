@@ -111,7 +111,7 @@ module.exports = {
       from: {
         path: '^(libs|apps|scripts)/',
         // These work on the repository itself, and run nowhere else.
-        pathNot: ['[.](spec|contract)[.]ts$', '^scripts/(check-|api-documents|guides)'],
+        pathNot: ['[.](spec|contract)[.]ts$', '^scripts/(check-|api-documents|guides|openapi/)'],
       },
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],

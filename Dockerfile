@@ -29,7 +29,7 @@ RUN install -d -o node -g node /data /checkpoints
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY data ./data
-COPY package.json LICENSE NOTICE ./
+COPY package.json openapi.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
 # What npm run cli and the like begin with.
 COPY scripts/node-version.cjs scripts/processes.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/

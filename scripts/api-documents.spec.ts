@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { DeclaresTag, tags } from '#http/endpoint.js';
-import type { OpenApiDocument } from '#openapi/openapi.js';
+import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { apiDocuments, describedApi } from './api-documents.js';
 
 let document: OpenApiDocument;

@@ -1,5 +1,5 @@
-import { pythonArgument, pythonMethod } from '#openapi/code-samples.js';
-import type { OpenApiDocument } from '#openapi/openapi.js';
+import { pythonArgument, pythonMethod } from './openapi/code-samples.js';
+import type { OpenApiDocument } from '#docs/openapi-document.js';
 
 /** Writes the generated half of clients/python: the records as TypedDicts, and a method for each operation. */
 

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { SkipThrottle, Throttle } from '#http/throttle.js';
 import { LimitToken } from '#identity/token.commands.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
@@ -54,7 +53,6 @@ describe('limits of a token and of an address', () => {
   });
 });
 
-@ApiExcludeController()
 @Controller('pages')
 class Pages {
   @Get('sign-in')

@@ -19,8 +19,6 @@ import { installHeaders } from '#http/headers.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { answerMethods } from '#http/methods.js';
-import { rolesFor } from '#identity/roles.js';
-import { openApiDocument } from '#openapi/openapi.js';
 import { decodable } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { requireRecord } from '#http/record.js';
@@ -74,7 +72,7 @@ export async function createServer(
   readBodies(server);
   readPictures(server);
   readForms(server);
-  serveDocs(server, config, openApiDocument(app, config.publicUrl, rolesFor));
+  serveDocs(server, config);
   closeIdleConnections(server);
   await app.init();
   await server.ready();

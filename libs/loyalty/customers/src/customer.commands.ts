@@ -23,12 +23,8 @@ import {
   type UniqueValue,
 } from './customer.js';
 import { sourceOf } from './customer-source.js';
-import {
-  customerJson,
-  type CreatedCustomerJson,
-  type CustomerInput,
-  type CustomerJson,
-} from './customer.dto.js';
+import { customerJson, type CreatedCustomerJson, type CustomerJson } from './customer.dto.js';
+import { type CustomerInput } from './customer-input.dto.js';
 import { customerRows } from './customer.entity.js';
 import type { AgreedTexts, CustomerEvent } from './customer.events.js';
 import { CustomersService } from './customers.service.js';

@@ -8,14 +8,13 @@ import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.js';
 import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
 import { EraseCustomer } from './erasing.commands.js';
+import { CreatedCustomerJson, CustomerJson } from './customer.dto.js';
 import {
-  CreatedCustomerJson,
   customerChanges,
   CustomerCreationDto,
   customerInput,
-  CustomerJson,
   UpdateCustomerDto,
-} from './customer.dto.js';
+} from './customer-input.dto.js';
 import { customerFilter, CustomerListJson, CustomerListQuery } from './customer-list.dto.js';
 import { CustomersService } from './customers.service.js';
 

@@ -5,7 +5,8 @@ import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.js';
-import { CustomerJson, MergeDto } from './customer.dto.js';
+import { CustomerJson } from './customer.dto.js';
+import { MergeDto } from './customer-input.dto.js';
 import { CustomersService } from './customers.service.js';
 import { MergeCustomers, UnmergeCustomers } from './merging.commands.js';
 

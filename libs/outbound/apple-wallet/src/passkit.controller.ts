@@ -11,7 +11,6 @@ import {
   Query,
   Res,
 } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { RejectedError, UnauthorizedError } from '#kernel/errors.js';
@@ -32,7 +31,6 @@ type PassPath = { device: string; pass_type: string; serial: string };
  * The web service that iPhones speak to (Apple: "Adding a Web Service to Update Passes"). Its paths and answers are
  * Apple's, so they are outside the API and its document.
  */
-@ApiExcludeController()
 @Controller('wallet/apple/v1')
 export class PasskitController {
   private readonly log = new Logger('apple phones');

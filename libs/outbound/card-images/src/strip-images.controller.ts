@@ -1,5 +1,4 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
 import { isKnown } from '#http/headers.js';
@@ -12,7 +11,6 @@ const LOGO_FILE = /^(?<hash>\w+)[.]png$/;
 const HASH = /^[0-9a-f]{32}$/;
 
 /** For anybody, without a token: a hash cannot be guessed. Not in the OpenAPI document, and with the limit of pages. */
-@ApiExcludeController()
 @Controller('img')
 export class StripImagesController {
   constructor(private readonly images: StripImages) {}

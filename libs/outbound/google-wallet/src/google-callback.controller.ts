@@ -1,9 +1,7 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { GoogleCallbacks } from './callbacks.service.js';
 
 /** Called by Google without a token: its signature says who it is. */
-@ApiExcludeController()
 @Controller('wallet/google/callback')
 export class GoogleCallbackController {
   constructor(private readonly callbacks: GoogleCallbacks) {}

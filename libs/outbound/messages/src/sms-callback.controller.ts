@@ -1,5 +1,4 @@
 import { Body, Controller, Headers, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
@@ -17,7 +16,6 @@ const RECORD = {
 };
 
 /** Called by the SMS provider without a token: its signature says who it is. */
-@ApiExcludeController()
 @Controller('sms/status/:message_id')
 export class SmsCallbackController {
   constructor(

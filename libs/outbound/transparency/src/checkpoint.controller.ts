@@ -1,10 +1,8 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { NotFoundError } from '#kernel/errors.js';
 import { Checkpoints } from './checkpoints.service.js';
 
 /** For anybody, without a token: not in the OpenAPI document, and with the limit of pages. */
-@ApiExcludeController()
 @Controller('checkpoint')
 export class CheckpointController {
   constructor(private readonly checkpoints: Checkpoints) {}

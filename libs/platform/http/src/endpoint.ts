@@ -1,7 +1,7 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { PUBLIC_ID_PATTERN } from '#kernel/public-id.js';
+import { documented } from './documentation.js';
 import type { RecordLookup } from './record.js';
 import { routeConfig } from './route-config.js';
 import { takesInput } from './unknown-input.js';
@@ -73,13 +73,15 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
     HttpCode(status),
     // The gate runs before Nest knows the handler, and the filter of errors is not told of it.
     routeConfig({ operation: id, ...(record && { record }) }),
-    ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
-    ...path.map((name) => ApiParam({ name, ...(OTHERS[name] ?? RECORD_ID) })),
-    ApiResponse({
-      status,
-      description: type ? 'Done' : 'Done, with no body',
-      ...(type && { type, isArray: Array.isArray(answer) }),
-    }),
+    documented(({ ApiOperation, ApiParam, ApiResponse }) => [
+      ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
+      ...path.map((name) => ApiParam({ name, ...(OTHERS[name] ?? RECORD_ID) })),
+      ApiResponse({
+        status,
+        description: type ? 'Done' : 'Done, with no body',
+        ...(type && { type, isArray: Array.isArray(answer) }),
+      }),
+    ]),
     takesInput(),
   );
 }
@@ -101,6 +103,8 @@ export function DeclaresTag(tag: Tag): ClassDecorator {
 export function PublishesWebhooks(specs: PublishedWebhook[]): ClassDecorator {
   return (controller) => {
     for (const spec of specs) publishedWebhooks.set(spec.type, spec);
-    ApiExtraModels(...specs.flatMap(({ envelope, data }) => [envelope, data]))(controller);
+    documented(({ ApiExtraModels }) => [
+      ApiExtraModels(...specs.flatMap(({ envelope, data }) => [envelope, data])),
+    ])(controller);
   };
 }

@@ -1,7 +1,7 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
 import { getMetadataStorage } from 'class-validator';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import { documented } from './documentation.js';
 import type { FieldContext } from './fields.js';
 import type { Checked } from './readers.js';
 
@@ -39,7 +39,7 @@ export function Dto(name: string, options: DtoOptions = {}): ClassDecorator {
     if (dtosByName.has(name)) throw new Error(`two DTO classes are called ${name}`);
     dtosByName.set(name, { ...options, dto });
     dtos.set(dto, options);
-    ApiSchema({ name })(dto);
+    documented(({ ApiSchema }) => [ApiSchema({ name })])(dto);
   };
 }
 

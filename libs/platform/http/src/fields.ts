@@ -1,6 +1,7 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ValidateBy } from 'class-validator';
+import { documented } from './documentation.js';
 import {
   readBoolean,
   readColor,
@@ -72,7 +73,7 @@ export function Field(
       },
       { context },
     ),
-    ApiProperty(propertyOf(schema, options)),
+    documented(({ ApiProperty }) => [ApiProperty(propertyOf(schema, options))]),
   );
 }
 

@@ -1,5 +1,6 @@
-import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import type { Type } from '@nestjs/common';
+import type { ApiPropertyOptions } from '@nestjs/swagger';
+import { documented } from './documentation.js';
 
 /** Fields of responses, for the OpenAPI document: what a `…Json` function writes. */
 
@@ -70,5 +71,6 @@ export function FieldErrorsProperty(words: Words = {}): PropertyDecorator {
 }
 
 function property(schema: object, { optional, ...words }: Words): PropertyDecorator {
-  return ApiProperty({ ...schema, ...words, required: !optional } as ApiPropertyOptions);
+  const options = { ...schema, ...words, required: !optional } as ApiPropertyOptions;
+  return documented(({ ApiProperty }) => [ApiProperty(options)]);
 }

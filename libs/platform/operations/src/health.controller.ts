@@ -1,11 +1,9 @@
 import { Controller, Get, Header, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { SkipThrottle } from '#http/throttle.js';
 import { Readiness, type Health } from './readiness.js';
 
 /** For operators, not for callers of the API: without limits, and not in the OpenAPI document. */
-@ApiExcludeController()
 @Controller('health')
 export class HealthController {
   constructor(private readonly readiness: Readiness) {}

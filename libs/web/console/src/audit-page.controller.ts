@@ -1,5 +1,4 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '#kernel/aggregate.js';
 import { ActorNames } from '#history/actor-names.service.js';
@@ -24,7 +23,6 @@ const SHOWN = 50;
 const NO_FILTER = { type: null, actor: null, from: null, to: null };
 
 /** What was done to users, tokens and webhook subscriptions. */
-@ApiExcludeController()
 @Controller('app/stores/:account_id/audit')
 export class AuditPageController {
   constructor(

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
@@ -33,7 +32,6 @@ const view = viewOf<InvitationView>(import.meta.url, './views/invitation.eta');
 const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
 
 /** Where the link of an invitation leads to. */
-@ApiExcludeController()
 @Controller('app/invitations/:secret')
 export class InvitationController {
   constructor(

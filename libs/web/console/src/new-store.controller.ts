@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RejectedError } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
@@ -35,7 +34,6 @@ const MOST_STORES = 50;
 const PER_MINUTE = { default: { limit: 10, ttl: 60_000 } };
 
 /** An owner of a store may make another one. */
-@ApiExcludeController()
 @Controller('app/new-store')
 export class NewStoreController {
   constructor(

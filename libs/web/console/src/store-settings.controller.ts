@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
@@ -41,7 +40,6 @@ const view = viewOf<SettingsView>(import.meta.url, './views/settings.eta');
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
-@ApiExcludeController()
 @Controller('app/stores/:account_id/settings')
 export class StoreSettingsController {
   constructor(

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
@@ -63,7 +62,6 @@ const LIFETIMES = [
 
 const DONE: Record<string, string> = { revoked: 'The token is revoked.' };
 
-@ApiExcludeController()
 @Controller('app/stores/:account_id/tokens')
 export class StoreTokensController {
   constructor(

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import pg from 'pg';
 import type { EntityManager } from 'typeorm';
@@ -56,7 +55,6 @@ const DONE: Record<string, string> = {
   removed: 'The user is removed from this store.',
 };
 
-@ApiExcludeController()
 @Controller('app/stores/:account_id/users')
 export class StoreUsersController {
   constructor(

@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { packageFile } from '#kernel/package-file.js';
-import { serveChanging, serveCompressedFile, serveFixed } from '#openapi/fixed-text.js';
-import type { OpenApiDocument } from '#openapi/openapi.js';
 import { VERSION_POLICY } from '#http/versioning.js';
 import { assetOf, ICON } from '#pages/assets.js';
 import { rootOf } from '#pages/page.js';
 import { plainFrame } from '#pages/page-frame.js';
 import { viewOf } from '#pages/view.js';
 import { errorCodes } from './error-codes.js';
+import { serveChanging, serveCompressedFile, serveFixed } from './fixed-text.js';
 import { HOME, menuOf, readGuides, type Guide, type Menu, type MenuLink } from './guides.js';
+import { readOpenApiDocument, type OpenApiDocument } from './openapi-document.js';
 import { referenceDocument } from './reference.js';
 import { searchIndex } from './search-index.js';
 import { versionState } from './version-state.js';
@@ -41,11 +41,8 @@ const POLICY = policyOf("'self'");
 const REFERENCE_POLICY = policyOf("'self' 'unsafe-inline'");
 
 /** /openapi.json for programs; the guides and the reference for people. All of it stays as it is while the process runs. */
-export function serveDocs(
-  server: FastifyInstance,
-  config: Config,
-  document: OpenApiDocument,
-): void {
+export function serveDocs(server: FastifyInstance, config: Config): void {
+  const document = readOpenApiDocument(config.publicUrl);
   const root = rootOf(config);
   const guides = readGuides();
   const menu = menuOf(guides);

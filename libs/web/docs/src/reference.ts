@@ -1,5 +1,5 @@
-import { ABOUT_INPUT, EVERYWHERE } from '#openapi/openapi-headers.js';
-import type { OpenApiDocument } from '#openapi/openapi.js';
+import { ABOUT_INPUT, EVERYWHERE } from './openapi-headers.js';
+import type { OpenApiDocument } from './openapi-document.js';
 
 /** What the guides say once, and each operation need not repeat for people. */
 const SAID_ONCE = new Set([...EVERYWHERE, ...ABOUT_INPUT, 'Idempotent-Replayed']);

@@ -1,5 +1,5 @@
-import type { OpenApiDocument } from '#openapi/openapi.js';
 import type { Guide } from './guides.js';
+import type { OpenApiDocument } from './openapi-document.js';
 
 export type Entry = {
   /** The page or the operation. */

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
@@ -33,7 +32,6 @@ const NO_PLACE =
   'Please enter two numbers such as 53.5503 and 9.9929, or paste both or the link of a map';
 
 /** Where the shops of a store are. */
-@ApiExcludeController()
 @Controller('app/stores/:account_id/locations')
 export class LocationPagesController {
   constructor(

@@ -1,5 +1,4 @@
 import { Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
@@ -23,7 +22,6 @@ const one = viewOf<MessageData>(import.meta.url, './views/message.eta');
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** What was sent to the customers of a store, and what was not. */
-@ApiExcludeController()
 @Controller('app/stores/:account_id/messages')
 export class OutboxController {
   constructor(

@@ -1,11 +1,9 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
 import { findAsset } from './assets.js';
 
 /** Style, scripts and pictures of the pages. */
-@ApiExcludeController()
 @Controller('assets')
 export class AssetsController {
   @Get(':file')

@@ -1,5 +1,4 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { WithoutSession } from './current-user.js';
 import { Pages } from './pages.service.js';
@@ -8,7 +7,6 @@ import { viewOf } from './view.js';
 const view = viewOf(import.meta.url, './views/elements.eta');
 
 /** Every element that pages are made of, for those who make one. It shows nobody's data and its forms go nowhere. */
-@ApiExcludeController()
 @Controller('app/elements')
 export class ElementsController {
   constructor(private readonly pages: Pages) {}

@@ -1,5 +1,4 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { API } from '#http/gate.js';
@@ -12,7 +11,6 @@ import { viewOf } from './view.js';
 const view = viewOf<{ icon: string }>(import.meta.url, './views/start.eta');
 
 /** Where people land who were given nothing but the name of the host. */
-@ApiExcludeController()
 @Controller()
 export class StartPageController {
   constructor(

@@ -1,5 +1,4 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
@@ -22,7 +21,6 @@ const TYPES = { pdf: 'application/pdf', png: 'image/png' } as const;
 type Asked = Record<string, unknown>;
 
 /** Posters for anybody who has the link, which hangs on the wall anyway. */
-@ApiExcludeController()
 @Controller('posters')
 export class PosterPagesController {
   constructor(

@@ -1,5 +1,4 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
@@ -9,7 +8,6 @@ import { PosterDocuments, type ListedPoster } from './poster-documents.service.j
 const view = viewOf<{ posters: ListedPoster[] }>(import.meta.url, './views/posters.eta');
 
 /** The posters of a store, for those who hang them up. They are made and changed through the API. */
-@ApiExcludeController()
 @Controller('app/stores/:account_id/posters')
 export class PostersConsoleController {
   constructor(

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
@@ -41,7 +40,6 @@ const DONE: Record<string, string> = {
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
 /** What people see to themselves. */
-@ApiExcludeController()
 @Controller('app/account')
 export class AccountController {
   constructor(

@@ -1,5 +1,4 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
@@ -18,7 +17,6 @@ const COOKIE_SECONDS = 10 * 60;
 const PER_ADDRESS = { default: { limit: 60, ttl: 60_000 } };
 
 /** Signing in with a company. By links and not by forms: the policy for forms holds for where they lead, too. */
-@ApiExcludeController()
 @Controller('app/sign-in/company')
 export class CompanyController {
   private readonly cookies: Cookies;

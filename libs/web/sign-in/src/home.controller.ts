@@ -1,5 +1,4 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   CurrentStore,
@@ -18,7 +17,6 @@ const home = viewOf<{ stores: (EnteredStore & { youAre: string })[] }>(
 );
 const storeHome = viewOf<{ youAre: string }>(import.meta.url, './views/store.eta');
 
-@ApiExcludeController()
 @Controller('app')
 export class HomeController {
   constructor(

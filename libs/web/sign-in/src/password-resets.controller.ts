@@ -1,5 +1,4 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RejectedError } from '#kernel/errors.js';
 import type { GatedRequest } from '#http/caller.js';
@@ -24,7 +23,6 @@ const reset = viewOf<{
 
 const PER_ADDRESS = { default: { limit: 10, ttl: 60_000 } };
 
-@ApiExcludeController()
 @Controller('app/password')
 export class PasswordResetsController {
   constructor(

@@ -1,5 +1,4 @@
 import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toString as qrCodeOf } from 'qrcode';
 import { RejectedError } from '#kernel/errors.js';
@@ -33,7 +32,6 @@ const recovery = viewOf<{ codes: string[]; isNew: boolean }>(
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
 /** The second factor of somebody who is signed in. */
-@ApiExcludeController()
 @Controller('app/account/codes')
 export class SecondFactorController {
   constructor(

@@ -1,5 +1,4 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
@@ -41,7 +40,6 @@ const DONE: Record<string, string> = {
   late: 'That took too long. Please sign in again.',
 };
 
-@ApiExcludeController()
 @Controller('app')
 export class SignInController {
   constructor(

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import { Config } from '#kernel/config.js';
@@ -28,7 +27,6 @@ const SAID = viewOf<SaidView>(import.meta.url, './views/said.eta');
 const NONCE_BYTES = 16;
 
 /** Where the code on a poster leads: a form, and from there to the card. For anybody, without a session. */
-@ApiExcludeController()
 @Controller('join/:slug')
 export class SignupController {
   constructor(

@@ -13,7 +13,7 @@ import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
 import { customer, uniqueValues } from '#customers/customer.js';
-import type { CustomerInput } from '#customers/customer.dto.js';
+import type { CustomerInput } from '#customers/customer-input.dto.js';
 import type { Signup } from './signup-form.js';
 import type { SignupPoster } from './signup-poster.js';
 import { StandIns } from './stand-ins.service.js';

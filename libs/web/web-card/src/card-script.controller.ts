@@ -1,9 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { CARD_SCRIPT } from './card-script.js';
 
 /** The script of every web card. */
-@ApiExcludeController()
 @Controller(CARD_SCRIPT.folder)
 export class CardScriptController {
   @Get(CARD_SCRIPT.file)

@@ -1,5 +1,4 @@
 import { Controller, Get, Header, Param, Res, Req } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { deviceOf } from './device.js';
@@ -12,7 +11,6 @@ const PACKAGE_TYPE = 'application/vnd.apple.pkpass';
  * The wallet links of every customer card. They work always: where there is no pass to be had, they lead to the web
  * card, which also says what is wrong with a link.
  */
-@ApiExcludeController()
 @Controller('passes/:uuid')
 export class PassLinksController {
   constructor(

@@ -1,5 +1,4 @@
 import { Controller, Get, Header, Param, Query, Req, Res, UseFilters } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
@@ -25,7 +24,6 @@ import { WORKER_SCRIPT } from './worker-script.js';
 const WORKER_POLICY = "default-src 'none'; connect-src 'self'";
 
 /** The card as a page. For anybody who has the link, which is as secret as the pass itself. */
-@ApiExcludeController()
 @Controller('passes/:uuid')
 export class WebCardController {
   /** In front of every path, where the service has only a part of its host. */

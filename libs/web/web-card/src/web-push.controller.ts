@@ -1,5 +1,4 @@
 import { Body, Controller, Delete, Headers, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { Config } from '#kernel/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { Throttle } from '#http/throttle.js';
@@ -13,7 +12,6 @@ type Sender = Record<string, string | undefined>;
 const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
 /** Called by the script of the web card. Errors are the API's JSON. */
-@ApiExcludeController()
 @Controller('passes/:uuid/push')
 export class WebPushController {
   constructor(

@@ -1,8 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { EndpointSpec, PublishedWebhook } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error.dto.js';
+import { rolesFor } from '#identity/roles.js';
 import { curlSample, pythonSample, typescriptSample } from './code-samples.js';
-import { ABOUT_INPUT, EVERYWHERE, LOOKED_AT, type PARAMETERS } from './openapi-headers.js';
+import { ABOUT_INPUT, EVERYWHERE, LOOKED_AT, type PARAMETERS } from '#docs/openapi-headers.js';
 import { PARAMETER_WORDS } from './field-words.js';
 import { REFUSALS } from './refusals.js';
 import { published, Schemas, type JsonSchema } from './schemas.js';
@@ -28,10 +29,7 @@ export type FoundOperation = {
   responses?: Record<string, { description?: string; content?: Content }>;
 };
 
-/** The roles that may call an operation, by its id; null: all of them. */
-export type RolesFor = (operation: string) => readonly string[] | null;
-
-type Route = { method: string; path: string; rolesFor: RolesFor };
+type Route = { method: string; path: string };
 
 /** The refusals that operations share, by name. */
 export function refusalResponses(): Record<string, OpenApiObject> {
@@ -93,7 +91,7 @@ export function operationObject(
     operationId: spec.id,
     tags: [spec.tag],
     summary: spec.summary,
-    description: describe(spec, route.rolesFor),
+    description: describe(spec),
     ...(spec.open && { security: [] }),
     parameters: [
       ...pathParameters(spec, parameters),
@@ -122,7 +120,7 @@ export function operationObject(
     }),
     responses: responsesOf(spec, found, schemas, {
       writes,
-      isForSome: route.rolesFor(spec.id) !== null,
+      isForSome: rolesFor(spec.id) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
     }),
     'x-codeSamples': samplesOf(spec, { ...route, method }, parameters, example),
@@ -182,7 +180,7 @@ function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): P
   );
 }
 
-function describe(spec: EndpointSpec, rolesFor: RolesFor): string {
+function describe(spec: EndpointSpec): string {
   const roles = rolesFor(spec.id);
   return [
     ...(spec.description === undefined ? [] : [spec.description]),

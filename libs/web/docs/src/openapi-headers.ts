@@ -1,7 +1,6 @@
 /** Headers of requests and responses that operations share. */
-import type { JsonSchema } from './schemas.js';
 
-const header = (description: string, schema: JsonSchema, required = false) => ({
+const header = (description: string, schema: Record<string, unknown>, required = false) => ({
   description,
   required,
   schema,

@@ -1,16 +1,17 @@
 import type { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import * as swagger from '@nestjs/swagger';
+import type { OpenApiDocument } from '#docs/openapi-document.js';
+import { HEADERS, PARAMETERS } from '#docs/openapi-headers.js';
+import { documentWith } from '#http/documentation.js';
 import { endpoints, publishedWebhooks, tags } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#http/error.dto.js';
-import { innerDtos, reachable, Schemas } from './schemas.js';
-import { HEADERS, PARAMETERS } from './openapi-headers.js';
 import {
   operationObject,
   refusalResponses,
   webhookObject,
   type FoundOperation,
-  type RolesFor,
-} from './openapi-operation.js';
+} from './operation.js';
+import { innerDtos, reachable, Schemas } from './schemas.js';
 
 const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request except the status needs
 \`Authorization: Bearer <API_TOKEN>\`. Every error is JSON with \`error\`, \`code\`, usually a
@@ -20,34 +21,28 @@ response fields that you do not know: new ones may be added.
 The examples take the service's address and a token from two shell variables:
 \`export INKPAD_URL=https://… INKPAD_TOKEN=ink_…\``;
 
-export type OpenApiDocument = Record<string, unknown> & {
-  paths: Record<string, Record<string, Record<string, unknown>>>;
-};
-
 /**
  * Generated from the controllers and DTOs, so that it always matches the code. Objects are open, because
  * fields may be added to answers within v1.
- * @param rolesFor see `RolesFor`
  * @throws Error that names an operation without a declaration or an example
  */
-export function openApiDocument(
-  app: INestApplication,
-  publicUrl: string,
-  rolesFor: RolesFor,
-): OpenApiDocument {
-  const found = SwaggerModule.createDocument(
+export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
+  documentWith(swagger);
+  const found = swagger.SwaggerModule.createDocument(
     app,
-    new DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
+    new swagger.DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
     { autoTagControllers: false, extraModels: [ErrorBody, ProblemBody, ...innerDtos()] },
   );
   const schemas = new Schemas(found.components?.schemas ?? {});
-  const paths = mapValues(found.paths, (operations, path) =>
+  // Pages and the requests of phones and wallets are not described.
+  const described = Object.entries(found.paths).filter(([path]) => path.startsWith('/api/'));
+  const paths = mapValues(Object.fromEntries(described), (operations, path) =>
     mapValues(operations as Record<string, FoundOperation>, (operation, method) => {
       const spec = endpoints.get(operation.operationId ?? '');
       if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
       return within(`${method} ${path}`, () => {
         if (!tags.has(spec.tag)) throw new Error(`no controller declares the tag ${spec.tag}`);
-        return operationObject(spec, { method, path, rolesFor }, operation, schemas);
+        return operationObject(spec, { method, path }, operation, schemas);
       });
     }),
   );

@@ -1,0 +1,184 @@
+import type { Metadata } from '#kernel/metadata.js';
+import {
+  BooleanField,
+  Field,
+  IntegerField,
+  MetadataField,
+  PastDateField,
+  TextField,
+  type FieldOptions,
+} from '#http/fields.js';
+import { Dto, readElement } from '#http/fields.pipe.js';
+import { readMatching, textFault, type Checked } from '#http/readers.js';
+import { readEmail, readPhone } from './contact.js';
+import type { CustomerChanges, GivenReference } from './customer.js';
+import type { PersonalFields } from './customer.events.js';
+
+/** UTC+14 */
+const FURTHEST_EAST_MS = 14 * 60 * 60_000;
+
+const SOURCE = /^[a-z0-9_-]{1,64}$/;
+const MOST_REFERENCES = 100;
+
+@Dto('ExternalReferenceInput')
+export class ExternalReferenceDto {
+  @Field(readMatching(SOURCE, 64), {
+    type: 'string',
+    minLength: 1,
+    maxLength: 64,
+    pattern: SOURCE.source,
+  })
+  declare readonly source: string;
+  @Field(readExternalId, { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: 255 })
+  declare readonly external_id: string;
+  @MetadataField({ default: {} }) declare readonly metadata: Metadata;
+}
+
+@Dto('CustomerInput', {
+  wrapper: 'customer',
+  bare: true,
+  example: {
+    first_name: 'Anna',
+    email: 'anna@example.com',
+    external_references: [{ source: 'till', external_id: 'A-17' }],
+  },
+})
+export class CreateCustomerDto {
+  @TextField() declare readonly first_name: string;
+  @TextField({ optional: true }) declare readonly last_name: string | null;
+  @EmailField({ optional: true }) declare readonly email: string | null;
+  @PhoneField({ optional: true }) declare readonly phone: string | null;
+  @BirthdayField({ optional: true }) declare readonly birthday: string | null;
+  @MetadataField({ default: {} }) declare readonly metadata: Metadata;
+  @ReferencesField({ default: [] }) declare readonly external_references: ExternalReferenceDto[];
+  @BooleanField({ default: false }) declare readonly marketing_consent: boolean;
+  @BooleanField({ default: false }) declare readonly sms_consent: boolean;
+}
+
+/** A customer, and what to do for them at once. */
+@Dto('CustomerCreation', { wrapper: 'customer', bare: true, inside: CreateCustomerDto })
+export class CustomerCreationDto extends CreateCustomerDto {
+  @IntegerField({ min: 1, optional: true, example: 1 }) declare readonly card_id: number | null;
+  @BooleanField({ default: false }) declare readonly send_card_links: boolean;
+}
+
+@Dto('CustomerChanges', {
+  wrapper: 'customer',
+  bare: CreateCustomerDto,
+  example: { last_name: 'Berg', metadata: { milk: 'oat' } },
+})
+export class UpdateCustomerDto {
+  @TextField({ omittable: true }) declare readonly first_name?: string;
+  @TextField({ clearable: true }) declare readonly last_name?: string | null;
+  @EmailField({ clearable: true }) declare readonly email?: string | null;
+  @PhoneField({ clearable: true }) declare readonly phone?: string | null;
+  @BirthdayField({ clearable: true }) declare readonly birthday?: string | null;
+  @MetadataField({ omittable: true }) declare readonly metadata?: Metadata;
+  @ReferencesField({ omittable: true })
+  declare readonly external_references?: ExternalReferenceDto[];
+  @BooleanField({ omittable: true }) declare readonly marketing_consent?: boolean;
+  @BooleanField({ omittable: true }) declare readonly sms_consent?: boolean;
+}
+
+@Dto('MergeInput', { example: { from_customer_id: 2 } })
+export class MergeDto {
+  @IntegerField({ min: 1 }) declare readonly from_customer_id: number;
+}
+
+export type CustomerInput = Omit<PersonalFields, 'externalReferences'> & {
+  externalReferences: GivenReference[];
+  marketingConsent: boolean;
+  smsConsent: boolean;
+};
+
+export function customerInput(input: CreateCustomerDto): CustomerInput {
+  return {
+    firstName: input.first_name,
+    lastName: input.last_name,
+    email: input.email,
+    phone: input.phone,
+    birthday: input.birthday,
+    metadata: input.metadata,
+    externalReferences: input.external_references.map(givenReference),
+    marketingConsent: input.marketing_consent,
+    smsConsent: input.sms_consent,
+  };
+}
+
+/** Only the fields that the request contains. */
+export function customerChanges(input: UpdateCustomerDto): CustomerChanges {
+  const { first_name, last_name, email, phone, birthday, metadata } = input;
+  const { external_references, marketing_consent, sms_consent } = input;
+  return {
+    ...(first_name !== undefined && { firstName: first_name }),
+    ...(last_name !== undefined && { lastName: last_name }),
+    ...(email !== undefined && { email }),
+    ...(phone !== undefined && { phone }),
+    ...(birthday !== undefined && { birthday }),
+    ...(metadata !== undefined && { metadata }),
+    ...(external_references !== undefined && {
+      externalReferences: external_references.map(givenReference),
+    }),
+    ...(marketing_consent !== undefined && { marketingConsent: marketing_consent }),
+    ...(sms_consent !== undefined && { smsConsent: sms_consent }),
+  };
+}
+
+function givenReference({ source, external_id, metadata }: ExternalReferenceDto): GivenReference {
+  return { source, externalId: external_id, metadata };
+}
+
+function EmailField(options: FieldOptions): PropertyDecorator {
+  return Field(
+    readEmail,
+    { type: 'string', format: 'email', minLength: 1, maxLength: 254 },
+    options,
+  );
+}
+
+function PhoneField(options: FieldOptions): PropertyDecorator {
+  return Field(
+    readPhone,
+    { type: 'string', example: '+4915112345678' },
+    {
+      ...options,
+      description: 'With + it is normalised to E.164; without +, only its digits are kept',
+    },
+  );
+}
+
+/** Refuses days that are in the future everywhere; the store's own day is checked where its time zone is known. */
+function BirthdayField(options: FieldOptions): PropertyDecorator {
+  const today = () => new Date(Date.now() + FURTHEST_EAST_MS).toISOString().slice(0, 10);
+  return PastDateField(today, options);
+}
+
+function ReferencesField(options: FieldOptions): PropertyDecorator {
+  const schema = { type: () => ExternalReferenceDto, isArray: true, maxItems: MOST_REFERENCES };
+  return Field(readReferences, schema, options);
+}
+
+function readReferences(given: unknown): Checked<ExternalReferenceDto[]> {
+  if (!Array.isArray(given)) return { faults: ['must be a list of objects'] };
+  const value: ExternalReferenceDto[] = [];
+  const faults: string[] = [];
+  for (const [i, element] of given.entries()) {
+    const checked = readElement(ExternalReferenceDto, element);
+    if ('faults' in checked) faults.push(...checked.faults.map((fault) => `${i} ${fault}`));
+    else value.push(checked.value);
+  }
+  if (given.length > MOST_REFERENCES) faults.push(`must have at most ${MOST_REFERENCES} elements`);
+  return faults.length > 0 ? { faults } : { value };
+}
+
+function readExternalId(given: unknown): Checked<string> {
+  // A longer number has already lost its last digits when it gets here, and would be another record's id.
+  if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
+    return { faults: ['must be a string when it is so long a number'] };
+  }
+  const id = typeof given === 'number' ? String(given) : given;
+  if (typeof id === 'string' && id.trim() !== '' && [...id.trim()].length <= 255) {
+    if (textFault(id) === undefined) return { value: id.trim() };
+  }
+  return { faults: ['must be a string or number, up to 255 long'] };
+}
