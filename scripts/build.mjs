@@ -49,7 +49,8 @@ function buildIsNeeded(root) {
   return false;
 }
 
-function markerOf(root) {
+/** What was built last with `npm start`. */
+export function markerOf(root) {
   return path.join(root, 'dist', '.built');
 }
 

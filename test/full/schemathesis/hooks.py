@@ -35,7 +35,7 @@ REASONS = re.compile(
             r"flat needs exactly one named event",
             r"must be a string or number, up to 255 long",
             r"or a phone number is needed",
-            r"(is|was) already used",
+            r"(is|was) already (used|reversed)",
             r"is a card that the customer already has",
             r"is required together with",
             r"is the customer itself",
