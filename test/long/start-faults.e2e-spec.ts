@@ -21,7 +21,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
 /** As in a clone that has been built: what is written to .env must not be seen by other tests. */
 const clone = path.join(folder, 'clone');
-for (const name of ['apps', 'clients', 'data', 'dist', 'libs', 'node_modules']) {
+for (const name of ['apps', 'clients', 'data', 'dist', 'docs', 'libs', 'node_modules']) {
   fs.mkdirSync(clone, { recursive: true });
   fs.symlinkSync(path.join(here, name), path.join(clone, name));
 }
