@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { rowTables } from '../apps/row-tables.js';
 import { HistoryVerification } from '#history/history-verification.service.js';
-import type { Slice, Verified } from '#event-store/verification.js';
+import type { Slice, Verification, Verified } from '#event-store/verification.js';
 import { runScript } from './run-script.js';
 import { withVerification } from './verification-services.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';
@@ -51,7 +51,7 @@ runScript(async () => {
   };
   const threads = startThreads();
   await withVerification(async (services) => {
-    const { pool, store } = services;
+    const { pool, store, verification } = services;
     if (checkpoints !== undefined) {
       const { found, faults } = await verifyCheckpoints(services, checkpoints, key);
       covered = found;
@@ -60,7 +60,7 @@ runScript(async () => {
     const [{ events, faults }, strays] = await Promise.all([
       new HistoryVerification(pool, store).verify(),
       services.strays.find(repair),
-      inThreads(threads, slicesIn(pool), repair, add),
+      verifySlices({ threads, verification, slices: slicesIn(pool), repair }, add),
     ]);
     numbered = events;
     add({ faults });
@@ -115,9 +115,12 @@ async function* slicesIn(pool: pg.Pool): AsyncGenerator<Slice> {
 
 type Thread = { worker: Worker; ended: Promise<unknown> };
 
-/** Hashing and folding are CPU-bound. They start at once, because loading the program takes each of them a while. */
+/**
+ * Hashing and folding are CPU-bound, and this thread does its share. The others start at once, because loading the
+ * program takes each of them a while.
+ */
 function startThreads(): Thread[] {
-  return Array.from({ length: Math.min(availableParallelism(), MOST_THREADS) }, () => {
+  return Array.from({ length: Math.min(availableParallelism(), MOST_THREADS) - 1 }, () => {
     const worker = new Worker(new URL('verify-worker.js', import.meta.url), {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
@@ -128,34 +131,42 @@ function startThreads(): Thread[] {
   });
 }
 
-async function inThreads(
-  threads: Thread[],
-  slices: AsyncGenerator<Slice>,
-  repair: boolean,
+type Work = {
+  threads: Thread[];
+  verification: Verification;
+  slices: AsyncGenerator<Slice>;
+  repair: boolean;
+};
+
+async function verifySlices(
+  { threads, verification, slices, repair }: Work,
   add: (verified: Verified) => void,
 ): Promise<void> {
-  await Promise.all(
-    threads.map(async ({ worker, ended }) => {
+  const oneByOne = async (verify: (slice: Slice) => Promise<Verified>) => {
+    for await (const slice of slices) add(await verify(slice));
+  };
+  const several = (verify: (slice: Slice) => Promise<Verified>) =>
+    Promise.all(Array.from({ length: SLICES_OF_THREAD }, () => oneByOne(verify)));
+  await Promise.all([
+    several((slice) => verification.slice(slice, repair)),
+    ...threads.map(async ({ worker, ended }) => {
       const early = ended.then(() => {
         throw new Error('a thread ended early');
       });
       early.catch(() => undefined);
-      const oneByOne = async () => {
-        for await (const slice of slices) {
+      try {
+        await several(async (slice) => {
           const { port1, port2 } = new MessageChannel();
           const answer = once(port1, 'message');
           worker.postMessage({ ...slice, repair, answer: port2 } satisfies Task, [port2]);
           const [verified] = (await Promise.race([answer, early])) as [Verified];
           port1.close();
-          add(verified);
-        }
-      };
-      try {
-        await Promise.all(Array.from({ length: SLICES_OF_THREAD }, oneByOne));
+          return verified;
+        });
       } finally {
         worker.postMessage(null);
         await ended;
       }
     }),
-  );
+  ]);
 }

@@ -18,6 +18,10 @@ const REACHED = `
   select c.position, coalesce((select max(seq) from history), -1) as last
   from es.checkpoints c where c.subscription = $1`;
 
+const IS_OTHER = `
+  (h.event_id, h.stream, h.revision, h.position, h.recorded_at, h.latest_recorded_at)
+    is distinct from (e.event_id, e.stream, e.revision, e.position, e.recorded_at, e.latest)`;
+
 /** What the log says at these numbers is compared with the rows there, in both directions. */
 const differencesFrom = (log: string, to: string): string => `
   select coalesce(e.seq, h.seq) as seq, e.stream, e.revision, h.stream as found_stream,
@@ -31,8 +35,7 @@ const differencesFrom = (log: string, to: string): string => `
     ], null) as fields
   from ${log} e
   full join (select * from history where seq between $1 and ${to}) h on h.seq = e.seq
-  where (h.event_id, h.stream, h.revision, h.position, h.recorded_at, h.latest_recorded_at)
-    is distinct from (e.event_id, e.stream, e.revision, e.position, e.recorded_at, e.latest)
+  where ${IS_OTHER}
   order by 1`;
 
 /** Of a log outside the database. */
@@ -43,28 +46,27 @@ const GIVEN = differencesFrom(
   '$2',
 );
 
-/** Of a log in the database, which is not sent there and back for it. */
-const IN_PLACE = `
-  with log as materialized (
-    select $1 + row_number() over in_order - 1 as seq, event_id, stream_id as stream, revision, tx, pos,
-      ${positionSql('tx', 'pos')} as position, recorded_at,
-      greatest($2::timestamptz, max(recorded_at) over in_order) as latest
-    from (
-      select * from es.events
-      where (tx, pos) > ($3::xid8, $4::bigint) and (tx, pos) <= ($5::xid8, $6::bigint)
-      order by tx, pos limit ${PAGE}
-    ) e
-    window in_order as (order by tx, pos rows unbounded preceding)
-  ), page as (
-    select count(*) as events, max(latest) as latest, $1 - 1 + count(*) as last from log
-  )
-  select p.events, p.latest::text as latest,
-    (select position from log order by seq desc limit 1) as position,
-    coalesce((select json_agg(d) from (${differencesFrom(
-      'log',
-      `(select case when events < ${PAGE} then greatest(last, $7) else last end from page)`,
-    )}) d), '[]') as found
-  from page p`;
+/** A page of a log in the database, which is not sent there and back to be compared. */
+const LOG = `
+  select $1 + row_number() over in_order - 1 as seq, event_id, stream_id as stream, revision,
+    ${positionSql('tx', 'pos')} as position, recorded_at,
+    greatest($2::timestamptz, max(recorded_at) over in_order) as latest
+  from (
+    select * from es.events
+    where (tx, pos) > ($3::xid8, $4::bigint) and (tx, pos) <= ($5::xid8, $6::bigint)
+    order by tx, pos limit ${PAGE}
+  ) e
+  window in_order as (order by tx, pos rows unbounded preceding)`;
+
+/** Whether a full page differs at all, which takes less than saying where. */
+const SUMMARY_IN_PLACE = `
+  select count(*) as events, max(e.latest)::text as latest, max(e.position collate "C") as position,
+    coalesce(bool_or(${IS_OTHER}), false) as differs
+  from (${LOG}) e
+  left join (select * from history where seq between $1 and $1 + ${PAGE - 1}) h on h.seq = e.seq`;
+
+/** @param $7 the last number to be looked at, which may be beyond the page */
+const IN_PLACE = `with log as materialized (${LOG}) ${differencesFrom('log', '$7')}`;
 
 type Found = {
   seq: number;
@@ -79,7 +81,7 @@ type Found = {
 /** Events of the log that follow one another, and where the table differs from them. */
 type Page = { events: number; found: Found[] };
 
-type PageInPlace = Page & { latest: string; position: string | null };
+type Summary = { events: number; latest: string; position: string | null; differs: boolean };
 
 export type VerifiedHistory = {
   /** How many events the table must have. */
@@ -124,23 +126,33 @@ export class HistoryVerification {
   private async *pagesInPlace(until: Position, last: number): AsyncIterable<Page> {
     let [first, after, latest] = [0, BEGINNING, '-infinity'];
     for (;;) {
-      const { rows } = await this.pool.query<PageInPlace>({
-        name: 'history_differences_in_place',
-        text: IN_PLACE,
-        values: [
-          first,
-          latest,
-          ...[after, until].flatMap(({ commit, prepare }) => [`${commit}`, `${prepare}`]),
-          last,
-        ],
+      const bounds = [after, until].flatMap(({ commit, prepare }) => [`${commit}`, `${prepare}`]);
+      const values = [first, latest, ...bounds];
+      const { rows } = await this.pool.query<Summary>({
+        name: 'history_summary_in_place',
+        text: SUMMARY_IN_PLACE,
+        values,
       });
       const [page] = rows;
       if (!page) throw new Error('an aggregate without a row');
-      yield page;
-      if (page.events < PAGE || page.position === null) return;
-      first += page.events;
-      [after, latest] = [parsePosition(page.position), page.latest];
+      const { events, position, differs } = page;
+      const isEnd = events < PAGE || position === null;
+      const next = first + events;
+      const to = isEnd ? Math.max(next - 1, last) : next - 1;
+      const found = differs || isEnd ? await this.foundInPlace([...values, to]) : [];
+      yield { events, found };
+      if (isEnd) return;
+      [first, after, latest] = [next, parsePosition(position), page.latest];
     }
+  }
+
+  private async foundInPlace(values: unknown[]): Promise<Found[]> {
+    const { rows } = await this.pool.query<Found>({
+      name: 'history_differences_in_place',
+      text: IN_PLACE,
+      values,
+    });
+    return rows;
   }
 
   private async *givenPages(until: Position, last: number): AsyncIterable<Page> {

@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto';
-import { canonicalJson } from './canonical-json.js';
+import { canonicalHash } from './canonical-json.js';
 import type { Head, NewEvent } from './event-store.js';
 
 /**
@@ -7,7 +6,7 @@ import type { Head, NewEvent } from './event-store.js';
  * engine formats JSON. The first event of a stream is chained to the stream's name.
  */
 export function eventHash(stream: string, before: Head | null, event: NewEvent): string {
-  const text = canonicalJson({
+  return canonicalHash(before === null ? stream : before.hash, {
     stream,
     revision: before === null ? 0 : before.revision + 1,
     id: event.id,
@@ -16,7 +15,6 @@ export function eventHash(stream: string, before: Head | null, event: NewEvent):
     data: event.data,
     meta: event.meta,
   });
-  return hash('sha256', (before === null ? stream : before.hash) + text);
 }
 
 /** The heads after each event, in order. */

@@ -34,7 +34,8 @@ const STILL_CLAIMED = `
  */
 const WITHOUT_ROW = (page: string, tables: AnyTable[]): string => `
   with page as materialized (${page}), streams as (
-    select stream_id, left(stream_id, -1 - length(id)) as name, case when id ~ '^\\d{1,15}$' then id::bigint end as id
+    select stream_id, left(stream_id, -1 - length(id)) as name,
+      case when length(id) between 1 and 15 and translate(id, '0123456789', '') = '' then id::bigint end as id
     from (select stream_id, split_part(stream_id, '-', -1) as id from page) p
   )
   select (select stream_id from page order by stream_id desc limit 1) as last,

@@ -44,7 +44,8 @@ type Row = {
   head_revision: number | null;
   head_hash: Buffer | null;
   last_revision: number | null;
-  claims: [kind: string, value: string, accountId: number][] | null;
+  /** As `claimOf` writes them, with commas between them. */
+  claims: string | null;
   /** A commit to the stream is in progress, so its claims are about to change. */
   pending: boolean;
 };
@@ -142,7 +143,7 @@ export class Verification {
          ${heads ? 's.revision' : 'null::bigint'} as head_revision,
          ${heads ? 's.hash' : 'null::bytea'} as head_hash,
          ${heads ? '(select max(e.revision) from es.events e where e.stream_id = r.stream)' : 'null::bigint'} as last_revision,
-         (select json_agg(json_build_array(c.kind, encode(c.value, 'hex'), c.account_id))
+         (select string_agg(c.account_id || ' ' || c.kind || ' ' || encode(c.value, 'hex'), ',')
           from es.claims c where c.stream_id = r.stream) as claims,
          r.stream in (${NAMED_IN_INTENTS}) as pending
        from (select *, $3 || '-' || id as stream from ${table} where id between $1 and $2) r
@@ -222,17 +223,15 @@ export class Verification {
 
   private claimFaults(stream: string, { row, claims, erased, broken, head }: Progress): string[] {
     if (broken || head === null || erased || row.pending) return [];
-    const held = new Set<string>();
+    const held = new Set(row.claims?.split(','));
+    const kindOf = (claim: string) => claim.split(' ')[1];
     const faults: string[] = [];
-    for (const [kind, value, accountId] of row.claims ?? []) {
-      const claim = `${accountId} ${kind} ${value}`;
-      held.add(claim);
-      if (!claims.has(claim)) {
-        faults.push(`${stream}: it holds a ${kind} that its history does not contain`);
-      }
+    for (const claim of held) {
+      if (claims.has(claim)) continue;
+      faults.push(`${stream}: it holds a ${kindOf(claim)} that its history does not contain`);
     }
     for (const claim of claims) {
-      if (!held.has(claim)) faults.push(`${stream}: its ${claim.split(' ')[1]} is not claimed`);
+      if (!held.has(claim)) faults.push(`${stream}: its ${kindOf(claim)} is not claimed`);
     }
     return faults;
   }
