@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { canonicalJson } from './canonical-json.js';
+import { createHash } from 'node:crypto';
+import { canonicalHash, canonicalJson } from './canonical-json.js';
 
 describe('canonical JSON', () => {
   it('is what the reference implementation writes', () => {
@@ -79,6 +80,38 @@ describe('canonical JSON', () => {
   ])('refuses %p', (value, message) =>
     expect(() => canonicalJson(value)).toThrow(new Error(message)),
   );
+
+  it('of values longer than any event, and of short ones after them', () => {
+    const long = 100_000;
+    for (const value of [
+      'x'.repeat(long),
+      '€'.repeat(long),
+      `${'x'.repeat(long)}€"`,
+      Array.from({ length: long }, (_, i) => i),
+      Array.from({ length: long }, () => [{}]),
+      Object.fromEntries(Array.from({ length: long }, (_, i) => [`né${i}`, 'ü'])),
+      { a: 1 },
+    ]) {
+      expect(canonicalJson(value) === canonicalize(value)).toBe(true);
+    }
+  });
+
+  it('is written anew after a refusal', () => {
+    expect(() => canonicalJson({ a: [1, { b: 2n }] })).toThrow();
+    expect(canonicalJson([1])).toBe('[1]');
+  });
+
+  it('is hashed after a text', () => {
+    const text = fc.string({ unit: 'grapheme', maxLength: 100 });
+    fc.assert(
+      fc.property(text, fc.jsonValue(), (before, value) => {
+        const hash = createHash('sha256')
+          .update(`${before}${canonicalize(value)}`)
+          .digest('hex');
+        expect(canonicalHash(before, value)).toBe(hash);
+      }),
+    );
+  });
 
   it('leaves the names of what it writes in their order', () => {
     const value = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`n${99 - i}`, i]));
