@@ -1,8 +1,8 @@
+// First, so that they start before the rest is loaded.
+import { threads } from './verify-threads.js';
 import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { MessageChannel } from 'node:worker_threads';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { rowTables } from '../apps/row-tables.js';
@@ -20,13 +20,6 @@ const ROWS_AT_ONCE = 1_000;
 /** One is read while another is folded. */
 const SLICES_OF_THREAD = 2;
 const SHOWN = 50;
-const MOST_THREADS = 8;
-/** Nearly everything that a slice allocates is soon garbage; with the usual 16 MB it would be copied over and over. */
-const YOUNG_MB = 64;
-
-// As in the dispatcher: the threads keep all processors busy, so extra threads for garbage collection do not help.
-setFlagsFromString('--no-parallel-scavenge');
-
 type Sum = Omit<Verified, 'faults'> & { faults: number };
 
 /**
@@ -49,7 +42,6 @@ runScript(async () => {
       sum[name] += verified[name] ?? 0;
     }
   };
-  const threads = startThreads();
   await withVerification(async (services) => {
     const { pool, store, verification } = services;
     if (checkpoints !== undefined) {
@@ -60,7 +52,7 @@ runScript(async () => {
     const [{ events, faults }, strays] = await Promise.all([
       new HistoryVerification(pool, store).verify(),
       services.strays.find(repair),
-      verifySlices({ threads, verification, slices: slicesIn(pool), repair }, add),
+      verifySlices({ verification, slices: slicesIn(pool), repair }, add),
     ]);
     numbered = events;
     add({ faults });
@@ -113,33 +105,14 @@ async function* slicesIn(pool: pg.Pool): AsyncGenerator<Slice> {
   }
 }
 
-type Thread = { worker: Worker; ended: Promise<unknown> };
-
-/**
- * Hashing and folding are CPU-bound, and this thread does its share. The others start at once, because loading the
- * program takes each of them a while.
- */
-function startThreads(): Thread[] {
-  return Array.from({ length: Math.min(availableParallelism(), MOST_THREADS) - 1 }, () => {
-    const worker = new Worker(new URL('verify-worker.js', import.meta.url), {
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-    });
-    const ended = once(worker, 'exit');
-    // Reported by whoever waits for an answer; before that, this process finds the same fault itself.
-    ended.catch(() => undefined);
-    return { worker, ended };
-  });
-}
-
 type Work = {
-  threads: Thread[];
   verification: Verification;
   slices: AsyncGenerator<Slice>;
   repair: boolean;
 };
 
 async function verifySlices(
-  { threads, verification, slices, repair }: Work,
+  { verification, slices, repair }: Work,
   add: (verified: Verified) => void,
 ): Promise<void> {
   const oneByOne = async (verify: (slice: Slice) => Promise<Verified>) => {

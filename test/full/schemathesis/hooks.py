@@ -30,6 +30,7 @@ REASONS = re.compile(
             r"must be a BCP 47 language tag",
             r"must be an IANA time zone",
             r"must be a phone number",
+            r"must be in the years 1 to 9999",
             r"must not be blank",
             r"must not be in the future",
             r"flat needs exactly one named event",

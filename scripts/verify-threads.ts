@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+
+const MOST_THREADS = 8;
+/** Nearly everything that a slice allocates is soon garbage; with the usual 16 MB it would be copied over and over. */
+const YOUNG_MB = 64;
+
+// As in the dispatcher: the threads keep all processors busy, so extra threads for garbage collection do not help.
+setFlagsFromString('--no-parallel-scavenge');
+
+type Thread = { worker: Worker; ended: Promise<unknown> };
+
+/**
+ * Hashing and folding are CPU-bound. The main thread does its share; the others start when this is imported, before
+ * anything else: loading the program takes each of them as long as it takes the main thread.
+ */
+export const threads: readonly Thread[] = Array.from(
+  { length: Math.min(availableParallelism(), MOST_THREADS) - 1 },
+  () => {
+    const worker = new Worker(new URL('verify-worker.js', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
+    const ended = once(worker, 'exit');
+    // Reported by whoever waits for an answer; before that, this process finds the same fault itself.
+    ended.catch(() => undefined);
+    return { worker, ended };
+  },
+);
