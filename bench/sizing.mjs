@@ -8,15 +8,15 @@ import { demandOf, simulateLanes, wallsOf } from './scale-model.mjs';
  * where. Each has an option of its name.
  */
 const FIGURES = {
-  stampNode: 137,
-  stampPostgres: 100,
-  deliveryNode: 480,
-  deliveryPostgres: 305,
-  planNode: 86,
+  stampNode: 143,
+  stampPostgres: 90,
+  deliveryNode: 172,
+  deliveryPostgres: 146,
+  planNode: 53,
   flushMs: 1,
   commitGroup: 32,
   lanes: 2,
-  walBytes: 3_600,
+  walBytes: 3_800,
   diskBytes: 3_000,
 };
 const LOADS = [
