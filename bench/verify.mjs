@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
@@ -8,8 +9,6 @@ import { setUpInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';
 
 const MOST_GROWTH = 1.2;
-/** As `npm run verify` gives them. */
-const FLAGS = ['--max-semi-space-size=16'];
 /** Printed last, on standard error: what the process used, times in µs and memory in kB. */
 const TELL_USAGE = `data:text/javascript,process.on('exit',()=>console.error(JSON.stringify(process.resourceUsage())))`;
 
@@ -35,6 +34,12 @@ export function run(args) {
   });
 }
 
+/** What `npm run verify` passes to Node.js. */
+function scriptFlags() {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  return scripts.verify.split(' ').filter((word) => word.startsWith('--'));
+}
+
 async function measure(stage, events) {
   const { env } = await setUpInkpad(stage, `bench_verify_${events}`);
   const run = (module, args = [], options = []) =>
@@ -48,7 +53,7 @@ async function measure(stage, events) {
   const start = performance.now();
   const { result, used } = await cpuTimeOf(
     { postgres: () => cpuTimeOfFamily(stage.postgres.pid) },
-    () => run('dist/scripts/verify.js', [], [...FLAGS, '--import', TELL_USAGE]),
+    () => run('dist/scripts/verify.js', [], [...scriptFlags(), '--import', TELL_USAGE]),
   );
   const seconds = (performance.now() - start) / 1_000;
   const {

@@ -20,6 +20,7 @@ const ROWS_AT_ONCE = 1_000;
 /** One is read while another is folded. */
 const SLICES_OF_THREAD = 2;
 const SHOWN = 50;
+
 type Sum = Omit<Verified, 'faults'> & { faults: number };
 
 /**

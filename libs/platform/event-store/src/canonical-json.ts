@@ -146,7 +146,7 @@ function quoted(text: string): string {
 type Member = { name: string; begin: Uint8Array };
 
 /** Events have few shapes, and sorting names costs more than checking that they are the same as last time. */
-const KEPT = 8;
+const KEPT = 32;
 const MOST_NAMES = 32;
 const MOST_LENGTH = 64;
 /** By the number of names. */
