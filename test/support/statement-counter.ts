@@ -7,7 +7,6 @@ const SIMPLE_QUERY = 'Q'.charCodeAt(0);
 /** Stands between one process and PostgreSQL, and counts the statements that the process sends. */
 export class StatementCounter {
   count = 0;
-  names = new Map<string, number>();
   private readonly sockets = new Set<Socket>();
 
   private constructor(
