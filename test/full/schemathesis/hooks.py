@@ -38,6 +38,7 @@ REASONS = re.compile(
             r"or a phone number is needed",
             r"(is|was) already (used|reversed)",
             r"is a card that the customer already has",
+            r"was redeemed cannot be deleted",
             r"is required together with",
             r"is the customer itself",
             r"is not merged into customer",
