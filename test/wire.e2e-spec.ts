@@ -207,7 +207,9 @@ describe('bodies', () => {
       service.baseUrl,
       `${head(cards(), 'Content-Type: application/json', lengths)}\r\n\r\n{}`,
     );
-    expect(said).toMatch(/^HTTP\/1\.1 400 [^]*application\/json[^]*"code":"malformed_request"/);
+    expect(said).toMatch(
+      /^HTTP\/1\.1 400 [^]*application\/json[^]*"code":"malformed_request"[^]*"resolution":/,
+    );
   });
 
   it('with a header larger than 16 KiB are refused as JSON', async () => {
@@ -216,7 +218,7 @@ describe('bodies', () => {
       `${head(cards(), `X-Long: ${'x'.repeat(20_000)}`)}\r\n\r\n`,
     );
     expect(said).toMatch(
-      /^HTTP\/1\.1 431 [^]*application\/json[^]*"code":"header_fields_too_large"/,
+      /^HTTP\/1\.1 431 [^]*application\/json[^]*"code":"header_fields_too_large"[^]*"resolution":/,
     );
     expect(said).toMatch(/x-request-id: [\da-f-]{36}/i);
   });
@@ -257,7 +259,9 @@ describe('a request that does not arrive', () => {
     ],
   ])('%s is told 408 as JSON', async (_name, bytes) => {
     const said = await exchange(impatient.baseUrl, bytes());
-    expect(said).toMatch(/^HTTP\/1\.1 408 [^]*application\/json[^]*"code":"request_timeout"/);
+    expect(said).toMatch(
+      /^HTTP\/1\.1 408 [^]*application\/json[^]*"code":"request_timeout"[^]*"resolution":/,
+    );
     expect(said.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 

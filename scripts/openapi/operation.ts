@@ -140,10 +140,12 @@ function responsesOf(
     ...(isForSome ? [403] : []),
     ...(spec.errors ?? []),
     ...(writes ? [400, 409, 413, 415] : []),
+    408,
     410,
     // With Prefer: handling=strict, whatever the operation.
     422,
     429,
+    431,
     500,
     503,
   ];

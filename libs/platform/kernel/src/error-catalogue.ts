@@ -87,20 +87,22 @@ export const ERRORS = {
   malformed_request: {
     status: 400,
     error: 'This is not an HTTP request',
-    advice: 'Send HTTP/1.1, and a body as long as Content-Length says.',
+    resolution: 'Send HTTP/1.1, and a body as long as Content-Length says.',
     meaning: 'The bytes received are not a complete HTTP request.',
   },
   header_fields_too_large: {
     status: 431,
     error: 'The header is larger than 16 KiB',
-    advice: 'Send fewer or shorter header fields.',
+    resolution: 'Send fewer or shorter header fields.',
     meaning: 'The header of the request is larger than 16 KiB.',
+    response: 'HeaderTooLarge',
   },
   request_timeout: {
     status: 408,
     error: 'The request did not arrive in time',
-    advice: 'Send it again.',
+    resolution: 'Send it again.',
     meaning: 'The request did not arrive completely in time. Nothing was done.',
+    response: 'TooLate',
   },
   payload_too_large: {
     status: 413,
