@@ -85,6 +85,41 @@ describe('a lane of a deleted subscription', () => {
   });
 });
 
+describe('a subscription that was disabled because of failures', () => {
+  // dispatcher: is about to fail what is pending | enabled again | an event is planned | dispatcher: fails the pending
+  it('gets what happens after it was enabled again, although its backlog is still being failed', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await hold();
+    try {
+      await startHeld('webhook_give_up');
+      await ask(
+        `update webhook_subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'failing',
+           give_up_before = now() where id = $1`,
+        subscription.id,
+      );
+      await service.app.get(DeliveryPlans, { strict: false }).changed(subscription.id);
+      await isHeld();
+      const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
+      expect((await store.send('PATCH', hook, { enabled: true })).status).toBe(200);
+      await stamp(store, path);
+      await eventually(
+        () => statusesOf(subscription),
+        (all) => all.length === 1,
+      );
+    } finally {
+      await release();
+    }
+    await eventually(
+      () => statusesOf(subscription),
+      (all) => !all.includes('pending'),
+    );
+    expect(await statusesOf(subscription)).toEqual(['delivered']);
+  });
+});
+
 describe('a leader that is one no more', () => {
   // first: is about to plan | first loses its lock | second: leads, plans the same events | first: plans
   it('writes nothing', async () => {

@@ -72,14 +72,19 @@ const FORGET_REDELIVERIES = {
       where d.subscription_id = r.subscription_id and d.id = r.delivery_id)`,
 };
 
-/** Fails, without an attempt, what was planned too long ago or before the end of its subscription. */
+/**
+ * Fails, without an attempt, what was planned too long ago or before the end of its subscription. One that was enabled
+ * again since its end was seen gets new ones, which must not be failed with the old ones.
+ */
 const GIVE_UP = {
   name: 'webhook_give_up',
   text: `
     with gone as (
       delete from webhook_pending p
       where p.subscription_id = $1 and p.id in (
-        select id from webhook_pending where subscription_id = $1 and created_at < $2
+        select id from webhook_pending where subscription_id = $1 and created_at < $2 and ($2 < 'infinity'
+          or not exists (select from webhook_subscriptions
+            where id = $1 and (enabled or disabled_reason = 'disabled_by_user')))
         order by id limit ${GIVE_UP_AT_ONCE})
       returning p.*
     ), kept as (
