@@ -283,4 +283,12 @@ describe('what is given up', () => {
     lane.gaveUp(false);
     expect(lane.takeGivenUp()).toBe(false);
   });
+
+  it('is not all any more once the subscription was enabled again', () => {
+    const lane = given();
+    lane.gaveUp(true);
+    lane.show(view(), 5);
+    lane.show(view({ target: undefined }), 10);
+    expect(lane.takeGivenUp()).toBe(false);
+  });
 });

@@ -106,6 +106,8 @@ export class OwnedLane<D extends Taken> {
     this.target = target;
     this.viewedAt = now;
     this.doubted = false;
+    // What is planned from now on has to be failed as well, should the subscription end again.
+    if (target?.enabled || target?.disabledReason === 'disabled_by_user') this.givenUp = false;
   }
 
   /**
