@@ -140,6 +140,7 @@ describe('asking for more', () => {
 
   it('finds out whether there is more', () => {
     const lane = given(first(1));
+    lane.ask(4, 128);
     lane.sawAll({ firsts: 4, repeated: 0 }, 4, false);
     expect(lane.lane.more).toBe(true);
     lane.sawAll({ firsts: 3, repeated: 4 }, 4, false);
@@ -148,6 +149,26 @@ describe('asking for more', () => {
     expect(lane.lane.more).toBe(true);
     lane.sawAll({ firsts: 0, repeated: 0 }, 4, true);
     expect(lane.lane.more).toBe(true);
+  });
+
+  it('finds more retries although those that came with the answer are held by now', () => {
+    const lane = given();
+    lane.ask(4, 128);
+    lane.add([again(1), again(2), again(3), again(4)]);
+    lane.sawAll({ firsts: 0, repeated: 4 }, 4, false);
+    expect(lane.lane.more).toBe(true);
+  });
+
+  it('finds more retries although more are held than one question skips, unless it brought no others', () => {
+    const lane = given(again(1), again(2), again(3));
+    lane.ask(4, 2);
+    lane.sawAll({ firsts: 0, repeated: 6 }, 4, false);
+    expect(lane.lane.more).toBe(true);
+    // Sent, but not recorded yet.
+    for (let i = 1; i <= 3; i++) lane.lane.done(begin(lane), 'success', 5, true);
+    lane.ask(4, 2);
+    lane.sawAll({ firsts: 0, repeated: 6 }, 4, false);
+    expect(lane.lane.more).toBe(false);
   });
 });
 

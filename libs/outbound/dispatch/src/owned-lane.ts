@@ -60,6 +60,8 @@ export class OwnedLane<D extends Taken> {
   private viewedAt = 0;
   /** The last first attempt that is known. */
   private after = 0;
+  /** The most due retries that the queue was asked for. */
+  private mostRepeated = 0;
   /** Attempts made, or given up, but not recorded yet. */
   private unrecorded = 0;
   private emptySince: number;
@@ -138,6 +140,7 @@ export class OwnedLane<D extends Taken> {
     if (this.isIdle) this.after = 0;
     this.settled = { scheduled: new Set(), manual: new Set() };
     const skip = Math.min(this.held.size, mostHeld);
+    this.mostRepeated = room + skip;
     return { subscriptionId: this.id, after: this.after, room, skip };
   }
 
@@ -178,8 +181,9 @@ export class OwnedLane<D extends Taken> {
 
   /** @param counted how many first attempts and how many due retries the queue showed */
   sawAll(counted: { firsts: number; repeated: number }, room: number, outdated: boolean): void {
-    this.lane.more =
-      outdated || counted.firsts >= room || counted.repeated >= room + this.held.size;
+    // Where all of these are held, asking again at once would bring the same.
+    const isMore = counted.repeated >= this.mostRepeated && this.lane.known > 0;
+    this.lane.more = outdated || counted.firsts >= room || isMore;
   }
 
   /** An attempt begins. */
