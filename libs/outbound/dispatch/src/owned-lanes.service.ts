@@ -135,8 +135,9 @@ export class OwnedLanes {
 
   settle(lane: Lane, delivery: Known): void {
     lane.settle(delivery, performance.now());
-    // The lane may have been claimed again by now.
+    // The lane may have been claimed again by now, and lost once more.
     this.lanes.get(lane.id)?.remember(delivery);
+    this.left.get(lane.id)?.remember(delivery);
     if (lane.isIdle && this.left.get(lane.id) === lane) this.left.delete(lane.id);
   }
 
