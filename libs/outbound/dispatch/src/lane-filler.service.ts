@@ -39,9 +39,7 @@ export class LaneFiller {
     private readonly stalls: StallDetector,
   ) {
     lanes.whenHungry(() => {
-      this.filling ??= this.fill().finally(() => {
-        this.filling = undefined;
-      });
+      this.filling ??= this.fill();
     });
   }
 
@@ -100,6 +98,8 @@ export class LaneFiller {
         for (const lane of some) lane.filled();
       }
     }
+    // In the same step that saw no lane waiting: whoever asks after it has to begin anew.
+    this.filling = undefined;
   }
 
   private async fillSome(some: Lane[]): Promise<void> {
