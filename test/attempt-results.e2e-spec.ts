@@ -12,6 +12,7 @@ import { afterAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database.js';
 import { startService, type Service } from './support/service.js';
 
+const TARGET_URL = 'http://127.0.0.1:9/';
 const DAY_MS = 24 * 3_600_000;
 const AT = new Date('2026-03-01T12:00:00.000Z');
 const LONG_AGO = new Date(AT.getTime() - 4 * DAY_MS);
@@ -43,7 +44,7 @@ async function given(failingSince: Date | null, count: number): Promise<[number,
   const store = await service.newStore();
   const { body } = await store.post<{ id: number }>(`${store.store}/webhook_subscriptions`, {
     event: 'stamp.earned',
-    target_url: 'http://127.0.0.1:9/',
+    target_url: TARGET_URL,
   });
   await ask(
     'update webhook_subscriptions set failing_since = $2 where id = $1',
@@ -74,6 +75,7 @@ function resultOf(
   if (!delivery) throw new Error('one was planned');
   const attempted: Result['attempted'] = {
     outcome: { kind: 'answered', status, retryAfter: null },
+    url: TARGET_URL,
     at,
     durationMs: 0,
     excerpt: null,
@@ -135,4 +137,28 @@ describe('attempts', () => {
     await results.record(last);
     expect(await subscriptionOf(id)).toEqual({ failing_since: LONG_AGO, enabled: false });
   });
+
+  it.each([
+    ['410', 410, null],
+    ['the last failure', 500, LONG_AGO],
+  ])(
+    'that would end a subscription leave one that got another URL meanwhile: %s',
+    async (_what, status, failingSince) => {
+      const [id, delivery] = await given(failingSince, 1);
+      const result = resultOf(delivery, status, failingSince);
+      await ask(
+        "update webhook_subscriptions set target_url = target_url || 'new' where id = $1",
+        id,
+      );
+      const next = await results.record(result);
+      expect(next.delivery).toEqual({ status: 'pending', nextAttemptAt: AT });
+      expect(await subscriptionOf(id)).toMatchObject({ enabled: true });
+      expect(
+        await ask(
+          'select tries, next_attempt_at from webhook_pending where subscription_id = $1',
+          id,
+        ),
+      ).toEqual([{ tries: 1, next_attempt_at: AT }]);
+    },
+  );
 });

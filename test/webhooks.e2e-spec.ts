@@ -281,6 +281,35 @@ describe('deliveries', () => {
     expect(lines.filter((line) => !line.includes(`${store.accountId}`))).toEqual([]);
   });
 
+  it('answered with 410 by a URL that the subscription no longer has go to its present one', async () => {
+    const store = await service.newStore();
+    let answer: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    const former = await receive(async () => {
+      await held;
+      return { status: 410 };
+    });
+    const receiver = await receive();
+    const subscription = await subscribe(store, former);
+    const { path } = await enrol(store);
+    await startDispatcher();
+    await stamp(store, path);
+    await eventually(
+      () => former.received.length,
+      (count) => count === 1,
+    );
+    const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
+    const moved = await store.send('PATCH', hook, { target_url: receiver.url });
+    expect(moved.status).toBe(200);
+    answer();
+    await eventually(
+      () => deliveriesOf(subscription.id),
+      (all) => all.every(({ status }) => status === 'delivered'),
+    );
+    expect([former.received.length, receiver.received.length]).toEqual([1, 1]);
+    expect(await show(store, subscription)).toMatchObject({ enabled: true });
+  });
+
   it('that go on failing for three days disable the subscription', async () => {
     const store = await service.newStore();
     const receiver = await receive(() => ({ status: 503 }));

@@ -143,7 +143,7 @@ export class AttemptResults {
   private readonly recordings = Array.from(
     { length: RECORDING.groups },
     () =>
-      new Batcher<Result, void>(1, RECORDING.ofGroup, (group) =>
+      new Batcher<Result, Next>(1, RECORDING.ofGroup, (group) =>
         this.metrics.statement(
           'record',
           () => this.recordGroup(group),
@@ -162,22 +162,27 @@ export class AttemptResults {
     private readonly config: Config,
   ) {}
 
-  /** Rejects only when the database refuses the result or is unavailable; then nothing has been recorded. */
-  async record(result: Result): Promise<void> {
-    await this.recordings[result.delivery.subscriptionId % RECORDING.groups]?.add(result);
+  /**
+   * Rejects only when the database refuses the result or is unavailable; then nothing has been recorded.
+   * @returns what follows after all
+   */
+  async record(result: Result): Promise<Next> {
+    const recording = this.recordings[result.delivery.subscriptionId % RECORDING.groups];
+    return (await recording?.add(result)) ?? result.next;
   }
 
-  private async recordGroup(group: Result[]): Promise<PromiseSettledResult<void>[]> {
+  private async recordGroup(group: Result[]): Promise<PromiseSettledResult<Next>[]> {
     const sealed = await this.sealExcerpts(group);
-    const scheduled = sealed.filter(({ delivery }) => !delivery.manual);
-    const manual = sealed.filter(({ delivery }) => delivery.manual);
-    const ending = sealed.filter(({ next: { subscription } }) => endsSubscription(subscription));
-    await withPartitions(this.pool, async () => {
-      if (manual.length === 0 && ending.length === 0) {
-        await this.pool.query({ ...FINISH, values: finishArguments(scheduled) });
-        return;
+    const recorded = await withPartitions(this.pool, async () => {
+      if (!sealed.some(({ delivery, next }) => delivery.manual || isEnd(next))) {
+        await this.pool.query({ ...FINISH, values: finishArguments(sealed) });
+        return sealed;
       }
       const ended = await inTransaction(this.pool, async (client) => {
+        const results = await unlessMoved(client, sealed);
+        const scheduled = results.filter(({ delivery }) => !delivery.manual);
+        const manual = results.filter(({ delivery }) => delivery.manual);
+        const ending = results.filter(({ next }) => isEnd(next));
         if (scheduled.length > 0) {
           await client.query({ ...FINISH, values: finishArguments(scheduled) });
         }
@@ -188,7 +193,7 @@ export class AttemptResults {
           if (one.next.subscription.kept) notices.push(...(await this.disable(client, one)));
           else if (await deleteSubscription(client, one)) gone.push(one.delivery);
         }
-        return { notices, gone };
+        return { results, notices, gone };
       });
       this.notices.logAll(ended.notices);
       for (const { subscriptionId, accountId, eventId } of ended.gone) {
@@ -198,8 +203,9 @@ export class AttemptResults {
           event_id: eventId,
         });
       }
+      return ended.results;
     });
-    return group.map(() => ({ status: 'fulfilled', value: undefined }));
+    return recorded.map(({ next }) => ({ status: 'fulfilled', value: next }));
   }
 
   private async sealExcerpts(group: Result[]): Promise<Sealed[]> {
@@ -243,6 +249,35 @@ export class AttemptResults {
     );
     return rowCount ? this.notices.write(client, 'disabled', [delivery.subscriptionId]) : [];
   }
+}
+
+function isEnd({ subscription }: Next): boolean {
+  return endsSubscription(subscription);
+}
+
+/**
+ * A receiver ends only a subscription that still leads to it: whoever moves to another URL leaves a 410 or no address at
+ * all behind. What was not accepted there is due at once at the new one.
+ */
+async function unlessMoved(client: PoolClient, results: Sealed[]): Promise<Sealed[]> {
+  const ending = results.filter(({ next }) => isEnd(next));
+  if (ending.length === 0) return results;
+  const { rows } = await client.query<{ id: number; target_url: string }>(
+    `select id, target_url from webhook_subscriptions where id = any ($1)
+     order by id for no key update`,
+    [ending.map(({ delivery }) => delivery.subscriptionId)],
+  );
+  const urls = new Map(rows.map((row) => [row.id, row.target_url]));
+  return results.map((result) => {
+    const { delivery, attempted, next } = result;
+    const url = urls.get(delivery.subscriptionId) ?? attempted.url;
+    if (!isEnd(next) || attempted.url === null || attempted.url === url) return result;
+    const again: Next = {
+      delivery: { status: 'pending', nextAttemptAt: doneAt(attempted) },
+      subscription: { kept: true, failingSince: null },
+    };
+    return { ...result, next: again };
+  });
 }
 
 /** After a 410; what is pending goes with it (contract section 9). False if it was gone already. */

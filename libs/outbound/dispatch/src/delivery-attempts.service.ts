@@ -197,11 +197,12 @@ export class DeliveryAttempts {
     owned: Lane,
     delivery: Known,
     attempted: Attempted,
-    next: Next,
+    judged: Next,
   ): Promise<void> {
+    let next = judged;
     for (let refusals = 0; ;) {
       try {
-        await this.results.record({ delivery, attempted, next });
+        next = await this.results.record({ delivery, attempted, next: judged });
         this.metrics.followed(delivery, attempted.outcome, next);
         break;
       } catch (error) {
@@ -225,7 +226,7 @@ export class DeliveryAttempts {
       );
     }
     this.lanes.settle(owned, delivery);
-    if (endsSubscription(next.subscription)) {
+    if (endsSubscription(judged.subscription)) {
       owned.closed();
       this.lanes.askToFill(owned);
     }
@@ -233,7 +234,7 @@ export class DeliveryAttempts {
 }
 
 function notMade(outcome: Outcome): Attempted {
-  return { outcome, at: new Date(), durationMs: 0, excerpt: null };
+  return { outcome, url: null, at: new Date(), durationMs: 0, excerpt: null };
 }
 
 export function eventOf({

@@ -33,6 +33,8 @@ export type Attempt = {
 
 export type Attempted = {
   outcome: Outcome;
+  /** Null when nothing was to be sent. */
+  url: string | null;
   at: Date;
   durationMs: number;
   /** The beginning of the answer's body. */
@@ -60,6 +62,7 @@ export class WebhookClient implements OnApplicationShutdown {
     const at = new Date();
     const done = (outcome: Outcome, excerpt: string | null = null): Attempted => ({
       outcome,
+      url: attempt.url,
       at,
       durationMs: Date.now() - at.getTime(),
       excerpt,
