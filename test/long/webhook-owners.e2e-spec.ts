@@ -120,6 +120,49 @@ describe('a subscription that was disabled because of failures', () => {
   });
 });
 
+describe('a delivery whose lane somebody else plans into just now', () => {
+  // leader: is about to plan | a replay: has the lane, draws ids | leader: waits for the lane | the replay commits
+  it('comes after what that one has planned, since owners read on from the last id', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await startHeld('webhook_plan');
+    await stamp(store, path);
+    await delivered(subscription, 1);
+    const replay = new pg.Client({ connectionString: service.database.url });
+    await replay.connect();
+    try {
+      await hold();
+      await stamp(store, path);
+      await isHeld();
+      await replay.query('begin');
+      await replay.query('select 1 from webhook_lanes where subscription_id = $1 for update', [
+        subscription.id,
+      ]);
+      await release();
+      await eventually(
+        () =>
+          ask(
+            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'with moved as'",
+          ),
+        (waiting) => waiting.length > 0,
+      );
+      const drawn = await replay.query<{ id: string }>('select webhook_next_id() as id');
+      await replay.query('commit');
+      await delivered(subscription, 2);
+      const [planned] = await ask<{ id: number }>(
+        'select max(id) as id from webhook_deliveries where subscription_id = $1',
+        subscription.id,
+      );
+      expect(Number(planned?.id)).toBeGreaterThan(Number(drawn.rows[0]?.id));
+    } finally {
+      await replay.end();
+      await release();
+    }
+  });
+});
+
 describe('a leader that is one no more', () => {
   // first: is about to plan | first loses its lock | second: leads, plans the same events | first: plans
   it('writes nothing', async () => {

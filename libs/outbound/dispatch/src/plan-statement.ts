@@ -43,9 +43,10 @@ export type PlanRow = ClaimedDelivery | { id: null };
 
 /**
  * One statement is one transaction. Everything depends on `moved`: a process that loses the race waits there for the
- * winner's commit, and then writes nothing. Ids are drawn after the checkpoint was read and before it is moved, each
- * kind in the order of the log, so they rise in that order from batch to batch, whichever process leads. First attempts
- * and the feed follow it.
+ * winner's commit, and then writes nothing. Ids are drawn after the checkpoint was read and before its move is committed,
+ * each kind in the order of the log, so they rise in that order from batch to batch, whichever process leads. First
+ * attempts and the feed follow it. Those of deliveries are drawn once their lanes are locked: a replay may plan into one at
+ * the same time, and its owner, who reads on from the last id that it knows, would pass over a lower one that comes later.
  */
 export const PLAN = {
   name: 'webhook_plan',
@@ -65,9 +66,17 @@ export const PLAN = {
     ), bodies as (
       insert into webhook_bodies (seq, body)
       select seq, body from planned where body is not null and exists (select from moved)
+    ), lanes as (
+      ${armLanes(
+        `select distinct subscription_id from unnest($13::bigint[]) as x (subscription_id)
+         where exists (select from moved) order by subscription_id`,
+        { owner: '$16::uuid', until: LEASED_UNTIL },
+      )}
+      returning l.subscription_id, l.planned, l.pace, l.owner = $16 as mine
     ), wanted as materialized (
       select webhook_next_id() as id, clock_timestamp() as at, x.*
       from unnest($13::bigint[], $14::int[], $15::text[]) as x (subscription_id, event, payload_format)
+      where (select count(*) from lanes) > 0
     ), deliveries as (
       insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream, type,
         payload_format, next_attempt_at, created_at)
@@ -75,12 +84,6 @@ export const PLAN = {
         w.payload_format, w.at, w.at
       from wanted w join planned p on p.nth = w.event + 1
       where exists (select from moved)
-    ), lanes as (
-      ${armLanes(
-        `select distinct subscription_id from wanted where exists (select from moved) order by subscription_id`,
-        { owner: '$16::uuid', until: LEASED_UNTIL },
-      )}
-      returning l.subscription_id, l.planned, l.pace, l.owner = $16 as mine
     )
     select c.* from moved
     left join (
