@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { MasterKeys } from '#database/master-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { StoredResponses } from '#event-store/stored-responses.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { expectFailure, useService } from './support/contract.js';
+import { testConfig } from './support/database.js';
+import { eventually } from './support/eventually.js';
 import { enrol } from './support/story.js';
 
 const service = useService();
@@ -43,5 +49,43 @@ describe('Idempotency-Key', () => {
     const redeem = () =>
       store.send('POST', `${path}/redeem`, body, { 'idempotency-key': 'theirs' });
     expectFailure(await takenOver(redeem), 409, 'idempotency_in_progress');
+  });
+
+  it('outlives its first day when it is used again while what has expired is being deleted', async () => {
+    const store = await service.newStore();
+    const { path } = await enrol(store);
+    const { query, url } = service.running.database;
+    const stamp = () =>
+      store.send<CustomerCardDetailJson>(
+        'POST',
+        `${path}/stamp`,
+        { stamps: 1 },
+        { 'idempotency-key': 'daily' },
+      );
+    await stamp();
+    await query(`update es.outcomes set expires_at = now() - interval '1 second'`);
+    const pool = new pg.Pool({ connectionString: url, application_name: 'prune' });
+    const config = testConfig(url);
+    const masterKeys = new MasterKeys(pool, config);
+    const responses = new StoredResponses(pool, masterKeys, new PersonalKeys(pool, masterKeys));
+    const other = await pool.connect();
+    await other.query('begin');
+    await other.query(`update es.outcomes set expires_at = now() + interval '1 day'`);
+    const pruned = responses.prune();
+    await eventually(
+      async () => {
+        const { rows } = await query(
+          `select from pg_stat_activity where application_name = 'prune' and wait_event_type = 'Lock'`,
+        );
+        return rows.length;
+      },
+      (waiting) => waiting === 1,
+    );
+    await other.query('commit');
+    other.release();
+    await pruned;
+    await pool.end();
+    const { status, body } = await stamp();
+    expect([status, body.stamps_count]).toEqual([200, 1]);
   });
 });

@@ -60,9 +60,10 @@ const RELEASE = {
   text: `delete from es.outcomes
          where key = $1 and holder = $2 and status is null and intent is null`,
 };
+/** Says twice what has expired: a key that is used again while its row is waited for is looked at by the outer one. */
 const PRUNE = {
   name: 'outcomes_prune',
-  text: `delete from es.outcomes where key in (
+  text: `delete from es.outcomes where expires_at < now() and intent is null and key in (
            select key from es.outcomes where expires_at < now() and intent is null
            order by expires_at limit ${PRUNED_AT_ONCE})`,
 };
