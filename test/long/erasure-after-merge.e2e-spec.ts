@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerExportJson } from '#customers/customer-export.dto.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
 import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { findValues } from '../support/personal-data.js';
@@ -211,6 +212,24 @@ describe('erasing somebody', () => {
       await erase(middle);
       await nothingOf(middle.values);
       expect((await show(last)).email).toBe(before[0]?.email);
+      await verify();
+    },
+    SLOW,
+  );
+
+  it(
+    'leaves nothing of them where an erasure before has died with another key begun',
+    async () => {
+      const card = await newCard();
+      const [survivor, gone] = [await person(card, false), await person(card, true)];
+      await service.app.get(PersonalKeys).renew([survivor.id]);
+      await merge(survivor, gone);
+      await stamp(gone.card, 'numbat6N');
+      await merge(survivor, gone, 'unmerge');
+      const before = await show(survivor);
+      await erase(gone);
+      await nothingOf([...gone.values, 'numbat6N']);
+      expect(await show(survivor)).toEqual(before);
       await verify();
     },
     SLOW,

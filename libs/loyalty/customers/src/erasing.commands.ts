@@ -109,9 +109,12 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
         if (holds && holder.erasedAt === null) holders.push(holder);
       }
     }
-    if (holders.length === 0) return;
-    await this.keys.renew(holders.map(({ id }) => id));
-    await Promise.all(holders.map(({ id }) => this.reseal(context, id)));
+    for (let left = holders.map(({ id }) => id); left.length > 0;) {
+      const begun = await this.keys.renew(left);
+      await Promise.all(left.map((id) => this.reseal(context, id)));
+      // They may have been merged with these customers after that other key was made, and sealed with it what they held.
+      left = begun;
+    }
   }
 
   private async reseal(context: CommandContext, id: number): Promise<void> {

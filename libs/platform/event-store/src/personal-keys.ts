@@ -117,19 +117,24 @@ export class PersonalKeys {
    * Gives customers another key, beside the one that they have, which goes with a commit that says so (`Erasure.renewed`).
    * Until then both open. Events are sealed with the new one, and what is made from the history with the former. Returns
    * when every process knows both.
+   * @returns those who were being given one already, by somebody who may have died since: they keep it for now
    */
-  async renew(customerIds: number[]): Promise<void> {
+  async renew(customerIds: number[]): Promise<number[]> {
     const keys = customerIds.map((id) =>
       this.masterKeys.seal(PURPOSE, randomBytes(32), contextOf(id)),
     );
-    await ask(this.pool, {
-      text: `update personal_keys k set former = k.wrapped, wrapped = x.wrapped
-             from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
-             where k.customer_id = x.id and k.former is null`,
+    const begun = await ask<{ customer_id: number }>(this.pool, {
+      text: `with renewed as (
+               update personal_keys k set former = k.wrapped, wrapped = x.wrapped
+               from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
+               where k.customer_id = x.id and k.former is null
+             )
+             select customer_id from personal_keys where customer_id = any ($1) and former is not null`,
       values: [customerIds, keys],
     });
     for (const id of customerIds) this.known.delete(id);
     await wait(KEY_KEPT_MS + LATE_MS);
+    return begun.map(({ customer_id }) => customer_id);
   }
 
   /** The customer was erased: this process is not to use the key any more. The others forget it in time. */
