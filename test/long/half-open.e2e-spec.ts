@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { isConnectionLoss } from '#database/connection.js';
 import { dataSource, poolOf } from '#database/data-source.js';
+import {
+  databaseClient,
+  SilentConnectionError,
+  type LimitedStatement,
+} from '#database/database-client.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { Notifications } from '#database/notifications.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
@@ -128,6 +134,22 @@ describe('a connection that falls silent', () => {
       (payloads) => payloads.includes('anew'),
     );
     await listening.close();
+  });
+
+  it('is given up as soon as one answer is overdue, whatever was asked after it', async () => {
+    const client = databaseClient(line.url, 'silence');
+    const lost = new Promise((resolve) => client.on('error', resolve));
+    await client.connect();
+    const statement: LimitedStatement = { text: 'select 1', query_timeout: 1_000 };
+    const asked = () => client.query(statement).catch((error: unknown) => error);
+    line.muteOpen();
+    const first = asked();
+    await wait(500);
+    const second = asked();
+    expect(await first).toBeInstanceOf(SilentConnectionError);
+    expect(await lost).toBeInstanceOf(SilentConnectionError);
+    expect(await second).toBeInstanceOf(SilentConnectionError);
+    line.unmute();
   });
 
   it("does not keep a leader's lock, though its other end never closes", async () => {

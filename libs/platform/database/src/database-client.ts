@@ -40,15 +40,22 @@ export class DatabaseClient extends pg.Client {
     super(settings);
     const usual = settings.query_timeout ?? 0;
     let timer: NodeJS.Timeout | undefined;
-    const answered = () => clearTimeout(timer);
+    let due = Infinity;
+    const answered = () => {
+      clearTimeout(timer);
+      due = Infinity;
+    };
     this.on('drain', answered);
     this.on('end', answered);
     const query = this.query.bind(this) as (...given: unknown[]) => unknown;
     this.query = ((...given: unknown[]) => {
       const withinMs = limitOf(given[0]) ?? usual;
-      clearTimeout(timer);
-      if (withinMs > 0) {
+      const overdue = performance.now() + withinMs;
+      // Whatever is asked while another answer is awaited must not put off the end of that wait.
+      if (withinMs > 0 && overdue < due) {
         const silent = () => this.connection.stream.destroy(new SilentConnectionError(withinMs));
+        clearTimeout(timer);
+        due = overdue;
         timer = setTimeout(silent, withinMs);
       }
       return query(...given);
