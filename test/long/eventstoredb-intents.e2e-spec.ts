@@ -383,6 +383,42 @@ describe('the intent of a change of a person', () => {
   );
 
   it(
+    'does not make an address count as taken that it may still give up',
+    async () => {
+      const person = await newPerson();
+      await renameAndDie(person);
+      const moved = await store.send('PATCH', person.path, { customer: { last_name: 'Ypsilon' } });
+      expect(moved.status).toBe(200);
+      const customer = { first_name: 'Ada', email: `zebulon${person.id}@example.com` };
+      const created = store.post(`${store.store}/customers`, { customer });
+      await letRecover();
+      expect((await created).status).toBe(201);
+    },
+    SLOW,
+  );
+
+  it(
+    'does not keep an address that they have given up, though it is not closed yet',
+    async () => {
+      const { query } = service.database;
+      const person = await newPerson();
+      const { email } = await show(person);
+      const change = (to: string | null) =>
+        store.send('PATCH', person.path, { customer: { email: to } });
+      await query(`create function stays() returns trigger language plpgsql as $$
+        begin raise 'it stays'; end $$`);
+      await query(`create trigger stays before delete on es.intents
+        for each row execute function stays()`);
+      expect((await change(`other${person.id}@example.com`)).status).toBe(200);
+      await query('drop function stays cascade');
+      const back = change(email);
+      await letRecover();
+      expect((await back).status).toBe(200);
+    },
+    SLOW,
+  );
+
+  it(
     'is finished by any process when it erases them: their key goes with it',
     async () => {
       const person = await newPerson();

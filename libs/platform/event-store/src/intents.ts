@@ -131,10 +131,9 @@ export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent)
     await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
   }).catch(async (error: unknown) => {
     const refusal = refusalOf(error);
-    if (refusal instanceof ClaimTakenError && (await isOvertaken(pool, content))) {
-      throw new ConflictError();
-    }
-    throw refusal;
+    if (!(refusal instanceof ClaimTakenError)) throw refusal;
+    const kinds = await takenFor(pool, content);
+    throw kinds.length > 0 ? new ClaimTakenError(kinds) : new ConflictError();
   });
 }
 
@@ -176,20 +175,27 @@ async function move(client: pg.ClientBase, id: string, moves: string | null): Pr
   );
 }
 
-/** The stream itself holds the value, from a command that this one has not seen yet: the race is lost. */
-async function isOvertaken(pool: pg.Pool, { claims, writes }: IntentContent): Promise<boolean> {
+/**
+ * Which claims others hold and keep. One that the stream itself has from a command that this one has not seen yet is a
+ * lost race; so is one that an open intent has made or is about to release, because only its end decides whose it is.
+ */
+async function takenFor(pool: pg.Pool, { claims, writes }: IntentContent): Promise<string[]> {
   const seen = writes.map(({ stream: s, expected }) => ({ s, e: expected?.revision ?? -1 }));
-  const rows = await ask(pool, {
-    text: `select 1 from es.claims c
-           join jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
+  const rows = await ask<{ kind: string }>(pool, {
+    text: `select distinct c.kind from es.claims c
+           join jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text)
              on c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex')
-               and c.stream_id = x.s
-           join jsonb_to_recordset($2::jsonb) as w(s text, e bigint)
-             on w.s = c.stream_id and w.e < c.revision
-           limit 1`,
+           where not exists (
+             select from jsonb_to_recordset($2::jsonb) as w(s text, e bigint)
+             where w.s = c.stream_id and w.e < c.revision
+           ) and not exists (
+             select from es.intents i, unnest(array[i.content ->> 'claims', i.content ->> 'releases']) as list
+             where list::jsonb @> jsonb_build_array(
+               jsonb_build_object('a', x.a, 'k', x.k, 'v', x.v, 's', c.stream_id))
+           )`,
     values: [claims, JSON.stringify(seen)],
   });
-  return rows.length > 0;
+  return rows.map(({ kind }) => kind);
 }
 
 /**
