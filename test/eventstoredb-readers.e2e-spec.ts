@@ -7,7 +7,9 @@ import { EventStoreDbConnection } from '#event-store/eventstoredb-connection.js'
 import { EventStoreDbReader } from '#event-store/eventstoredb-reader.js';
 import { OwnStreams } from '#event-store/eventstoredb-streams.js';
 import { formatPosition } from '#event-store/position.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { CustomerCardRenderer } from '#public-events/customer-card-renderer.service.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';
 import { Line } from './support/line.js';
@@ -98,4 +100,26 @@ it('does not take a stream for short or empty because another request gave the c
     await connection.dispose();
     await line.close();
   }
+});
+
+it('gives the first result for a receipt number while the row does not tell of the merge of its card', async () => {
+  const { card, customer, customerCard, path } = await enrol(store);
+  const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+    customer: { first_name: 'Ada', email: 'ada@receipt.example' },
+    card_id: card.id,
+  });
+  const into = `${store.store}/customers/${other.id}`;
+  const stamp = (at: string) =>
+    store.post<CustomerCardDetailJson>(`${at}/stamp`, { stamps: 2, external_ref: 'R-77' });
+  expect((await stamp(path)).status).toBe(200);
+  const row = `from customer_cards where id = ${customerCard.id}`;
+  await service.database.query(`create table before as select state, revision, hash ${row}`);
+  const body = { from_customer_id: customer.id };
+  expect((await store.post(`${into}/merge`, body)).status).toBe(200);
+  await service.database.query(
+    `update customer_cards r set state = b.state, revision = b.revision, hash = b.hash
+     from before b where r.id = ${customerCard.id}`,
+  );
+  const again = await stamp(`${into}/customer_cards/${other.customer_card?.id}`);
+  expect([again.status, again.body.id, again.body.stamps_count]).toEqual([200, customerCard.id, 2]);
 });

@@ -45,12 +45,18 @@ export class ReceiptsService {
     | undefined
   > {
     const own = streamOf(customerCard, path.id);
-    for (const deadline = Date.now() + SETTLED_WITHIN_MS; ;) {
+    const deadline = Date.now() + SETTLED_WITHIN_MS;
+    for (let fresh = false; ;) {
       const used = await this.claimed(accountId, receipt.claim);
       if (!used) return undefined;
-      const current = await this.cardAt(accountId, path);
+      const current = await this.cardAt(accountId, path, fresh);
       const stream = used.stream_id;
-      if (stream !== own && !(await this.isMergedInto(stream, path.id))) {
+      if (stream !== own && !(await this.isMergedInto(stream, path.id, fresh))) {
+        if (!fresh) {
+          // A row may not say yet whom the cards have been merged into.
+          fresh = true;
+          continue;
+        }
         if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
         throw new RejectedError({ external_ref: ['was already used on another customer card'] });
       }
@@ -83,24 +89,21 @@ export class ReceiptsService {
     return used;
   }
 
-  private async isMergedInto(stream: string, id: number): Promise<boolean> {
+  private async isMergedInto(stream: string, id: number, fresh: boolean): Promise<boolean> {
     const from = Number(stream.slice(customerCard.name.length + 1));
-    const card = await this.rows.load(customerCardRows, from);
+    const card = await this.rows.load(customerCardRows, from, fresh);
     return card?.state.mergedInto?.id === id;
   }
 
   private async cardAt(
     accountId: number,
     { customerId, id }: CardPath,
+    fresh: boolean,
   ): Promise<Loaded<CustomerCard>> {
-    const current =
-      (await this.rows.load(customerCardRows, id)) ??
-      (await this.rows.load(customerCardRows, id, true));
-    const { state } = current ?? {};
-    if (!current || state?.accountId !== accountId || !isAt(state, customerId)) {
-      throw new NotFoundError('Customer card');
-    }
-    return current;
+    const current = await this.rows.load(customerCardRows, id, fresh);
+    if (current?.state.accountId === accountId && isAt(current.state, customerId)) return current;
+    if (fresh) throw new NotFoundError('Customer card');
+    return this.cardAt(accountId, { customerId, id }, true);
   }
 
   private async lastUpTo<E extends CustomerCardEvent>(
