@@ -143,4 +143,16 @@ describe('events of a web card', () => {
     const stream = await open(`/passes/${crypto.randomUUID()}/events`);
     expect(stream.status).toBe(404);
   });
+
+  it('WEBCARD-28 are not kept open for HEAD', async () => {
+    const { page } = await enrolled(store);
+    for (let i = 0; i < 9; i++) {
+      const answer = await fetch(`${service.running.baseUrl}${page}/events`, { method: 'HEAD' });
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+        200,
+        'text/event-stream',
+      ]);
+    }
+    await eventually(openCards, (count) => count === 0);
+  });
 });

@@ -117,13 +117,15 @@ export class WebCardController {
   async events(
     @Param('uuid') uuid: string,
     @Query('since') since: string | undefined,
-    @Req() { ip, headers }: FastifyRequest,
+    @Req() { ip, headers, method }: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const card = await this.known(uuid);
     await this.passes.open(card);
     const tag = Number(headers['last-event-id'] ?? since);
     const stream = await this.streams.open(card.id, Number.isSafeInteger(tag) ? tag : 0, ip);
+    // Fastify does not send it then, so no browser that leaves would ever end it, and it would be counted for ever.
+    if (method === 'HEAD') stream.push(null);
     await reply
       .type('text/event-stream')
       .header('cache-control', 'no-store, no-transform')
