@@ -156,6 +156,8 @@ describe('failures', () => {
       expectFailure(answer, 400, 'malformed_json');
       expect(answer.body.resolution).toMatch(/\w/);
     }
+    const latin1 = new Uint8Array(Buffer.from('{"card":{"name":"Café"}}', 'latin1'));
+    expectFailure(await store.post<Failure>(`${store.store}/cards`, latin1), 400, 'malformed_json');
   });
 
   it('ERR-15 are 413 for a body over 1 MiB', async () => {

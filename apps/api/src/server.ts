@@ -1,9 +1,16 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, Server } from 'node:http';
 import type { DynamicModule } from '@nestjs/common';
 import { ModuleRef, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { getStorageToken } from '@nestjs/throttler';
-import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  errorCodes,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { Log } from '#kernel/log.js';
 import { newId } from '#kernel/randomness.js';
@@ -141,8 +148,11 @@ function readBodies(server: FastifyInstance): void {
   const parse = server.getDefaultJsonParser('remove', 'remove');
   server.addContentTypeParser(
     'application/json',
-    { parseAs: 'string' },
-    (request: FastifyRequest, body: string, done) => {
+    // Decoded by Fastify, what is no UTF-8 would be stored as question marks.
+    { parseAs: 'buffer' },
+    (request: FastifyRequest, bytes: Buffer, done) => {
+      if (!isUtf8(bytes)) return done(new errorCodes.FST_ERR_CTP_INVALID_JSON_BODY());
+      const body = bytes.toString();
       if (body.trim() === '') done(null, undefined);
       else parse(request, body, done);
     },
