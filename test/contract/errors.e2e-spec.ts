@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { connect } from 'node:net';
 import pg from 'pg';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import {
@@ -10,6 +9,7 @@ import {
   type Failure,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
+import { exchange } from '../support/raw.js';
 import { Client, type Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
@@ -257,17 +257,20 @@ describe('failures', () => {
   });
 
   it('ERR-22 answer what is no HTTP with JSON too', async () => {
-    const answer = await new Promise<string>((resolve, reject) => {
-      const { port } = new URL(service.running.baseUrl);
-      const socket = connect(Number(port), '127.0.0.1', () => socket.write('hello there\r\n\r\n'));
-      let text = '';
-      socket.on('data', (chunk) => (text += String(chunk)));
-      socket.on('close', () => resolve(text));
-      socket.on('error', reject);
-    });
-    expect(answer).toMatch(/^HTTP\/1.1 400 [^]*content-type: application\/json/i);
-    const body = JSON.parse(answer.slice(answer.indexOf('{'))) as Failure;
-    expect([typeof body.error, typeof body.code]).toEqual(['string', 'string']);
+    const { baseUrl } = service.running;
+    const authorization = `Authorization: Bearer ${store.token ?? ''}`;
+    for (const request of [
+      'hello there',
+      `GET ${store.store} HTTP/1.1\r\n${authorization}\r\nConnection: close`,
+    ]) {
+      const answer = await exchange(baseUrl, `${request}\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1.1 400 [^]*ratelimit-limit: /i);
+      expect(answer).toMatch(/content-type: application\/json/i);
+      const body = JSON.parse(answer.slice(answer.indexOf('{'))) as Failure;
+      expect([typeof body.error, body.code]).toEqual(['string', 'malformed_request']);
+    }
+    const old = `GET /api/v1/status HTTP/1.0\r\n\r\n`;
+    expect(await exchange(baseUrl, old)).toMatch(/^HTTP\/1.1 200 /);
   });
 });
 

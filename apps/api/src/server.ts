@@ -12,6 +12,7 @@ import {
   type FastifyRequest,
 } from 'fastify';
 import type { Config } from '#kernel/config.js';
+import { MissingHostError } from '#kernel/errors.js';
 import { Log } from '#kernel/log.js';
 import { newId } from '#kernel/randomness.js';
 import { logAccess } from '#http/access-log.js';
@@ -93,6 +94,8 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     http: {
       headersTimeout: HEADER_WITHIN_MS,
       connectionsCheckingInterval: TIMEOUTS_LOOKED_AT_EVERY_MS,
+      // Node's own answer has no body: see `requireHost`.
+      requireHostHeader: false,
     },
     trustProxy: (_address: string, hop: number) => hop < config.trustProxyHops,
     // Longer than any header can be, so that an overlong id is answered as a record that does not exist (404).
@@ -138,8 +141,17 @@ async function installHooks(
   app.get(AppleCertificate, { strict: false }).showIn(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });
   new Gate(storage, authenticator, metrics, config).install(server);
+  requireHost(server);
   app.get(ConsoleGate, { strict: false }).install(server);
   answerMethods(server);
+}
+
+/** RFC 9112, section 3.2. Behind the gate, so that this answer carries the same headers as any other. */
+function requireHost(server: FastifyInstance): void {
+  server.addHook('onRequest', ({ headers, raw }, _reply, done) => {
+    if (headers.host === undefined && raw.httpVersion === '1.1') throw new MissingHostError();
+    done();
+  });
 }
 
 /** JSON, and pictures or forms where a route takes them; an empty body counts as none. */

@@ -14,6 +14,7 @@ import {
   InProgressError,
   InvalidFieldsError,
   MethodNotAllowedError,
+  MissingHostError,
   NotFoundError,
   RateLimitedError,
   RejectedError,
@@ -48,6 +49,9 @@ const REFUSED_EARLY: Record<string, Answer> = {
   FST_ERR_MAX_PARAM_LENGTH: answerOf('not_found'),
 };
 
+const WITHOUT_HOST = answerOf('malformed_request', {
+  error: 'The request has no header Host',
+});
 const CUT_OFF = answerOf('malformed_request', {
   error: 'The request ended before all of it had arrived',
 });
@@ -213,6 +217,7 @@ function answerTo(error: unknown): Answer {
     const values = { allowed: error.allowed.join(', ') };
     return answerOf('method_not_allowed', { error: error.message }, values);
   }
+  if (error instanceof MissingHostError) return WITHOUT_HOST;
   if (error instanceof UnavailableError) return answerOf('unavailable', { error: error.message });
   if (isPassing(error)) return answerOf('unavailable');
   const early = refusedEarly(error) ?? (error instanceof Error && refusedEarly(error.cause));

@@ -77,6 +77,9 @@ export class MethodNotAllowedError extends Error {
   }
 }
 
+/** HTTP/1.1 without the header Host. Answers 400. */
+export class MissingHostError extends Error {}
+
 /** A part that this request needs is unavailable and nothing was written. Answers 503. */
 export class UnavailableError extends Error {}
 
