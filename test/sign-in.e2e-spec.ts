@@ -97,6 +97,10 @@ async function signedIn(email = store.email): Promise<Browser> {
   return browser;
 }
 
+function storePage(page: string): string {
+  return `/app/stores/${store.accountId}/${page}`;
+}
+
 async function auditTypes(): Promise<string[]> {
   const { rows } = await service.database.query<{ type: string }>(
     'select type from audit_log where account_id = $1 order by id',
@@ -118,6 +122,19 @@ describe('signing in', () => {
     expect([foreign.status, missing.status]).toEqual([404, 404]);
     const numbered = (text: string) => text.replaceAll(/Request \S+/g, '');
     expect(numbered(foreign.text)).toBe(numbered(missing.text));
+  });
+
+  it('says that something was done only in words of its own', async () => {
+    const browser = await signedIn();
+    const pages = ['/app/account', ...['users', 'tokens'].map((page) => storePage(page))];
+    for (const done of ['constructor', '__proto__', 'toString', 'removed&done=role']) {
+      for (const page of pages) {
+        const shown = await browser.get(`${page}?done=${done}`);
+        expect([shown.status, shown.text]).toEqual([200, expect.not.stringContaining('"status"')]);
+      }
+      const { text } = await get(`/app/sign-in?done=${done}`);
+      expect(text).not.toContain('role="status"');
+    }
   });
 
   it('sets a cookie for this host alone, which scripts cannot read', async () => {

@@ -60,7 +60,7 @@ const LIFETIMES = [
   { value: '365', text: 'One year' },
 ];
 
-const DONE: Record<string, string> = { revoked: 'The token is revoked.' };
+const DONE = new Map([['revoked', 'The token is revoked.']]);
 
 @Controller('app/stores/:account_id/tokens')
 export class StoreTokensController {
@@ -81,7 +81,7 @@ export class StoreTokensController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    await this.send(request, reply, user, store, { done: DONE[String(done)] ?? '' });
+    await this.send(request, reply, user, store, { done: DONE.get(String(done)) ?? '' });
   }
 
   @Post()

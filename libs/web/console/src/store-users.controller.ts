@@ -48,12 +48,12 @@ const linkView = viewOf<{ email: string; link: string; days: number }>(
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
-const DONE: Record<string, string> = {
-  invited: `The invitation is on its way. Its link works for ${INVITATION_DAYS} days.`,
-  withdrawn: 'The invitation is withdrawn.',
-  role: 'The role is changed.',
-  removed: 'The user is removed from this store.',
-};
+const DONE = new Map([
+  ['invited', `The invitation is on its way. Its link works for ${INVITATION_DAYS} days.`],
+  ['withdrawn', 'The invitation is withdrawn.'],
+  ['role', 'The role is changed.'],
+  ['removed', 'The user is removed from this store.'],
+]);
 
 @Controller('app/stores/:account_id/users')
 export class StoreUsersController {
@@ -75,7 +75,7 @@ export class StoreUsersController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    await this.send(request, reply, user, store, { done: DONE[String(done)] ?? '' });
+    await this.send(request, reply, user, store, { done: DONE.get(String(done)) ?? '' });
   }
 
   @Post('invitations')

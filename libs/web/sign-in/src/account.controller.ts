@@ -30,12 +30,12 @@ type AccountView = {
 
 const view = viewOf<AccountView>(import.meta.url, './views/account.eta');
 
-const DONE: Record<string, string> = {
-  saved: 'Saved.',
-  password: 'Your new password is set. All other sessions were ended.',
-  sessions: 'All other sessions were ended.',
-  second_factor_off: 'Codes are not asked for any more.',
-};
+const DONE = new Map([
+  ['saved', 'Saved.'],
+  ['password', 'Your new password is set. All other sessions were ended.'],
+  ['sessions', 'All other sessions were ended.'],
+  ['second_factor_off', 'Codes are not asked for any more.'],
+]);
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
@@ -58,7 +58,7 @@ export class AccountController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.send(request, reply, user, { done: DONE[String(done)] ?? '' });
+    await this.send(request, reply, user, { done: DONE.get(String(done)) ?? '' });
   }
 
   @Post()

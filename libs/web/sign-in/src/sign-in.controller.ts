@@ -34,11 +34,11 @@ const code = viewOf<{ fault: string; returnTo: string }>(import.meta.url, './vie
 const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
 
 /** What a page before this one has done. */
-const DONE: Record<string, string> = {
-  signed_out: 'You are signed out.',
-  password: 'Your new password is set. Please sign in with it.',
-  late: 'That took too long. Please sign in again.',
-};
+const DONE = new Map([
+  ['signed_out', 'You are signed out.'],
+  ['password', 'Your new password is set. Please sign in with it.'],
+  ['late', 'That took too long. Please sign in again.'],
+]);
 
 @Controller('app')
 export class SignInController {
@@ -58,7 +58,7 @@ export class SignInController {
   ): Promise<void> {
     const returnTo = ownPath(query['return_to']);
     if ((request as ConsoleRequest).signedIn) return this.pages.redirect(reply, returnTo);
-    const done = DONE[String(query['done'])] ?? '';
+    const done = DONE.get(String(query['done'])) ?? '';
     await this.showForm(request, reply, { email: '', returnTo, fault: '', done });
   }
 
