@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
 import { RemoveUser } from '#identity/identity.commands.js';
 import { Secret, TOTP } from 'otpauth';
-import { Browser } from './support/browser.js';
+import { Browser, type Shown } from './support/browser.js';
 import { CompanyProvider } from './support/company-provider.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
@@ -282,6 +282,34 @@ describe('a form of the console', () => {
   });
 });
 
+/** Until so many transactions wait for a lock. */
+async function untilWaiting(count: number): Promise<void> {
+  await eventually(
+    async () => {
+      const { rows } = await service.database.query<{ count: number }>(
+        `select count(*)::int as count from pg_locks
+         where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`,
+      );
+      return rows[0]?.count ?? 0;
+    },
+    (waiting) => waiting >= count,
+  );
+}
+
+/** While somebody else has all but ended signing in. */
+async function changePasswordDuring(browser: Browser, signIn: () => Promise<Shown>): Promise<void> {
+  await browser.get('/app/account');
+  await service.database.query('begin; lock table known_browsers in exclusive mode');
+  const late = signIn();
+  await untilWaiting(1);
+  const fields = { current_password: PASSWORD, password: 'battery staple' };
+  const set = browser.post('/app/account/password', fields);
+  await Promise.race([set, untilWaiting(2)]);
+  await service.database.query('commit');
+  expect((await set).location).toBe('/app/account?done=password');
+  await late;
+}
+
 describe('your account', () => {
   it('keeps name and address, the address only with the password', async () => {
     const own = await service.newStore();
@@ -321,6 +349,14 @@ describe('your account', () => {
     const again = new Browser(service);
     expect((await again.signIn(own.email, PASSWORD)).status).toBe(422);
     expect((await again.signIn(own.email, 'battery staple')).status).toBe(303);
+  });
+
+  it('lets nobody in who has entered the former password while it changed', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const thief = new Browser(service);
+    await changePasswordDuring(browser, () => thief.signIn(own.email, PASSWORD));
+    expect((await thief.get('/app')).status).toBe(303);
   });
 
   it('ends sessions in other browsers', async () => {
@@ -453,6 +489,17 @@ describe('codes when signing in', () => {
     expect((await enter((codes[3] ?? '').toUpperCase())).status).toBe(422);
     const tries = await Promise.all(Array.from({ length: 10 }, () => enter('000000')));
     expect(tries.map(({ status }) => status)).toContain(429);
+  });
+
+  it('let nobody in whose password has changed meanwhile', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const { codes } = await setUp(browser);
+    const thief = new Browser(service);
+    await thief.signIn(own.email, PASSWORD);
+    const enter = () => thief.post('/app/sign-in/code', { code: codes[0] ?? '' });
+    await changePasswordDuring(browser, enter);
+    expect((await thief.get('/app')).status).toBe(303);
   });
 
   it('can be turned off with the password, and are recorded', async () => {

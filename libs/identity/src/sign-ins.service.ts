@@ -33,16 +33,24 @@ export type SignInOutcome =
   | { kind: 'wrong' }
   | { kind: 'wait'; seconds: number };
 
-type UserRow = { id: number; password_hash: string; second_factor: boolean; known: boolean };
+type UserRow = {
+  id: number;
+  email: string;
+  password_hash: string;
+  second_factor: boolean;
+  known: boolean;
+};
 
 const FIND = {
   name: 'sign_ins_find',
   text: `
-    select u.id, u.password_hash, f.confirmed_at is not null as second_factor,
+    select u.id, u.email, u.password_hash, f.confirmed_at is not null as second_factor,
       exists (select from known_browsers b where b.user_id = u.id and b.sha256 = $2) as known
     from users u left join second_factors f on f.user_id = u.id
     where lower(u.email) = lower($1) and u.removed_at is null`,
 };
+/** A new password or address ends all sessions, but none that is just being made: one of the two waits for the other. */
+const HOLD = `select email, password_hash from users where id = $1 and removed_at is null for share`;
 
 /** Lets people in: by password, by the code of a second factor, or because a company vouches for them. */
 @Injectable()
@@ -66,12 +74,21 @@ export class SignIns {
       if (user) await this.noteFailure(visitor, user.id, counted);
       return { kind: 'wrong' };
     }
-    if (!user.second_factor) return this.letIn(visitor, user.id, 'password', counted);
-    const session = await this.writes.write(writerOf(visitor, user.id), async ({ manager }) => {
+    return this.writes.write(writerOf(visitor, user.id), async (transaction) => {
+      const { manager } = transaction;
+      const [now]: Pick<UserRow, 'email' | 'password_hash'>[] = await manager.query(HOLD, [
+        user.id,
+      ]);
+      if (now?.email !== user.email || now.password_hash !== user.password_hash) {
+        return { kind: 'wrong' };
+      }
+      if (!user.second_factor) {
+        return this.enter(transaction, visitor, user.id, 'password', counted);
+      }
       await this.failures.forget(manager, counted);
-      return this.sessions.begin(manager, user.id, { awaitsCode: true });
+      const session = await this.sessions.begin(manager, user.id, { awaitsCode: true });
+      return { kind: 'code', session };
     });
-    return { kind: 'code', session };
   }
 
   /** @param visitor with the session that awaits a code; null is the answer when it does not any more */
@@ -82,10 +99,12 @@ export class SignIns {
     const counted = await this.failures.count(`code of user ${userId}`, null);
     if (isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
     const outcome = await this.writes.write(writerOf(visitor, userId), async (transaction) => {
+      await transaction.manager.query(HOLD, [userId]);
+      if (!(await this.sessions.find(visitor.session ?? '', true))) return null;
       const taken = await this.factors.take(transaction.manager, userId, code);
       return taken && this.enter(transaction, visitor, userId, taken, counted);
     });
-    if (outcome) return outcome;
+    if (outcome !== undefined) return outcome;
     await this.noteFailure(visitor, userId, counted);
     return { kind: 'wrong' };
   }
