@@ -4,6 +4,7 @@ import { RemoveUser } from '#identity/identity.commands.js';
 import { Secret, TOTP } from 'otpauth';
 import { Browser, type Shown } from './support/browser.js';
 import { CompanyProvider } from './support/company-provider.js';
+import { testDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
 import type { Program } from './support/program.js';
@@ -243,6 +244,26 @@ describe('signing in', () => {
     expect(rows).toEqual([{ subject: { user_id: expect.any(Number), failures: 10 } }]);
     await service.database.query("update sign_in_failures set until = now() - interval '1 second'");
     expect((await stranger.signIn(victim.email, PASSWORD)).status).toBe(303);
+  });
+
+  it('counts by the user, however the database lets the address be spelled', async () => {
+    const database = await testDatabase();
+    await database.query(
+      `create collation loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)`,
+    );
+    await database.query('alter table users alter email type text collate loose');
+    const lax = await startService({}, database);
+    try {
+      const { email } = await lax.newStore();
+      const stranger = new Browser(lax);
+      const spelled = email.replace('owner', 'öwner');
+      for (const address of [email, spelled, ...Array.from({ length: 8 }, () => email)]) {
+        expect((await stranger.signIn(address, 'guessed wrong')).status).toBe(422);
+      }
+      expect((await stranger.signIn(spelled, PASSWORD)).status).toBe(429);
+    } finally {
+      await lax.stop();
+    }
   });
 
   it('has a limit for each address, over which there is a page', async () => {

@@ -68,7 +68,9 @@ export class SignIns {
   async withPassword(visitor: Visitor, email: string, password: string): Promise<SignInOutcome> {
     const browser = hashOf(visitor.browser ?? '');
     const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, browser] });
-    const counted = await this.failures.count(email, user?.known ? browser : null);
+    // As it is stored: databases find it by spellings too that are others to us, such as İ for i.
+    const who = user?.email ?? email;
+    const counted = await this.failures.count(who, user?.known ? browser : null);
     if (isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
     if (!(await this.passwords.matches(user?.password_hash, password)) || !user) {
       if (user) await this.noteFailure(visitor, user.id, counted);
