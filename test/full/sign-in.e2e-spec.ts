@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expectGoodLooks, SIZES, startChromium } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/program.js';
 import { startService, type Client, type Service } from '../support/service.js';
 
@@ -46,7 +48,7 @@ async function someone({ scripts = true }: Kind = {}): Promise<BrowserContext> {
   });
   context.on('console', (message) => {
     // What a form was refused with is an answer, not a fault of the page.
-    if (message.type() === 'error' && !message.text().includes('status of 4')) {
+    if (message.type() === 'error' && !/status of (4|503)/.test(message.text())) {
       complaints.push(message.text());
     }
   });
@@ -96,6 +98,61 @@ describe('the console in a browser', () => {
     await expectGoodLooks(page, 'not-found');
     await page.goto('/app/elements');
     await expectGoodLooks(page, 'elements');
+    await context.close();
+  });
+
+  it('takes a new password from the link in a mail', async () => {
+    const own = await service.newStore();
+    const token = randomBytes(32).toString('base64url');
+    await service.database.query(
+      `insert into password_resets (sha256, user_id, created_at, expires_at)
+       select sha256($1), id, now(), now() + interval '1 hour' from users where email = $2`,
+      [token, own.email],
+    );
+    const context = await someone();
+    const page = await context.newPage();
+    await page.goto(`/app/password/reset?token=${token}`);
+    expect(await page.getByLabel('For').inputValue()).toBe(own.email);
+    expect(await page.evaluate('document.activeElement.name')).toBe('password');
+    await expectGoodLooks(page, 'reset');
+    await page.keyboard.type('short');
+    await page.keyboard.press('Enter');
+    await page.getByText('must have at least').waitFor();
+    await expectGoodLooks(page, 'reset-wrong');
+    await page.getByLabel('New password').fill('battery staple');
+    await page.getByRole('button', { name: 'Set the password' }).click();
+    expect(await page.getByRole('status').textContent()).toContain('Your new password is set');
+    await page.goto(`/app/password/reset?token=${token}`);
+    expect(await page.getByRole('heading').textContent()).toContain('does not work any more');
+    await signIn(page, own.email, 'battery staple');
+    expect(new URL(page.url()).pathname).toBe('/app');
+    await context.close();
+  });
+
+  it('looks right when it says why not, and offers nobody to sign in who has', async () => {
+    const context = await someone();
+    const page = await context.newPage();
+    const expectSaid = async (status: number, link: string) => {
+      expect(await page.locator('.number').textContent()).toBe(String(status));
+      expect(await page.getByRole('main').getByRole('link').textContent()).toBe(link);
+      await expectGoodLooks(page, `why-not-${status}`);
+    };
+    await signIn(page);
+    await page.goto('/app/account');
+    await page.evaluate(`document.querySelector('main [name=_csrf]').value = 'x'`);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await expectSaid(403, 'Your stores');
+    await page.goto('/app/nothing');
+    await expectSaid(404, 'To the start page');
+    await eventually(
+      () => page.goto('/app/password/reset?token=x'),
+      (answer) => answer?.status() === 429,
+    );
+    await expectSaid(429, 'To the start page');
+    await service.database.query('begin; lock table sessions in access exclusive mode');
+    await page.goto('/app');
+    await service.database.query('rollback');
+    await expectSaid(503, 'To the start page');
     await context.close();
   });
 

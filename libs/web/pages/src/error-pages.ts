@@ -50,7 +50,7 @@ export class KindErrorPages implements ErrorPages {
     const wanted = inConsole ? 'en' : new Negotiator(request).language(languages);
     const { words, locale } = errorWords(wanted ?? 'en');
     const said = saidOf(error, answer, words);
-    const link = inConsole ? linkInConsole(request) : { path: '/', text: words.start };
+    const link = inConsole ? linkInConsole(request, words) : { path: '/', text: words.start };
     const drawn = drawPage({
       kind: inConsole ? 'console' : 'public',
       title: said.title,
@@ -70,8 +70,9 @@ export class KindErrorPages implements ErrorPages {
   }
 }
 
-function linkInConsole(request: ConsoleRequest): ErrorView['link'] {
-  return { path: '/app', text: request.signedIn ? 'Your stores' : 'Sign in' };
+/** Nobody has looked for a session yet when there are too many requests, no such page or no database. */
+function linkInConsole({ signedIn }: ConsoleRequest, { start }: ErrorWords): ErrorView['link'] {
+  return { path: '/app', text: signedIn ? 'Your stores' : start };
 }
 
 const KINDS = ['application/json', 'application/problem+json', 'text/html'];
