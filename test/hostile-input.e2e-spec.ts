@@ -49,6 +49,14 @@ describe('hostile input', () => {
     expect((await store.send('POST', `${path}/stamp`, { stamps: 1 }, key)).status).toBe(200);
   });
 
+  it('is answered briefly, however much is wrong with it', async () => {
+    const answer = await store.post(`${store.store}/customers`, {
+      customer: { first_name: 'f', email: 'many@x.de', external_references: Array(400_000).fill(1) },
+    });
+    expectRefused(answer, 'external_references');
+    expect(answer.text.length).toBeLessThan(1000);
+  });
+
   it('in queries is never our failure', async () => {
     for (const query of [
       'page=0',
