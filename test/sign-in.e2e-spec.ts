@@ -424,6 +424,20 @@ describe('a forgotten password', () => {
     expect((await browser.signIn(own.email, password)).location).toBe('/app');
   });
 
+  it('is replaced by a mail to which nobody can add lines of their own', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    await browser.get('/app/account');
+    const name = 'Grace\n\nYour account is in danger. Call 0900 1234';
+    const saved = await browser.post('/app/account', { name, email: own.email });
+    expect(saved.location).toBe('/app/account?done=saved');
+    await linkFor(browser, own.email);
+    const mail = mails.received.findLast(({ to }) => to === own.email);
+    expect(mail?.text).toMatch(
+      /^Hello Grace Your account [^\n]*1234,\n\nsomebody, most likely you/,
+    );
+  });
+
   it('lets in whoever others have locked out', async () => {
     const own = await service.newStore();
     const stranger = new Browser(service);

@@ -1,10 +1,12 @@
+import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
 export function resetMail({ name, email }: { name: string; email: string }, link: string): Mail {
   return {
     to: email,
     subject: 'A new password for Inkpad',
-    text: `Hello ${name},
+    // Whoever typed it may have given somebody else's address as their own.
+    text: `Hello ${inOneLine(name)},
 
 somebody, most likely you, has asked for a new password. Open this link within an hour to set it:
 
