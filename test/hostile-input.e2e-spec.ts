@@ -51,10 +51,28 @@ describe('hostile input', () => {
 
   it('is answered briefly, however much is wrong with it', async () => {
     const answer = await store.post(`${store.store}/customers`, {
-      customer: { first_name: 'f', email: 'many@x.de', external_references: Array(400_000).fill(1) },
+      customer: {
+        first_name: 'f',
+        email: 'many@x.de',
+        external_references: Array(400_000).fill(1),
+      },
     });
     expectRefused(answer, 'external_references');
     expect(answer.text.length).toBeLessThan(1000);
+  });
+
+  it('in paths is never our failure', async () => {
+    const paths = [
+      '/join/a%00',
+      '/posters/a%00',
+      '/passes/a%00',
+      '/app/invitations/a%00',
+      '/wallet/apple/v1/devices/a%00/registrations/pass.a%00',
+      `${store.store}/customer_cards/by_code/a%00`,
+    ];
+    for (const path of paths) {
+      expect([path, (await store.get(path)).status < 500]).toEqual([path, true]);
+    }
   });
 
   it('in queries is never our failure', async () => {

@@ -34,6 +34,7 @@ describe('decodable', () => {
     ['/a%20b?c=%', '/a%20b?c=%'],
     ['/a%2Fb', '/a%2Fb'],
     ['/a%', '/a%25'],
+    ['/a%00b?c=%00', '/a%2500b?c=%00'],
     ['/%E0%A4%A/%20?q=%zz', '/%25E0%25A4%25A/%2520?q=%zz'],
   ])('%s', (target, made) => {
     expect(decodable(target)).toBe(made);

@@ -41,17 +41,17 @@ export function loggedPath(target: string, pattern: string | undefined): string 
 }
 
 /**
- * A path with broken escapes cannot exist. Escaped once more it can be routed, so that its 404 passes the
- * same checks and carries the same headers as any other.
+ * A path with broken escapes cannot exist, nor one with NUL, which no database takes. Escaped once more it can be
+ * routed, so that its 404 passes the same checks and carries the same headers as any other.
  */
 export function decodable(target: string): string {
   const path = pathOf(target);
   try {
-    decodeURI(path);
-    return target;
+    if (!decodeURI(path).includes('\0')) return target;
   } catch {
-    return target.replace(path, () => path.replaceAll('%', '%25'));
+    // As with NUL.
   }
+  return target.replace(path, () => path.replaceAll('%', '%25'));
 }
 
 /** A path id: anything that cannot be the id of a record is a record that does not exist. */
