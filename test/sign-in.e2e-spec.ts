@@ -278,6 +278,22 @@ describe('signing in', () => {
 });
 
 describe('a form of the console', () => {
+  it('that is sent without any body is an empty one', async () => {
+    const origin = 'https://cards.example';
+    for (const [path, status] of [
+      ['/app/sign-in', 422],
+      ['/app/sign-in/code', 303],
+      ['/app/password/forgot', 303],
+      ['/app/password/reset', 404],
+      ['/app/invitations/nothing', 404],
+    ] as const) {
+      const headers = { origin, accept: 'text/html' };
+      const init = { method: 'POST', headers, redirect: 'manual' } as const;
+      const answer = await fetch(service.baseUrl + path, init);
+      expect([path, answer.status]).toEqual([path, status]);
+    }
+  });
+
   it('carries the token of its session', async () => {
     const browser = await signedIn();
     await browser.get('/app/account');

@@ -30,11 +30,10 @@ export class SmsCallbackController {
   async receive(
     @Param('message_id') id: string,
     @Headers('x-twilio-signature') signature: unknown,
-    @Body() body: Form | undefined,
+    @Body() form: Form,
   ): Promise<void> {
     const { sms, publicUrl } = this.config;
     const url = UUID.test(id) ? smsCallbackUrl(publicUrl, id) : undefined;
-    const form = body ?? {};
     if (!sms || !url || !isSignedSms(url, form, sms.token, signature)) {
       throw new NotFoundError('Path');
     }

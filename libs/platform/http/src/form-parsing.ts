@@ -11,6 +11,11 @@ export function readForms(server: FastifyInstance): void {
     if (!isForm(request) && request.headers['content-type'] === undefined) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
+  // A form without fields may come without a body, and so without its media type.
+  server.addHook('preValidation', (request, _reply, done) => {
+    if (takesForm(request)) request.body ??= formOf('');
+    done();
+  });
   server.addContentTypeParser(
     TYPE,
     { parseAs: 'string', bodyLimit: MOST_BYTES },

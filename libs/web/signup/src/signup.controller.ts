@@ -51,13 +51,13 @@ export class SignupController {
   @TakesForm()
   async send(
     @Param('slug') slug: string,
-    @Body() body: Form | undefined,
+    @Body() body: Form,
     @Req() request: GatedRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const found = await this.open(slug, request, reply);
     if (!found || !(await this.isOwn(found, request, reply))) return;
-    const read = readSignup(body ?? {}, found, new Date());
+    const read = readSignup(body, found, new Date());
     const { values } = read;
     const busySeconds =
       (await this.limits.ofAddress(request.ip)) ??
