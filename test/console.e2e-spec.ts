@@ -297,6 +297,27 @@ describe('a store', () => {
     expect((await owner.get(`${page}/settings?done=saved`)).text).toContain('Saved.');
   });
 
+  it('may have a language that has no name, or be refused one that is none', async () => {
+    const odd = await service.newStore();
+    const locale = 'de-DE-u-co-phonebk';
+    const set = await odd.send('PATCH', odd.store, { account: { locale } });
+    expect(set.status).toBe(200);
+    const browser = await signedIn(odd.email);
+    for (const path of [`/app/stores/${odd.accountId}/settings`, '/app/new-store']) {
+      const shown = await browser.get(path);
+      expect([shown.status, shown.text]).toEqual([
+        200,
+        expect.stringContaining(`<option value="${locale}" selected>`),
+      ]);
+      const fields = { name: 'Odd', time_zone: 'UTC', locale: 'no language' };
+      const wrong = await browser.post(path, fields);
+      expect([wrong.status, wrong.text]).toEqual([
+        422,
+        expect.stringContaining('must be a language'),
+      ]);
+    }
+  });
+
   it('sets what people are asked to agree to when they sign up', async () => {
     await owner.get(`${page}/settings`);
     const form = {

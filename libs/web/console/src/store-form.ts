@@ -84,8 +84,17 @@ export function settingsOf({ name, store_name, time_zone, locale: tag }: StoreFo
 /** With the one that is set, whatever it is. */
 export function languagesWith(locale: string): { value: string; text: string }[] {
   if (locale === '' || LANGUAGES.some(({ value }) => value === locale)) return LANGUAGES;
-  const name = new Intl.DisplayNames('en', { type: 'language' }).of(locale) ?? locale;
-  return [...LANGUAGES, { value: locale, text: name }];
+  return [...LANGUAGES, { value: locale, text: languageName(locale) }];
+}
+
+function languageName(locale: string): string {
+  try {
+    return new Intl.DisplayNames('en', { type: 'language' }).of(locale) ?? locale;
+  } catch (error) {
+    // There is no name for a language with extensions, such as de-u-co-phonebk, nor for what is no language.
+    if (error instanceof RangeError) return locale;
+    throw error;
+  }
 }
 
 /** The names that the system knows, and the one that is set. */
