@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
 import { GooglePace } from '#google-wallet/google-pace.service.js';
+import { GooglePasses } from '#google-wallet/google-passes.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -192,6 +193,35 @@ describe('what is sent to Google', () => {
     await untilSent();
     expect(noticesOf(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
     expect(writesTo(`${uuid}_inkpad/addMessage`)).toHaveLength(1);
+  });
+
+  it('is sent again when it was taken back before the lost answer of the change', async () => {
+    const { uuid, path, card, customerCard } = await saved();
+    const passes = service.app.get(GooglePasses, { strict: false });
+    const never = new AbortController().signal;
+    const adjust = (stamps: number) => store.post(`${path}/adjust`, { stamps, reason: 'mistake' });
+    google.fail(1, { status: 500, afterwards: true });
+    await adjust(1);
+    expect((await passes.publishObject(customerCard.id, 1, never)).kind).toBe('failed');
+    expect(balanceOf(google, uuid)).toBe('1 / 10');
+    await adjust(-1);
+    expect(await passes.publishObject(customerCard.id, 2, never)).toEqual({ kind: 'done' });
+    expect(balanceOf(google, uuid)).toBe('0 / 10');
+
+    const rename = (name: string) =>
+      store.send('PATCH', `${store.store}/cards/${card.id}`, { card: { name } });
+    const shown = () =>
+      [...google.classes.values()].find(({ id }) => id.includes(`card_${card.id}_`))?.[
+        'programName'
+      ];
+    const before = shown();
+    google.fail(1, { status: 500, afterwards: true });
+    await rename('Mistake');
+    expect((await passes.publishClass(card.id, 1, never)).kind).toBe('failed');
+    expect(shown()).not.toBe(before);
+    await rename(card.name);
+    expect(await passes.publishClass(card.id, 2, never)).toEqual({ kind: 'done' });
+    expect(shown()).toBe(before);
   });
 
   it('is not doubled by two dispatchers, who keep one pace', async () => {

@@ -168,6 +168,28 @@ export class GoogleObjects {
     return row?.customer_card_id;
   }
 
+  /**
+   * While a change is under way, and for as long as its answer is missing, nobody knows which of the two Google shows:
+   * what was sent before is to be sent again, too.
+   */
+  async sendingClass(cardId: number): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_classes_sending',
+      text: `update google_classes set sent_hash = '' where card_id = $1 and sent_hash is not null`,
+      values: [cardId],
+    });
+  }
+
+  /** The same for an object. */
+  async sendingObject(customerCardId: number): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_objects_sending',
+      text: `update google_objects set sent_hash = ''
+             where customer_card_id = $1 and sent_hash is not null`,
+      values: [customerCardId],
+    });
+  }
+
   /** @param hash of what Google has; null: Google has lost it */
   async classSent(cardId: number, hash: string | null): Promise<void> {
     await ask(this.pool, {

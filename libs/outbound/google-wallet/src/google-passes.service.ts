@@ -86,6 +86,7 @@ export class GooglePasses {
     const wanted = loyaltyClass(content, this.placeOf(google), logo);
     const hash = googleHash(wanted);
     if (hash === sentHash) return { kind: 'done' };
+    await this.objects.sendingClass(cardId);
     const answer = await this.client.put('loyaltyClass', wanted, sentHash !== null, signal);
     if (answer.kind !== 'ok') return outcomeOf(answer, attempts);
     await this.objects.classSent(cardId, hash);
@@ -144,6 +145,7 @@ export class GooglePasses {
       isDue &&
       notice?.kind !== 'unlocked' &&
       (await this.objects.countNotice(customerCardId, 'update', noticeTag));
+    await this.objects.sendingObject(customerCardId);
     const record = isLoud ? { ...wanted, notifyPreference: 'NOTIFY_ON_UPDATE' } : wanted;
     const answer = await this.client.put('loyaltyObject', record, sentHash !== null, signal);
     if (answer.kind === 'ok') await this.objects.objectSent(customerCardId, hash);
