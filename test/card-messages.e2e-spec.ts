@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { startMessages } from '#messages/card-messages.service.js';
+import { CardMessages, startMessages } from '#messages/card-messages.service.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
 import { MessageFollower } from './support/message-follower.js';
@@ -305,5 +305,21 @@ describe('card links', () => {
     await follow().settled();
     expect([await messagesOf(person), mailsTo(moved)]).toEqual([[], []]);
     expect(mailsTo(stayed)).toHaveLength(1);
+  });
+
+  it('of one store do not wait for those of many others that came before', async () => {
+    const plan = (accountId: number, messages: number, minutesAgo: number) =>
+      service.database.query(
+        `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at)
+         select gen_random_uuid(), $1, 0, 0, now(), 'sms', now() - make_interval(mins => $3)
+         from generate_series(1, $2)`,
+        [accountId, messages, minutesAgo],
+      );
+    for (let accountId = 9001; accountId <= 9005; accountId++) await plan(accountId, 4, 2);
+    await plan(9006, 1, 1);
+    const messages = new CardMessages(service.app.get(Pool, { strict: false }));
+    const claimed = [...(await messages.claim('sms', 4)), ...(await messages.claim('sms', 4))];
+    expect(claimed.map(({ accountId }) => accountId)).toContain(9006);
+    await service.database.query('delete from card_messages where account_id > 9000');
   });
 });

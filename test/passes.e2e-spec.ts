@@ -215,6 +215,25 @@ describe('the queue of updates', () => {
     await clear();
   });
 
+  it('lets the stores take turns where one update at a time is claimed', async () => {
+    await ask('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
+    await due();
+    await ask('apple', ['b1'], 2, 0);
+    await ask('apple', ['c1', 'c2'], 3, 0);
+    await due();
+    await follower.pool.query(
+      `update pass_updates set due_at = due_at - interval '1 minute' where account_id = 1`,
+    );
+    const stores: number[] = [];
+    for (let i = 0; i < 7; i++) {
+      stores.push(...(await updates().claim('apple', 1)).map(({ accountId }) => accountId));
+    }
+    expect(stores.slice(0, 3).toSorted()).toEqual([1, 2, 3]);
+    expect(stores.slice(3, 5).toSorted()).toEqual([1, 3]);
+    expect(stores.slice(5)).toEqual([1, 1]);
+    await clear();
+  });
+
   it('sends again what was asked for while it was being sent', async () => {
     await ask('apple', ['c1'], 1, 0);
     await due();

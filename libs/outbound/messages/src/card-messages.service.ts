@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import { lastServed } from '#kernel/turns.js';
 import { inTransaction } from '#database/connection.js';
 import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/event-store.js';
@@ -57,7 +58,10 @@ const PLAN = {
          on conflict (id) do nothing`,
 };
 
-/** The stores take turns: whoever has many messages waiting does not delay the others. $1 channel, $2 how many at most. */
+/**
+ * The stores take turns: whoever has many messages waiting does not delay the others, however few are sent at a time.
+ * $1 channel, $2 how many at most, $3 after which store the turns begin.
+ */
 const CLAIM = {
   name: 'card_messages_claim',
   text: `
@@ -77,7 +81,7 @@ const CLAIM = {
         where m.channel = $1 and m.account_id = s.account_id and m.due_at <= now()
         order by m.due_at limit $2
       ) d
-      order by d.turn, d.due_at limit $2
+      order by d.turn, s.account_id <= $3, s.account_id limit $2
     ), due as (
       select m.id from card_messages m join turns using (id)
       where m.channel = $1 and m.due_at <= now()
@@ -116,6 +120,8 @@ type ClaimedRow = {
  */
 @Injectable()
 export class CardMessages {
+  private readonly served: Record<MessageChannel, number> = { email: 0, sms: 0 };
+
   constructor(private readonly pool: Pool) {}
 
   /** Plans what a batch of the log asks for. @throws OvertakenError */
@@ -162,7 +168,13 @@ export class CardMessages {
 
   /** Nobody else gets these for a minute. */
   async claim(channel: MessageChannel, limit: number): Promise<ClaimedMessage[]> {
-    const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [channel, limit] });
+    const after = this.served[channel];
+    const { rows } = await this.pool.query<ClaimedRow>({
+      ...CLAIM,
+      values: [channel, limit, after],
+    });
+    const stores = rows.map((row) => row.account_id);
+    this.served[channel] = lastServed(after, stores);
     return rows.map((row) => ({
       id: row.id,
       accountId: row.account_id,

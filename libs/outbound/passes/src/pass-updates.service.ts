@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import { lastServed } from '#kernel/turns.js';
 import type { PassChannel, PassUpdate, WantedUpdate } from './pass-sender.js';
 
 /** Longer than an attempt can last: after that, another dispatcher may take the update of one that has died. */
@@ -24,8 +25,8 @@ const ASK = {
 };
 
 /**
- * The stores take turns: whoever has many updates waiting does not delay the others. $1 channel, $2 priority, $3 how
- * many at most.
+ * The stores take turns: whoever has many updates waiting does not delay the others, though only one more may be sent
+ * at a time. $1 channel, $2 priority, $3 how many at most, $4 after which store the turns begin.
  */
 const CLAIM = {
   name: 'pass_updates_claim',
@@ -45,7 +46,7 @@ const CLAIM = {
         where u.channel = $1 and u.priority = $2 and u.account_id = s.account_id and u.due_at <= now()
         order by u.due_at limit $3
       ) d
-      order by d.turn, d.due_at limit $3
+      order by d.turn, s.account_id <= $4, s.account_id limit $3
     ), due as (
       select u.channel, u.target from pass_updates u join turns using (target)
       where u.channel = $1 and u.due_at <= now()
@@ -68,6 +69,9 @@ type ClaimedRow = {
 /** Updates waiting to be sent: at least once each, and once for several changes in a row. */
 @Injectable()
 export class PassUpdates {
+  /** By channel and priority. */
+  private readonly served = new Map<string, number>();
+
   constructor(private readonly pool: Pool) {}
 
   /**
@@ -97,10 +101,14 @@ export class PassUpdates {
     const claimed: ClaimedUpdate[] = [];
     for (const priority of [0, 1]) {
       if (claimed.length === limit) break;
+      const turns = `${channel} ${priority}`;
+      const after = this.served.get(turns) ?? 0;
       const { rows } = await this.pool.query<ClaimedRow>({
         ...CLAIM,
-        values: [channel, priority, limit - claimed.length],
+        values: [channel, priority, limit - claimed.length, after],
       });
+      const stores = rows.map((row) => row.account_id);
+      this.served.set(turns, lastServed(after, stores));
       for (const { account_id: accountId, asked, ...row } of rows) {
         claimed.push({ ...row, accountId, asked: Number(asked) });
       }
