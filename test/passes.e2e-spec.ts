@@ -248,6 +248,22 @@ describe('the queue of updates', () => {
     expect(await updates().claim('apple', 1)).toEqual([]);
   });
 
+  it('takes no result from whoever has outlived the lease', async () => {
+    await ask('apple', ['d1'], 1, 0);
+    await due();
+    const [late] = await updates().claim('apple', 1);
+    await due();
+    const [second] = await updates().claim('apple', 1);
+    if (!late || !second) throw new Error('nothing was claimed');
+    await updates().finish(second);
+    await ask('apple', ['d1'], 1, 0);
+    await due();
+    await updates().putOff(late, 60_000, 'late');
+    await updates().finish(late);
+    expect(await updates().claim('apple', 1)).toMatchObject([{ target: 'd1', attempts: 1 }]);
+    await clear();
+  });
+
   it('is worked off by a dispatcher, which tries again what failed', async () => {
     await follower.pool.query(`delete from pass_updates`);
     const recorder = new Recorder();

@@ -8,7 +8,8 @@ const LEASE_SECONDS = 60;
 /** Several stamps within it are one update. */
 const GATHER_MS = 1_000;
 
-export type ClaimedUpdate = PassUpdate & { asked: number };
+/** @property until the end of the lease, which tells one claim from every other */
+export type ClaimedUpdate = PassUpdate & { asked: number; until: string };
 
 const ASK = {
   name: 'pass_updates_ask',
@@ -55,7 +56,7 @@ const CLAIM = {
     update pass_updates u
     set attempts = u.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where u.channel = due.channel and u.target = due.target
-    returning u.channel, u.target, u.account_id, u.asked, u.attempts`,
+    returning u.channel, u.target, u.account_id, u.asked, u.attempts, u.due_at::text as until`,
 };
 
 type ClaimedRow = {
@@ -64,6 +65,7 @@ type ClaimedRow = {
   account_id: number;
   asked: number;
   attempts: number;
+  until: string;
 };
 
 /** Updates waiting to be sent: at least once each, and once for several changes in a row. */
@@ -116,25 +118,32 @@ export class PassUpdates {
     return claimed;
   }
 
-  /** It is sent again at once when it was asked for meanwhile. */
-  async finish({ channel, target, asked }: ClaimedUpdate): Promise<void> {
+  /** It is sent again at once when it was asked for meanwhile. Whoever has outlived the lease changes nothing. */
+  async finish({ channel, target, asked, until }: ClaimedUpdate): Promise<void> {
     await this.pool.query({
       name: 'pass_updates_finish',
       text: `with done as (
-               delete from pass_updates where channel = $1 and target = $2 and asked = $3 returning 1
+               delete from pass_updates
+               where channel = $1 and target = $2 and asked = $3 and due_at = $4::timestamptz
+               returning 1
              )
              update pass_updates set attempts = 0, due_at = now(), last_error = null
-             where channel = $1 and target = $2 and not exists (select from done)`,
-      values: [channel, target, asked],
+             where channel = $1 and target = $2 and due_at = $4::timestamptz
+               and not exists (select from done)`,
+      values: [channel, target, asked, until],
     });
   }
 
-  async putOff({ channel, target }: ClaimedUpdate, inMs: number, error: string): Promise<void> {
+  async putOff(
+    { channel, target, until }: ClaimedUpdate,
+    inMs: number,
+    error: string,
+  ): Promise<void> {
     await this.pool.query({
       name: 'pass_updates_put_off',
       text: `update pass_updates set due_at = now() + $3 * interval '1 millisecond', last_error = $4
-             where channel = $1 and target = $2`,
-      values: [channel, target, inMs, error],
+             where channel = $1 and target = $2 and due_at = $5::timestamptz`,
+      values: [channel, target, inMs, error, until],
     });
   }
 }
