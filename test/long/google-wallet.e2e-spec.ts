@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
+import { GoogleObjects } from '#google-wallet/google-objects.service.js';
 import { GooglePace } from '#google-wallet/google-pace.service.js';
 import { GooglePasses } from '#google-wallet/google-passes.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
@@ -222,6 +223,36 @@ describe('what is sent to Google', () => {
     await rename(card.name);
     expect(await passes.publishClass(card.id, 2, never)).toEqual({ kind: 'done' });
     expect(shown()).toBe(before);
+  });
+
+  it('is not noted by whoever has held it for too long', async () => {
+    const { card, customerCard } = await saved();
+    const objects = service.app.get(GoogleObjects, { strict: false });
+    const hold = async () => {
+      const held = await objects.holdObject(customerCard.id);
+      const heldClass = await objects.holdClass(card.id);
+      if (!held || held === 'busy' || !heldClass || heldClass === 'busy') throw new Error('busy');
+      return { held, heldClass };
+    };
+    const late = await hold();
+    await service.database.query(`update google_objects set busy_until = now()`);
+    await service.database.query(`update google_classes set busy_until = now()`);
+    const second = await hold();
+    for (const [{ held, heldClass }, hash] of [
+      [second, 'newer'],
+      [late, 'older'],
+    ] as const) {
+      await objects.sendingObject(held);
+      await objects.objectSent(held, hash);
+      await objects.freeObject(held);
+      await objects.sendingClass(heldClass);
+      await objects.classSent(heldClass, hash);
+      await objects.freeClass(heldClass);
+    }
+    const { held, heldClass } = await hold();
+    expect([held.sentHash, heldClass.sentHash]).toEqual(['newer', 'newer']);
+    await objects.freeObject(held);
+    await objects.freeClass(heldClass);
   });
 
   it('is not doubled by two dispatchers, who keep one pace', async () => {

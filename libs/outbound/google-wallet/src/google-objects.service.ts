@@ -170,40 +170,52 @@ export class GoogleObjects {
 
   /**
    * While a change is under way, and for as long as its answer is missing, nobody knows which of the two Google shows:
-   * what was sent before is to be sent again, too.
+   * what was sent before is to be sent again, too. As with its result, whoever has outlived the hold changes nothing.
    */
-  async sendingClass(cardId: number): Promise<void> {
+  async sendingClass({ cardId, until }: HeldClass): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_sending',
-      text: `update google_classes set sent_hash = '' where card_id = $1 and sent_hash is not null`,
-      values: [cardId],
+      text: `update google_classes set sent_hash = ''
+             where card_id = $1 and busy_until = $2::timestamptz and sent_hash is not null`,
+      values: [cardId, until],
     });
   }
 
   /** The same for an object. */
-  async sendingObject(customerCardId: number): Promise<void> {
+  async sendingObject({ customerCardId, until }: HeldObject): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_sending',
       text: `update google_objects set sent_hash = ''
-             where customer_card_id = $1 and sent_hash is not null`,
-      values: [customerCardId],
+             where customer_card_id = $1 and busy_until = $2::timestamptz and sent_hash is not null`,
+      values: [customerCardId, until],
     });
   }
 
-  /** @param hash of what Google has; null: Google has lost it */
-  async classSent(cardId: number, hash: string | null): Promise<void> {
+  /** @param hash of what Google has */
+  async classSent({ cardId, until }: HeldClass, hash: string): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_sent',
-      text: 'update google_classes set sent_hash = $2 where card_id = $1',
-      values: [cardId, hash],
+      text: `update google_classes set sent_hash = $3
+             where card_id = $1 and busy_until = $2::timestamptz`,
+      values: [cardId, until, hash],
     });
   }
 
-  async objectSent(customerCardId: number, hash: string): Promise<void> {
+  /** Google does not have it, whatever was noted. */
+  async classLost(cardId: number): Promise<void> {
+    await ask(this.pool, {
+      name: 'google_classes_lost',
+      text: 'update google_classes set sent_hash = null where card_id = $1',
+      values: [cardId],
+    });
+  }
+
+  async objectSent({ customerCardId, until }: HeldObject, hash: string): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_sent',
-      text: 'update google_objects set sent_hash = $2 where customer_card_id = $1',
-      values: [customerCardId, hash],
+      text: `update google_objects set sent_hash = $3
+             where customer_card_id = $1 and busy_until = $2::timestamptz`,
+      values: [customerCardId, until, hash],
     });
   }
 

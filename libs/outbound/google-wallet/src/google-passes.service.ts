@@ -74,11 +74,12 @@ export class GooglePasses {
   }
 
   private async sendClass(
-    { cardId, sentHash }: HeldClass,
+    held: HeldClass,
     google: GoogleWallet,
     attempts: number,
     signal: AbortSignal,
   ): Promise<PassOutcome> {
+    const { cardId, sentHash } = held;
     const example = await this.objects.exampleOf(cardId);
     const content = example === undefined ? undefined : await this.contentOf(example);
     if (!content) return { kind: 'done' };
@@ -86,10 +87,10 @@ export class GooglePasses {
     const wanted = loyaltyClass(content, this.placeOf(google), logo);
     const hash = googleHash(wanted);
     if (hash === sentHash) return { kind: 'done' };
-    await this.objects.sendingClass(cardId);
+    await this.objects.sendingClass(held);
     const answer = await this.client.put('loyaltyClass', wanted, sentHash !== null, signal);
     if (answer.kind !== 'ok') return outcomeOf(answer, attempts);
-    await this.objects.classSent(cardId, hash);
+    await this.objects.classSent(held, hash);
     return { kind: 'done' };
   }
 
@@ -114,7 +115,7 @@ export class GooglePasses {
     const isDue = pass.noticeTag > held.toldTag && content.state === 'valid';
     const updated = await this.update({ held, pass, content, google, isDue }, signal);
     if (updated.kind === 'refused' && updated.classIsMissing) {
-      await this.objects.classSent(content.cardId, null);
+      await this.objects.classLost(content.cardId);
       return { kind: 'failed', error: updated.error };
     }
     if (updated.kind !== 'ok') return outcomeOf(updated, attempts);
@@ -129,7 +130,7 @@ export class GooglePasses {
   /** Of the notices only those of a changed balance are part of the update itself. */
   private async update(
     {
-      held: { customerCardId, sentHash },
+      held,
       pass: { notice, noticeTag },
       content,
       google,
@@ -137,6 +138,7 @@ export class GooglePasses {
     }: { held: HeldObject; pass: Pass; content: PassContent; google: GoogleWallet; isDue: boolean },
     signal: AbortSignal,
   ): Promise<GoogleAnswer> {
+    const { customerCardId, sentHash } = held;
     const { strip } = await this.images.linksOf(content);
     const wanted = loyaltyObject(content, this.placeOf(google), strip.hero);
     const hash = googleHash(wanted);
@@ -145,10 +147,10 @@ export class GooglePasses {
       isDue &&
       notice?.kind !== 'unlocked' &&
       (await this.objects.countNotice(customerCardId, 'update', noticeTag));
-    await this.objects.sendingObject(customerCardId);
+    await this.objects.sendingObject(held);
     const record = isLoud ? { ...wanted, notifyPreference: 'NOTIFY_ON_UPDATE' } : wanted;
     const answer = await this.client.put('loyaltyObject', record, sentHash !== null, signal);
-    if (answer.kind === 'ok') await this.objects.objectSent(customerCardId, hash);
+    if (answer.kind === 'ok') await this.objects.objectSent(held, hash);
     else if (isLoud) await this.objects.uncountNotice(customerCardId, 'update', noticeTag);
     return answer;
   }
