@@ -1,10 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
 import { Registry } from 'prom-client';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { AppleDevices } from '#apple-wallet/apple-devices.service.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { APNS_TIMES, ApnsClient } from '#apple-wallet/apns.client.js';
+import { Passes } from '#passes/passes.service.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassOutcome } from '#passes/pass-sender.js';
 import type { WalletJson } from '#passes/wallet-state.dto.js';
 import { TEAM } from '../support/apple/certificates.mjs';
@@ -265,6 +269,55 @@ describe('passes on phones', () => {
       (rounds) => rounds > 0,
     );
     expect(phone.complaints).toEqual([]);
+  });
+
+  describe('register', () => {
+    const device = { libraryId: 'registering', passTypeId: 'pass.example.inkpad' };
+    let devices: AppleDevices;
+    let card: CustomerCard;
+
+    beforeEach(async () => {
+      devices = service.app.get(AppleDevices, { strict: false });
+      const { customerCard } = await enrol(store);
+      await fetch(service.baseUrl + new URL(customerCard.apple_wallet_url).pathname, {
+        headers: { 'user-agent': 'iPhone' },
+      });
+      const found = await service.app.get(Passes, { strict: false }).holderOf(customerCard.uuid);
+      if (!found) throw new Error('there is no such card');
+      card = found;
+    });
+
+    afterEach(() => devices.unregister(device, card.id));
+
+    it('and are told of a change that is being noted meanwhile', async () => {
+      const before = world.apns.pushes.length;
+      const noting = new pg.Client(service.database.url);
+      await noting.connect();
+      try {
+        await noting.query('begin');
+        await noting.query(
+          `update passes set tag = nextval('pass_tags'), changed_at = clock_timestamp()
+           where customer_card_id = ${card.id}`,
+        );
+        const registered = devices.register(device, TOKEN, card);
+        await Promise.race([registered, wait(500)]);
+        await noting.query('commit');
+        await registered;
+      } finally {
+        await noting.end();
+      }
+      await eventually(
+        () => world.apns.pushes.length,
+        (count) => count > before,
+      );
+    });
+
+    it('wholly or not at all', async () => {
+      await service.database.query('alter table pass_installations rename to away');
+      await expect(devices.register(device, TOKEN, card)).rejects.toThrow();
+      await service.database.query('alter table away rename to pass_installations');
+      expect(await devices.register(device, TOKEN, card)).toBe(true);
+    });
   });
 
   it('are forgotten when Apple says that they are gone, and not when they have come back since', async () => {

@@ -16,21 +16,23 @@ export type AppleDevice = { id: number; pushToken: string; passTypeId: string };
 /** What a device asks for names itself: its identifier is its secret. */
 export type DeviceKey = { libraryId: string; passTypeId: string };
 
+const DEVICE = {
+  name: 'apple_device_named',
+  text: `
+    insert into apple_devices (library_hash, pass_type_id, push_token) values ($1, $2, $3)
+    on conflict (library_hash, pass_type_id) do update
+    set push_token = excluded.push_token, token_since = now()
+    returning id`,
+};
+
 const REGISTER = {
   name: 'apple_register',
   text: `
-    with device as (
-      insert into apple_devices (library_hash, pass_type_id, push_token) values ($1, $2, $3)
-      on conflict (library_hash, pass_type_id) do update
-      set push_token = excluded.push_token, token_since = now()
-      returning id
-    )
-    insert into apple_registrations (device_id, customer_card_id, account_id)
-    select id, $4, $5 from device
+    insert into apple_registrations (device_id, customer_card_id, account_id) values ($1, $2, $3)
     on conflict do nothing
     returning device_id,
       -- Between the download and now it may have changed, and nobody was there to be told.
-      exists (select from passes p where p.customer_card_id = $4 and p.tag > 0
+      exists (select from passes p where p.customer_card_id = $2 and p.tag > 0
                 and p.changed_at > now() - interval '1 hour') as late`,
 };
 
@@ -74,15 +76,24 @@ export class AppleDevices {
     pushToken: string,
     { id, accountId }: CustomerCard,
   ): Promise<boolean> {
-    const [added] = await ask<{ device_id: number; late: boolean }>(this.pool, {
-      ...REGISTER,
-      values: [hashOf(libraryId), passTypeId, pushToken, id, accountId],
+    return inTransaction(this.pool, async (client) => {
+      // First, as in `unregister`.
+      const { rows: devices } = await client.query<{ id: number }>({
+        ...DEVICE,
+        values: [hashOf(libraryId), passTypeId, pushToken],
+      });
+      // Whoever notes a change now is waited for, and whoever does so later finds the registration.
+      await this.passes.installing(client, id, accountId, 'apple');
+      const { rows } = await client.query<{ device_id: number; late: boolean }>({
+        ...REGISTER,
+        values: [devices[0]?.id, id, accountId],
+      });
+      const [added] = rows;
+      if (!added) return false;
+      await client.query({ ...FORGET_OVERFLOWING, values: [id] });
+      if (added.late) await this.updates.ask(client, [update(added.device_id, accountId)], 0);
+      return true;
     });
-    await this.passes.installed(id, accountId, 'apple');
-    if (!added) return false;
-    await ask(this.pool, { ...FORGET_OVERFLOWING, values: [id] });
-    if (added.late) await this.updates.ask(this.pool, [update(added.device_id, accountId)], 0);
-    return true;
   }
 
   /**

@@ -47,6 +47,18 @@ export type Platform = 'apple' | 'google' | 'web';
 const COLUMNS =
   'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag, notice, content_hash is null as is_new';
 
+const UNCHANGED = {
+  name: 'pass_unchanged',
+  text: 'select from passes where customer_card_id = $1 for share',
+};
+const INSTALLED = {
+  name: 'pass_installed',
+  text: `insert into pass_installations as i (customer_card_id, platform, account_id, installed_at)
+         values ($1, $2, $3, now())
+         on conflict (customer_card_id, platform) do update
+         set installed_at = case when i.removed_at is null then coalesce(i.installed_at, now()) else now() end,
+             removed_at = null`,
+};
 const HOLD = {
   name: 'pass_installations_hold',
   text: `select from pass_installations where customer_card_id = any ($1) and platform = $2
@@ -139,15 +151,18 @@ export class Passes {
 
   /** The customer has put the card on a device. */
   async installed(customerCardId: number, accountId: number, platform: Platform): Promise<void> {
-    await ask(this.pool, {
-      name: 'pass_installed',
-      text: `insert into pass_installations as i (customer_card_id, platform, account_id, installed_at)
-             values ($1, $2, $3, now())
-             on conflict (customer_card_id, platform) do update
-             set installed_at = case when i.removed_at is null then coalesce(i.installed_at, now()) else now() end,
-                 removed_at = null`,
-      values: [customerCardId, platform, accountId],
-    });
+    await ask(this.pool, { ...INSTALLED, values: [customerCardId, platform, accountId] });
+  }
+
+  /** The same in a transaction, in which the pass cannot change. */
+  async installing(
+    client: pg.ClientBase,
+    customerCardId: number,
+    accountId: number,
+    platform: Platform,
+  ): Promise<void> {
+    await client.query({ ...UNCHANGED, values: [customerCardId] });
+    await client.query({ ...INSTALLED, values: [customerCardId, platform, accountId] });
   }
 
   /** The card is on no device of this platform any more. */
