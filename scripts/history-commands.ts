@@ -87,7 +87,8 @@ async function write(
   try {
     for await (const line of exporting.lines(account, personal)) {
       if ('event' in line) events++;
-      await file.write(`${JSON.stringify(line)}\n`);
+      // Unlike `write`, it fails when the disk takes a part only.
+      await file.writeFile(`${JSON.stringify(line)}\n`);
     }
     await file.sync();
     await file.close();

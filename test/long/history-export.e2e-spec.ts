@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus } from '@nestjs/cqrs';
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
@@ -12,7 +12,7 @@ import { verifyExport } from '../../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from '../support/checkpoints.js';
 import { testEnvironment } from '../support/database.js';
 import { plainPng } from '../support/pictures.js';
-import { startProgram, type Program } from '../support/program.js';
+import { startCommand, startProgram, type Program } from '../support/program.js';
 import { Client, cli, startService, type Service } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
@@ -94,6 +94,34 @@ it(
     expect(proven).toMatchObject({ accountId: store.accountId, events: events.length, keys: 2 });
     const again = await run(from, 'history:export', '--account', account, '--out', whole);
     expect(again.output).toContain('exists already');
+  },
+  SLOW,
+);
+
+it(
+  'an export for whose last bytes there is no space leaves nothing',
+  async () => {
+    const file = join(folder, 'cut.ndjson');
+    const program = startCommand(
+      [
+        'prlimit',
+        `--fsize=${statSync(whole).size - 4}`,
+        process.execPath,
+        'dist/scripts/cli.js',
+        'history:export',
+        '--account',
+        String(store.accountId),
+        '--personal',
+        '--out',
+        file,
+      ],
+      testEnvironment(from.database.url, from.environment),
+    );
+    expect([await program.exitCode, program.output()]).toEqual([
+      1,
+      expect.stringContaining('EFBIG'),
+    ]);
+    expect(existsSync(file)).toBe(false);
   },
   SLOW,
 );
