@@ -169,6 +169,20 @@ describe('an import writes nothing', () => {
       (l: string[]) => l.filter((t) => !t.startsWith('{"picture"')),
       'the picture \\w{64} is missing',
     ],
+    [
+      'of a file that lacks the key of a customer',
+      (l: string[]) =>
+        l.toSpliced(
+          l.findIndex((t) => t.startsWith('{"personal_key"')),
+          1,
+        ),
+      'the key of customer \\d+ is missing',
+    ],
+    [
+      'of a file with another key of a customer',
+      (l: string[]) => l.map((t) => t.replace(/("key":")..../, '$1AAAA')),
+      'the key of customer \\d+ does not open what was sealed with it',
+    ],
     ['of something else', () => ['{"format":"other"}'], 'the format is not'],
   ])(
     '%s',

@@ -16,7 +16,12 @@ import {
 } from '#event-store/event-store.js';
 import type { EventTypes } from '#event-store/event-types.js';
 import { eventHash } from '#event-store/hash-chain.js';
-import type { PersonalKeys } from '#event-store/personal-keys.js';
+import {
+  isPersonal,
+  isSealedWith,
+  type PersonalKeys,
+  type SealedEvent,
+} from '#event-store/personal-keys.js';
 import type { RowTable } from '#event-store/rows.js';
 import {
   follow,
@@ -102,20 +107,25 @@ export class HistoryImport {
       const { header, check } = await this.begin(lines, verifier);
       const there = new Map<string, Head>();
       const keys: ExportedKey[] = [];
+      const customers = new Customers();
       const pictures = new Pictures();
       for await (const line of lines()) {
         if (++number === 1) continue;
         const entry = parsed(line);
         if ('event' in entry) {
           check.event(entry);
+          customers.expect(entry.event);
           pictures.expect(entry.event);
           await this.compare(entry.event, there);
-        } else if ('personal_key' in entry) keys.push(entry.personal_key);
-        else if ('picture' in entry) pictures.check(entry.picture);
+        } else if ('personal_key' in entry) {
+          customers.check(entry.personal_key);
+          keys.push(entry.personal_key);
+        } else if ('picture' in entry) pictures.check(entry.picture);
         else if ('end' in entry) check.end(entry.end);
         else throw new ExportFault('this line is of no known kind');
       }
       const end = check.done();
+      customers.done();
       pictures.done();
       for (const [stream, { revision }] of there) {
         if (revision > (check.heads.get(stream)?.revision ?? -1)) throw taken(stream);
@@ -267,6 +277,38 @@ export class HistoryImport {
     const rows = this.tables.get(kindOf(stream));
     if (!rows) throw new Error(`no aggregate has the stream ${stream}`);
     return rows;
+  }
+}
+
+/**
+ * That every customer of a file has a key, and that it opens what was sealed for them: keys are not part of what was
+ * signed, and one that was taken over cannot be exchanged later.
+ */
+class Customers {
+  /** The ids of those whose key has not come yet. */
+  private readonly missing = new Set<number>();
+  private readonly sealed = new Map<number, SealedEvent>();
+
+  expect({ stream, id, type, data: given }: Exported): void {
+    if (kindOf(stream) === 'customer') this.missing.add(idIn(stream));
+    const data: unknown = given;
+    if (!isPersonal(data) || this.sealed.has(data.customerId)) return;
+    this.sealed.set(data.customerId, { id, type, data });
+  }
+
+  /** @throws ExportFault */
+  check({ customer_id: id, key, renewed = false }: ExportedKey): void {
+    this.missing.delete(id);
+    const event = this.sealed.get(id);
+    if (key === null || renewed || !event) return;
+    if (!isSealedWith(Buffer.from(key, 'base64'), event)) {
+      throw new ExportFault(`the key of customer ${id} does not open what was sealed with it`);
+    }
+  }
+
+  /** @throws ExportFault */
+  done(): void {
+    for (const id of this.missing) throw new ExportFault(`the key of customer ${id} is missing`);
   }
 }
 

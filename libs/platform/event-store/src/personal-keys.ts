@@ -59,6 +59,7 @@ export type Reader = (statement: {
 
 /** Event data whose `personal` part belongs to one customer. */
 type PersonalData = { customerId: number; personal: object | string | null };
+export type SealedEvent = { id: string; type: string; data: PersonalData };
 
 /**
  * Every customer has a key of their own; personal fields stand in events only sealed with it.
@@ -334,7 +335,7 @@ export class PersonalKeys {
 
 function openedPart(
   key: PersonalKey | undefined,
-  event: NewEvent,
+  event: Pick<NewEvent, 'id' | 'type'>,
   { personal }: PersonalData,
 ): JsonObject | null {
   const plain = openedBy(key, Buffer.from(String(personal), 'base64'), sealContext(event));
@@ -363,6 +364,15 @@ function openedBy(
   throw fault;
 }
 
+/** Whether a key is the one that sealed the personal part of an event. */
+export function isSealedWith(current: Buffer, event: SealedEvent): boolean {
+  try {
+    return openedPart({ current, former: null, renewed: false }, event, event.data) !== null;
+  } catch {
+    return false;
+  }
+}
+
 /** The customer whom events are about, if any. */
 export function customerOf(events: { data: object }[]): number | undefined {
   for (const { data } of events) {
@@ -371,7 +381,7 @@ export function customerOf(events: { data: object }[]): number | undefined {
   return undefined;
 }
 
-function isPersonal(data: unknown): data is PersonalData {
+export function isPersonal(data: unknown): data is PersonalData {
   return (
     typeof data === 'object' &&
     data !== null &&
@@ -389,6 +399,6 @@ function* customersOf(events: NewEvent[]): Iterable<number> {
   }
 }
 
-function sealContext(event: NewEvent): string {
+function sealContext(event: Pick<NewEvent, 'id' | 'type'>): string {
   return `${event.type} ${event.id}`;
 }
