@@ -70,7 +70,8 @@ export class CheckpointFiles {
 
   private async replace(size: number, note: string): Promise<void> {
     await makeFolder(this.dir);
-    for (const name of [nameOf(size), LATEST]) {
+    // In this order: what has its own file counts as written, and is not written again.
+    for (const name of [LATEST, nameOf(size)]) {
       const draft = join(this.dir, `.${name}.${process.pid}`);
       const file = await open(draft, 'w', 0o644);
       try {
