@@ -136,15 +136,16 @@ const receivedBy = (receiver: Receiver, count: number) =>
     (ids) => ids.length >= count,
   );
 
-type Seed = { type: string; status: (typeof STATUSES)[number]; at: string };
+/** @property began when its plan did, and so the day that its id carries; by default the same */
+type Seed = { type: string; status: (typeof STATUSES)[number]; at: string; began?: string };
 
 /** Deliveries as they would be after days; of a subscription that is disabled, so that none is sent. */
 async function seeded(seeds: Seed[]): Promise<Subscribed> {
   const store = await service.newStore();
   const subscribed = await subscribe(store, { target_url: NOWHERE, enabled: false });
   const { query } = service.running.database;
-  for (const { type, status, at } of seeds) {
-    await query('select webhook_make_partitions($1, $1)', [at]);
+  for (const { type, status, at, began = at } of seeds) {
+    await query('select webhook_make_partitions($1, $1)', [began]);
     const [table, columns, values] =
       status === 'pending'
         ? ['webhook_pending', 'next_attempt_at', 'now()']
@@ -152,9 +153,9 @@ async function seeded(seeds: Seed[]): Promise<Subscribed> {
     await query(
       `insert into ${table} (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
          payload_format, created_at, ${columns})
-       select webhook_first_id($1) | nextval('webhook_seq'), $2, 1, 'evt_' || currval('webhook_seq'), $3, 1,
+       select webhook_first_id($5) | nextval('webhook_seq'), $2, 1, 'evt_' || currval('webhook_seq'), $3, 1,
          $4, 'envelope', $1, ${values}`,
-      [at, subscribed.id, store.accountId, type],
+      [at, subscribed.id, store.accountId, type, began],
     );
   }
   return subscribed;
@@ -299,6 +300,14 @@ describe('webhook deliveries', () => {
     expect(await timesOf({ from: noon(2, -1), to: noon(2, 1) })).toEqual(times.slice(1, 3));
     expect(await timesOf({ from: noon(2), to: noon(2) })).toEqual([]);
     expect(await timesOf({ from: '0001-01-01', to: '9999-12-31' })).toEqual(times);
+    // They were planned across midnight.
+    const [midnight, began] = [noon(1, -43_200_000), noon(1, -43_200_001)];
+    const seed = { type: 'stamp.earned', at: midnight, began } as const;
+    const across = await seeded([
+      { ...seed, status: 'delivered' },
+      { ...seed, status: 'pending' },
+    ]);
+    expect(await listOf(across, { from: midnight })).toHaveLength(2);
   });
 
   it('DELIV-09 are listed by all of that together', async () => {

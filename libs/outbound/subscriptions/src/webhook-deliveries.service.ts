@@ -61,7 +61,10 @@ export class WebhookDeliveriesService {
     if (type !== null) conditions.push(`type = ${value(type)}`);
     if (from !== null) {
       const time = value(from);
-      conditions.push(`created_at >= ${time} and id >= webhook_first_id(${time}::timestamptz)`);
+      // An id carries the day on which its plan began, which may be the one before.
+      conditions.push(
+        `created_at >= ${time} and id >= webhook_first_id(${time}::timestamptz - interval '1 hour')`,
+      );
     }
     if (to !== null) {
       const time = value(to);
