@@ -383,7 +383,7 @@ describe('merging customers', () => {
   });
 
   it('MERGE-20 remembers receipt numbers from before', async () => {
-    const { survivor, other, kept, gone } = await twoWithStamps(1, 0);
+    const { card, survivor, other, kept, gone } = await twoWithStamps(1, 0);
     const external_ref = `receipt-${++people}`;
     const first = await stamp(gone.path, { stamps: 2, external_ref });
     await merged(survivor.id, other.id);
@@ -396,6 +396,14 @@ describe('merging customers', () => {
     const added = await stamp(gone.path, { stamps: 1, external_ref: later });
     expect((await stamp(gone.path, { stamps: 1, external_ref: later })).body).toEqual(added.body);
     expect((await read(survivor.id)).stamp_count).toBe(4);
+    const third = await newCustomer();
+    const last = await enrolled(third, card, 0);
+    await merged(third.id, survivor.id);
+    for (const path of [gone.path, kept.path, last.path]) {
+      const again = await stamp(path, { stamps: 2, external_ref });
+      expect([again.status, again.body]).toEqual([200, first.body]);
+    }
+    expect((await read(third.id)).stamp_count).toBe(4);
   });
 
   it('MERGE-21 refuses other commands to the merged customer, and says who goes on', async () => {

@@ -89,10 +89,14 @@ export class ReceiptsService {
     return used;
   }
 
+  /** Directly, or through others that were merged in turn. */
   private async isMergedInto(stream: string, id: number, fresh: boolean): Promise<boolean> {
-    const from = Number(stream.slice(customerCard.name.length + 1));
-    const card = await this.rows.load(customerCardRows, from, fresh);
-    return card?.state.mergedInto?.id === id;
+    for (let from = Number(stream.slice(customerCard.name.length + 1)); from !== id;) {
+      const card = await this.rows.load(customerCardRows, from, fresh);
+      if (!card?.state.mergedInto) return false;
+      from = card.state.mergedInto.id;
+    }
+    return true;
   }
 
   private async cardAt(
