@@ -119,8 +119,8 @@ export function readTime(given: unknown): Checked<Date> {
   if (given === undefined || given === null) return REQUIRED;
   const unfit = fault('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
   if (typeof given !== 'string' || !ISO_TIME.test(given.trim())) return unfit;
-  const text = given.trim().replace(' ', 'T');
-  const zoned = /T.*(Z|[+-]\d{2}:?\d{2})$/i.test(text) || !text.includes('T');
+  const text = given.trim().replace(' ', 'T').toUpperCase();
+  const zoned = /T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T');
   const value = new Date(zoned ? text : `${text}Z`);
   if (Number.isNaN(value.getTime()) || !isRealDay(text)) return unfit;
   // An offset may move it out of the years that are written with four digits.
