@@ -347,6 +347,24 @@ describe('the history', () => {
 
 const explain = async (path: string) => (await store.get<ExplanationJson>(`${path}/explain`)).body;
 
+/** Judged by the thresholds of now it would be another redemption, or none. */
+async function expectSinceWhateverTheThreshold() {
+  const { path, rewards } = await enrol(store, { rewards: [1, 5] });
+  const [cheap, dear] = rewards.map(({ id }) => id);
+  await store.post(`${path}/stamp`, { stamps: 6 });
+  await store.post(`${path}/redeem`, { reward_id: cheap });
+  await store.post(`${path}/redeem`, { reward_id: cheap });
+  const [locked] = await events(path);
+  for (const stamps_required of [4, 6]) {
+    await store.patch(`${store.store}/rewards/${dear}`, { reward: { stamps_required } });
+    for (const filled of [false, true]) {
+      if (filled) await fill();
+      const reward = (await explain(path)).rewards.find(({ id }) => id === dear);
+      expect(reward).toMatchObject({ state: 'locked', since: locked?.occurred_at });
+    }
+  }
+}
+
 describe('explaining a balance', () => {
   it('EXPLAIN-01 shows the balance and every step to it, oldest first', async () => {
     const { balance, steps, ...rest } = await explain(day.path);
@@ -438,6 +456,7 @@ describe('explaining a balance', () => {
       state: 'redeemed',
       since: redeemed?.occurred_at,
     });
+    await expectSinceWhateverTheThreshold();
   });
 
   it('EXPLAIN-05 says what was undone, when and why', async () => {

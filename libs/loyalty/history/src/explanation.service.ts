@@ -9,6 +9,7 @@ import { accountRows } from '#accounts/account.entity.js';
 import type { Location } from '#locations/location.js';
 import type { CustomerCard, Milestone } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
+import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import type { Entry } from './entry.js';
 import { Narrator } from './explanation.js';
@@ -19,6 +20,7 @@ import type {
   RewardState,
 } from './explanation.dto.js';
 import { noteOf, textIn, type Told } from './history-entry.dto.js';
+import { entryIn, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
 import { HistoryService } from './history.service.js';
 
 /** Told one by one; a card may have tens of thousands. */
@@ -34,12 +36,12 @@ const MILESTONES = {
          order by reward_id, name, seq desc`,
 };
 
-/** The redemption of another reward that took the balance below this one. */
-const LOCKED = {
-  name: 'history_locked',
-  text: `select occurred_at from history
-         where customer_card_id = $1 and seq > $2 and name = 'reward.redeemed' and balance < $3
-         order by seq limit 1`,
+/** The next redemptions after an entry, oldest first. */
+const REDEEMED_SINCE = {
+  name: 'history_redeemed_since',
+  text: `select ${ENTRY_COLUMNS} from history
+         where customer_card_id = $1 and seq > $2 and name = 'reward.redeemed'
+         order by seq limit 100`,
 };
 
 const WHEN = {
@@ -174,20 +176,21 @@ export class ExplanationService {
 
   private async lockedAt(
     id: number,
-    { stampsRequired }: Milestone,
+    reward: Milestone,
     unlocked: Moment,
     tail: Entry[],
   ): Promise<Date | null> {
-    const [row] = await ask<{ occurred_at: Date }>(this.pool, {
-      ...LOCKED,
-      values: [id, unlocked.seq, stampsRequired],
-    });
-    if (row) return row.occurred_at;
-    const found = tail.find(
-      ({ seq, name, balance }) =>
-        seq > unlocked.seq && name === 'reward.redeemed' && (balance ?? 0) < stampsRequired,
-    );
-    return found ? new Date(found.occurredAt) : null;
+    const late = tail.filter(({ seq, name }) => seq > unlocked.seq && name === 'reward.redeemed');
+    for (let after = unlocked.seq; ;) {
+      const rows = await ask<EntryRow>(this.pool, { ...REDEEMED_SINCE, values: [id, after] });
+      const entries = rows.length > 0 ? rows.map(entryIn) : late;
+      const told = await this.history.told(entries.map((entry) => ({ entry })));
+      const locking = told.find((redemption) => hasLocked(redemption, reward));
+      if (locking) return new Date(locking.entry.occurredAt);
+      const last = rows.at(-1);
+      if (!last) return null;
+      after = last.seq;
+    }
   }
 
   private async locations(ids: number[]): Promise<Map<number, string>> {
@@ -212,6 +215,12 @@ export class ExplanationService {
     for (const { event_id, occurred_at } of rows) times.set(event_id, occurred_at);
     return times;
   }
+}
+
+/** By the thresholds of then; events that did not record it are judged by that of today. */
+function hasLocked({ entry, event }: Told, { id, stampsRequired }: Milestone): boolean {
+  const { locked } = event.data as RewardRedeemed['data'];
+  return locked?.includes(id) ?? (entry.balance ?? 0) < stampsRequired;
 }
 
 /** All that came up to an entry, that one included. A card's entries are numbered by their revisions. */
