@@ -89,11 +89,13 @@ export class ReceiptsService {
     return used;
   }
 
-  /** Directly, or through others that were merged in turn. */
+  /** Directly, or through others that were merged in turn. Rows that lag behind may lead in a circle. */
   private async isMergedInto(stream: string, id: number, fresh: boolean): Promise<boolean> {
-    for (let from = Number(stream.slice(customerCard.name.length + 1)); from !== id;) {
+    let from = Number(stream.slice(customerCard.name.length + 1));
+    for (const passed = new Set<number>(); from !== id;) {
       const card = await this.rows.load(customerCardRows, from, fresh);
-      if (!card?.state.mergedInto) return false;
+      if (!card?.state.mergedInto || passed.has(from)) return false;
+      passed.add(from);
       from = card.state.mergedInto.id;
     }
     return true;
