@@ -50,11 +50,11 @@ runScript(async () => {
     console.log('restoring …');
     await markUnfinishedRestore(guard);
     await migrate(config, manifest.migrations);
-    await load(guard, backup);
+    // Before the commit: what it leaves cannot be restored again.
+    await load(guard, backup, () => keepLocalFiles(config, backup, step === 'into data folder'));
     await migrate(config);
     await guard.query('analyze');
   });
-  await keepLocalFiles(config, backup, step === 'into data folder');
   console.log('verifying …');
   await verify();
   console.log(whatIsLeft(manifest));
@@ -118,7 +118,12 @@ async function refuseUsed(client: pg.Client, place: string): Promise<void> {
   );
 }
 
-async function load(client: pg.Client, { folder, manifest, key }: Opened): Promise<void> {
+/** @param last what is done before the commit */
+async function load(
+  client: pg.Client,
+  { folder, manifest, key }: Opened,
+  last: () => Promise<void>,
+): Promise<void> {
   const here = new Map((await tablesIn(client)).map((table) => [table.name, table.columns]));
   for (const { name, columns } of manifest.tables) {
     if (columns.every((column) => here.get(name)?.includes(column))) continue;
@@ -150,6 +155,7 @@ async function load(client: pg.Client, { folder, manifest, key }: Opened): Promi
       await client.query('select setval($1::regclass, $2::bigint)', [sqlName(name), value]);
     }
     await movePlaces(client, manifest.places);
+    await last();
     await markFinishedRestore(client);
     await client.query('commit');
     progress.end();

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -355,6 +356,11 @@ describe('a process that is killed', () => {
         () => database.query(`select from pg_stat_activity where application_name like 'inkpad %'`),
         ({ rowCount }) => rowCount === 0,
       );
+      // Nor is one half done whose files of the data folder cannot be kept.
+      const dataDir = mkdtempSync(join(files, 'data-'));
+      symlinkSync(join(dataDir, 'nowhere', 'local.json'), join(dataDir, 'local.json'));
+      const refused = run(RESTORE, [backup], { ...environment, DATA_DIR: dataDir });
+      expect([refused.status, refused.output]).toEqual([1, expect.stringContaining('EEXIST')]);
       const again = run(RESTORE, [backup], environment);
       expect([again.status, again.output]).toEqual([0, expect.any(String)]);
       expect(run(VERIFY, [], environment).status).toBe(0);
