@@ -165,6 +165,14 @@ class ClientTest(unittest.TestCase):
                 self.client().get_card(**IDS)
             self.assertEqual((caught.exception.status, caught.exception.code), (status, "unknown"))
         self.assertEqual(len(self.requests), 2)
+        for page in (b"<h1>Sign in</h1>", b""):
+            self.answer({"data": page}, {"data": page})
+            client = self.client()
+            for call in (client.get_card, lambda **_: [*client.iterate(client.list_accounts)]):
+                with self.assertRaises(InkpadError) as caught:
+                    call(**IDS)
+                self.assertEqual((caught.exception.status, caught.exception.code), (200, "unknown"))
+        self.assertEqual(len(self.requests), 6)
 
     def test_sends_a_read_again_as_soon_as_retry_after_is_over(self) -> None:
         self.answer(BUSY, {**BUSY, "status": 429}, {"json": {"id": 7}})

@@ -221,7 +221,7 @@ async function attempt(
     });
     const body = jsonOf(await response.text());
     const { ok, status, headers } = response;
-    if (ok) return { body, headers };
+    if (ok && (body !== undefined || status === 204)) return { body, headers };
     return new InkpadError(status, typeof body === 'object' ? (body ?? {}) : {}, { headers });
   } catch (cause) {
     if (signal?.aborted) throw signal.reason;

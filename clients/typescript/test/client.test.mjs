@@ -19,11 +19,12 @@ const server = createServer((request, response) => {
   request.on('data', (chunk) => (body += chunk));
   request.on('end', () => {
     requests.push({ method: request.method, url: request.url, headers: request.headers, body });
-    const { status = 200, headers = {}, json, drop, silent } = answers.shift() ?? { status: 500 };
+    const answer = answers.shift() ?? { status: 500 };
+    const { status = 200, headers = {}, json, text = '', drop, silent } = answer;
     if (drop) return request.socket.destroy();
     if (silent) return;
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
-    response.end(json === undefined ? '' : JSON.stringify(json));
+    response.end(json === undefined ? text : JSON.stringify(json));
   });
 });
 await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
@@ -125,6 +126,14 @@ test('understands what is not the answer of the service itself', async () => {
     await assert.rejects(client().getCard({ path }), { status, code: 'unknown' });
   }
   assert.equal(requests.length, 2);
+  const page = { text: '<h1>Sign in</h1>', headers: { 'content-type': 'text/html' } };
+  answers = [page, { text: '' }, page];
+  for (let i = 0; i < 2; i++) {
+    await assert.rejects(client().getCard({ path }), { status: 200, code: 'unknown' });
+  }
+  const cards = client().iterate('listCards', { path: { account_id: 1 } });
+  await assert.rejects(cards.next(), { name: 'InkpadError', status: 200 });
+  assert.equal(requests.length, 5);
 });
 
 test('sends a read again as soon as Retry-After is over', async () => {

@@ -152,7 +152,7 @@ class Inkpad(Operations):
                 raise InkpadError("The service took too long", code="timed_out") from error
             raise InkpadError(f"No answer from the service: {error}", code="no_answer") from error
         said = _json_of(answer.data)
-        if 200 <= answer.status < 300:
+        if 200 <= answer.status < 300 and (said is not None or answer.status == 204):
             return _page(said, answer.headers.get("link")) if isinstance(said, list) else said
         raise InkpadError.of_answer(
             answer.status,
