@@ -115,8 +115,18 @@ class ClientTest(unittest.TestCase):
                 Inkpad(base_url=url, token="t")
         with self.assertRaisesRegex(ValueError, "must end before /api/v1"):
             Inkpad(base_url="https://cards.example/api/v1/", token="t")
-        with self.assertRaisesRegex(ValueError, "token is empty"):
-            Inkpad(base_url="https://cards.example", token="")
+        for token in ("", "\n"):
+            with self.assertRaisesRegex(ValueError, "token is empty"):
+                Inkpad(base_url="https://cards.example", token=token)
+        for token in ("ink_…", "ink_a\nink_b"):
+            with self.assertRaisesRegex(ValueError, "^token has characters that no token has$"):
+                Inkpad(base_url="https://cards.example", token=token)
+
+    def test_takes_a_token_with_the_end_of_its_line(self) -> None:
+        self.answer({"json": []})
+        with Inkpad(base_url=self.url, token="ink_token\r\n") as client:
+            client.list_accounts()
+        self.assertEqual(self.requests[0]["headers"]["authorization"], "Bearer ink_token")
 
     def test_refuses_ids_that_are_missing(self) -> None:
         missing: list[Any] = [None, "", " ", ".", "..", False]

@@ -128,8 +128,13 @@ type Done = { body: unknown; headers: Headers };
 /** One method for each operation of the API, by its operationId. */
 export function createClient(options: ClientOptions): InkpadClient {
   const base = checkedBase(options.baseUrl);
-  if (!options.token) throw new TypeError('token is empty');
-  const send = (id: OperationId, params: AnyParams = {}) => request(options, base, id, params);
+  // One that was read from a file ends with the end of its line.
+  const token = options.token?.trim();
+  if (!token) throw new TypeError('token is empty');
+  // What fetch says of such a header quotes the token, and so would end in logs.
+  if (!/^[!-~]+$/.test(token)) throw new TypeError('token has characters that no token has');
+  const checked = { ...options, token };
+  const send = (id: OperationId, params: AnyParams = {}) => request(checked, base, id, params);
   const calls = Object.fromEntries(
     (Object.keys(routes) as OperationId[]).map((id) => [
       id,
@@ -184,12 +189,13 @@ async function request(
   const isPicture = body instanceof Blob;
   const init: RequestInit = {
     method,
-    headers: {
+    // Made here, because a key that no header can hold is no reason to try again.
+    headers: new Headers({
       accept: 'application/json',
       authorization: `Bearer ${options.token}`,
       ...(body !== undefined && !isPicture && { 'content-type': 'application/json' }),
       ...(key !== undefined && { 'idempotency-key': key }),
-    },
+    }),
     ...(body !== undefined && { body: isPicture ? body : JSON.stringify(body) }),
     // A redirected POST would become a GET.
     redirect: 'manual',

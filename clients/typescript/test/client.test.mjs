@@ -75,7 +75,18 @@ test('refuses a base URL or a token that cannot be right', () => {
     assert.throws(() => client({ baseUrl }), /must have no user, query or fragment/);
   }
   assert.throws(() => client({ baseUrl: `${origin}/api/v1/` }), /must end before \/api\/v1/);
-  for (const token of [undefined, '']) assert.throws(() => client({ token }), /token is empty/);
+  for (const token of [undefined, '', '\n']) {
+    assert.throws(() => client({ token }), /token is empty/);
+  }
+  for (const token of ['ink_…', 'ink_a\nink_b']) {
+    assert.throws(() => client({ token }), { message: 'token has characters that no token has' });
+  }
+});
+
+test('takes a token with the end of its line', async () => {
+  answers = [{ json: [] }];
+  await client({ token: 'ink_token\r\n' }).listAccounts();
+  assert.equal(requests[0].headers.authorization, 'Bearer ink_token');
 });
 
 test('refuses ids that are missing before anything is sent', async () => {
@@ -247,6 +258,11 @@ test('takes a key of the caller', async () => {
   answers = [{ status: 204 }];
   assert.equal(await client().deleteReward({ path, idempotencyKey: 'mine' }), undefined);
   assert.equal(requests[0].headers['idempotency-key'], 'mine');
+});
+
+test('refuses a key that no header can hold', async () => {
+  const asked = client().archiveCard({ path, idempotencyKey: 'receipt → 5' });
+  await assert.rejects(asked, { name: 'TypeError' });
 });
 
 test('follows the pages of a list to its end', async () => {

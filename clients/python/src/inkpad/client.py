@@ -55,9 +55,13 @@ class Inkpad(Operations):
         max_wait_seconds: float = 60,
     ) -> None:
         self._base_url = _checked_base_url(base_url)
-        if not token:
+        # One that was read from a file ends with the end of its line.
+        self._token = token.strip()
+        if not self._token:
             raise ValueError("token is empty")
-        self._token = token
+        # What http.client says of such a header quotes the token, and so would end in logs.
+        if not re.fullmatch("[!-~]+", self._token):
+            raise ValueError("token has characters that no token has")
         self._idempotent = idempotent
         self._retries = retries
         self._max_wait_seconds = max_wait_seconds
