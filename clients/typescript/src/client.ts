@@ -219,7 +219,8 @@ async function attempt(
   init: RequestInit,
   signal: AbortSignal | undefined,
 ): Promise<Done | InkpadError> {
-  const timeout = AbortSignal.timeout((options.timeoutSeconds ?? 60) * 1000);
+  // It takes whole milliseconds alone.
+  const timeout = AbortSignal.timeout(Math.ceil((options.timeoutSeconds ?? 60) * 1000));
   try {
     const response = await (options.fetch ?? fetch)(url, {
       ...init,

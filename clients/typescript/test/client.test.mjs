@@ -234,6 +234,11 @@ test('does not wait for ever', async () => {
   await assert.rejects(asked, { name: 'InkpadError', status: 0, code: 'timed_out' });
 });
 
+test('takes any part of a second for a time-out', async () => {
+  answers = [{ json: { id: 7 } }];
+  assert.equal((await client({ timeoutSeconds: 10 / 3 }).getCard({ path })).id, 7);
+});
+
 test('says that nobody is there', async () => {
   const asked = client({ baseUrl: 'http://127.0.0.1:1', retries: 0 }).getStatus();
   await assert.rejects(asked, { name: 'InkpadError', status: 0, code: 'no_answer' });
