@@ -18,6 +18,14 @@ const [EXAMPLE = '', RECEIVER = ''] = [...README.matchAll(/^```ts\n([^]*?)^```/g
   ([, code = '']) => code,
 );
 
+/** An operation that needs no parameters: its list needs none either. */
+const STORES = `import type { InkpadClient } from '@inkpad/client';
+export async function show(inkpad: InkpadClient): Promise<void> {
+  for (const { name } of await inkpad.listAccounts()) console.log(name);
+  for await (const { name } of inkpad.iterate('listAccounts')) console.log(name);
+}
+`;
+
 let folder: string;
 /** What is in the package. */
 let paths: string[];
@@ -60,6 +68,7 @@ beforeAll(() => {
     writeFileSync(join(empty, `${name}.ts`), code);
     writeFileSync(join(empty, `${name}.cts`), withoutTopLevelAwait(code));
   }
+  writeFileSync(join(empty, 'stores.ts'), STORES);
 }, SLOW);
 
 afterEach(async () => {

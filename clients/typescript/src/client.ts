@@ -78,7 +78,7 @@ export type InkpadClient = { readonly [Id in OperationId]: Call<Id> } & {
   /** Every element of a list, page after page. */
   readonly iterate: <Id extends ListId>(
     id: Id,
-    params: Parameters<Call<Id>>[0],
+    ...params: Parameters<Call<Id>>
   ) => AsyncGenerator<Element<Id>, void, undefined>;
 };
 
