@@ -104,7 +104,9 @@ export class InkpadError extends Error {
     { error, code, errors, resolution, documentation_url, request_id }: Said,
     { headers, cause }: { headers?: Headers; cause?: unknown } = {},
   ) {
-    super(typeof error === 'string' ? error : `The service answered ${status}`, { cause });
+    super(typeof error === 'string' ? error : `Not an answer of Inkpad (status ${status})`, {
+      cause,
+    });
     this.status = status;
     this.code = code ?? 'unknown';
     this.errors = errors ?? {};

@@ -52,7 +52,7 @@ class InkpadError(Exception):
         said: dict[str, Any] = body if isinstance(body, dict) else {}
         message = said.get("error")
         return cls(
-            message if isinstance(message, str) else f"The service answered {status}",
+            message if isinstance(message, str) else f"Not an answer of Inkpad (status {status})",
             status=status,
             code=said.get("code") or "unknown",
             errors=said.get("errors"),
