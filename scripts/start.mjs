@@ -44,7 +44,7 @@ const stopped = new Promise((resolve) => {
 
 /** Everything that is running, for the shutdown and for run.json. */
 const running = { step: null, compiler: null, postgres: null, api: null, dispatcher: null };
-/** What each program has said on standard error since it was last started. */
+/** What each program had said on standard error when it last ended: by now it may have been started again. */
 const complaints = {};
 
 async function main() {
@@ -233,16 +233,17 @@ async function runScript(name, env, dataDir, onStep) {
 }
 
 async function startProgram(name, env) {
-  complaints[name] = [];
-  return launch(process.execPath, [path.join(root, programs[name])], {
+  let said = [];
+  const program = launch(process.execPath, [path.join(root, programs[name])], {
     cwd: root,
     env: { ...env, METRICS_PORT: await metricsPort(name) },
     output: (line, stream) => {
       show(name, line);
-      if (stream === 'stderr')
-        complaints[name] = [...complaints[name].slice(-complaintLines), line];
+      if (stream === 'stderr') said = [...said.slice(-complaintLines), line];
     },
   });
+  program.result.then(() => (complaints[name] = said));
+  return program;
 }
 
 /** Not the API itself, which answers 410 once it is retired. */
