@@ -44,11 +44,15 @@ export function readSettings(root) {
 function given(name) {
   const file = process.env[`${name}_FILE`];
   if (process.env[name] || !file) return process.env[name] || null;
+  let text;
   try {
-    return fs.readFileSync(file, 'utf8').trim();
+    text = fs.readFileSync(file, 'utf8').trim();
   } catch (error) {
     throw new Refusal(`${name}_FILE: ${file} cannot be read (${error.code}).`);
   }
+  // Taken for no database, it would start a new and empty one.
+  if (text === '') throw new Refusal(`${name}_FILE: ${file} is empty.`);
+  return text;
 }
 
 /**

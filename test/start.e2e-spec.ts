@@ -119,6 +119,16 @@ describe('npm start', () => {
     fs.rmSync(other, { recursive: true });
   });
 
+  it('refuses an empty file for the database, in place of making a new one', async () => {
+    const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-second-'));
+    const file = path.join(other, 'database');
+    fs.writeFileSync(file, '\n');
+    const second = start({ DATA_DIR: other, PORT: `${await freePort()}`, DATABASE_URL_FILE: file });
+    expect(await second.ended).toBe(1);
+    expect(second.output().trim()).toBe(`DATABASE_URL_FILE: ${file} is empty.`);
+    fs.rmSync(other, { recursive: true });
+  });
+
   it('brings the api back after kill -9', async () => {
     const before = pidOf('api');
     process.kill(before, 'SIGKILL');
