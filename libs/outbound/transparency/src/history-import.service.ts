@@ -16,12 +16,8 @@ import {
 } from '#event-store/event-store.js';
 import type { EventTypes } from '#event-store/event-types.js';
 import { eventHash } from '#event-store/hash-chain.js';
-import {
-  isPersonal,
-  isSealedWith,
-  type PersonalKeys,
-  type SealedEvent,
-} from '#event-store/personal-keys.js';
+import type { PersonalKeys } from '#event-store/personal-keys.js';
+import { isPersonal, isSealedWith, type SealedEvent } from '#event-store/personal-parts.js';
 import type { RowTable } from '#event-store/rows.js';
 import {
   follow,

@@ -23,7 +23,8 @@ import {
   rowOf,
 } from './decided-events.js';
 import { StoredResponses } from './stored-responses.js';
-import { customerOf, PersonalKeys } from './personal-keys.js';
+import { PersonalKeys } from './personal-keys.js';
+import { customerOf } from './personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded } from './rows.js';
 import { StreamQueues, type Turn } from './stream-queues.js';

@@ -4,12 +4,20 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { customerErased, UnavailableError } from '#kernel/errors.js';
-import { fingerprint, open, seal } from '#kernel/sealing.js';
+import { fingerprint, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { IdTakenError } from '#database/ids.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
-import type { Claim, JsonObject, NewEvent } from './event-store.js';
+import type { Claim, NewEvent } from './event-store.js';
+import {
+  customersOf,
+  isPersonal,
+  openedBy,
+  openedPart,
+  sealContext,
+  type PersonalKey,
+} from './personal-parts.js';
 
 /** The customer id for texts that are not about a customer. Real ids begin at 1. */
 export const NOBODY = 0;
@@ -45,21 +53,11 @@ type KeyRow = { customer_id: number } & WrappedKey;
 /** The columns of `personal_keys`. */
 export type WrappedKey = { wrapped: Buffer; former: Buffer | null; renewed: boolean };
 
-/**
- * @property former opens what was sealed before, while the key is being renewed
- * @property renewed what does not open was sealed with a key that was destroyed
- */
-type PersonalKey = { current: Buffer; former: Buffer | null; renewed: boolean };
-
 export type Reader = (statement: {
   name: string;
   text: string;
   values: unknown[];
 }) => Promise<KeyRow[]>;
-
-/** Event data whose `personal` part belongs to one customer. */
-type PersonalData = { customerId: number; personal: object | string | null };
-export type SealedEvent = { id: string; type: string; data: PersonalData };
 
 /**
  * Every customer has a key of their own; personal fields stand in events only sealed with it.
@@ -331,74 +329,4 @@ export class PersonalKeys {
     const key = this.masterKeys.dataKey('claims');
     return { kind, value: fingerprint(key, accountId, kind, value), stream };
   }
-}
-
-function openedPart(
-  key: PersonalKey | undefined,
-  event: Pick<NewEvent, 'id' | 'type'>,
-  { personal }: PersonalData,
-): JsonObject | null {
-  const plain = openedBy(key, Buffer.from(String(personal), 'base64'), sealContext(event));
-  return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
-}
-
-/** Undefined when the key that sealed it was destroyed. @throws when it was changed or belongs elsewhere */
-function openedBy(
-  key: PersonalKey | undefined,
-  sealed: Buffer,
-  context: string,
-): Buffer | undefined {
-  if (!key) return undefined;
-  const { current, former, renewed } = key;
-  const keys = former ? [current, former] : [current];
-  let fault: unknown;
-  for (const one of keys) {
-    try {
-      return open(one, sealed, context);
-    } catch (error) {
-      fault = error;
-    }
-  }
-  // The key may have been renewed before, and be renewed again just now.
-  if (renewed) return undefined;
-  throw fault;
-}
-
-/** Whether a key is the one that sealed the personal part of an event. */
-export function isSealedWith(current: Buffer, event: SealedEvent): boolean {
-  try {
-    return openedPart({ current, former: null, renewed: false }, event, event.data) !== null;
-  } catch {
-    return false;
-  }
-}
-
-/** The customer whom events are about, if any. */
-export function customerOf(events: { data: object }[]): number | undefined {
-  for (const { data } of events) {
-    if ('customerId' in data && typeof data.customerId === 'number') return data.customerId;
-  }
-  return undefined;
-}
-
-export function isPersonal(data: unknown): data is PersonalData {
-  return (
-    typeof data === 'object' &&
-    data !== null &&
-    'personal' in data &&
-    data.personal !== null &&
-    'customerId' in data &&
-    typeof data.customerId === 'number'
-  );
-}
-
-function* customersOf(events: NewEvent[]): Iterable<number> {
-  for (const { data } of events) {
-    const candidate: unknown = data;
-    if (isPersonal(candidate)) yield candidate.customerId;
-  }
-}
-
-function sealContext(event: Pick<NewEvent, 'id' | 'type'>): string {
-  return `${event.type} ${event.id}`;
 }

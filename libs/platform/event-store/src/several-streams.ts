@@ -13,7 +13,8 @@ import {
 } from './event-store.js';
 import { boundedBytes, foldOn, metaOf, newEvent, rowOf } from './decided-events.js';
 import { CommandPipeline, contended, RETRY_WITHIN_MS } from './handle-command.js';
-import { customerOf, PersonalKeys } from './personal-keys.js';
+import { PersonalKeys } from './personal-keys.js';
+import { customerOf } from './personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type RowTable } from './rows.js';
 import { StoredResponses } from './stored-responses.js';
