@@ -223,7 +223,9 @@ async function runTool(server, signal, program, args, input) {
   });
   const end = await child.result;
   // In single-user mode a failed statement leaves the exit code at 0.
-  const trouble = lines.filter((line) => /\b(error|FATAL|PANIC|ERROR):/.test(line)).at(-1);
+  const troubles = lines.filter((line) => /\b(error|FATAL|PANIC|ERROR):/.test(line));
+  // A full disk makes PostgreSQL fail at more, and what it says last is then no reason.
+  const trouble = troubles.find((line) => line.includes('No space left')) ?? troubles.at(-1);
   if (end.code === 0 && !trouble) return;
   throw new Refusal(
     `The database could not be created in ${server.data}: ${trouble ?? lines.at(-1) ?? inWords(end)}`,
