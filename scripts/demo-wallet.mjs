@@ -128,7 +128,14 @@ async function startInkpad(settings) {
   const port = await freePort();
   say('Starting an Inkpad of its own, which takes a few seconds …');
   const inkpad = spawn(process.execPath, ['scripts/start.mjs'], {
-    env: { ...process.env, ...settings, DATA_DIR: dataDir, PORT: String(port), PUBLIC_URL },
+    env: {
+      ...process.env,
+      ...noSettings(),
+      ...settings,
+      DATA_DIR: dataDir,
+      PORT: String(port),
+      PUBLIC_URL,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -149,6 +156,13 @@ async function startInkpad(settings) {
     token: local.api_token,
     accountId: local.account_id,
   };
+}
+
+/** Empty, so that neither the environment nor .env leads it to a database that is in use. */
+function noSettings() {
+  const settings = readFileSync('.env.example', 'utf8').matchAll(/^#([A-Z0-9_]+)=/gm);
+  const names = [...settings].flatMap(([, name]) => [name, `${name}_FILE`]);
+  return Object.fromEntries(['NODE_ENV', ...names].map((name) => [name, '']));
 }
 
 function caller(baseUrl, token) {
