@@ -19,6 +19,9 @@ const PUBLIC_URL = 'https://cards.example';
 const PATIENCE_MS = 120_000;
 const QUIET_MS = 5_000;
 
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop.abort());
+
 const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-demo-'));
 // Passable, because PostgreSQL runs as another user when this one is root.
 chmodSync(dataDir, 0o711);
@@ -53,7 +56,7 @@ async function show() {
   const { rounds } = phone;
   await call('POST', `${path}/stamp`, { stamps: 1, skip_notifications: true });
   await until(() => phone.rounds > rounds, 'the silent update');
-  await wait(QUIET_MS);
+  await wait(QUIET_MS, undefined, { signal: stop.signal });
   expect(phone.messages.length, 2, 'messages on the phone');
   expect(google.notices.length, 2, 'notifications by Google');
   say('  the pass is up to date, and nobody was disturbed');
@@ -180,6 +183,7 @@ function caller(baseUrl, token) {
 
 async function until(holds, what) {
   for (const deadline = Date.now() + PATIENCE_MS; !holds(); await wait(50)) {
+    if (stop.signal.aborted) throw new Error('it was stopped');
     if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
   }
 }

@@ -1,5 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { runNode } from '../support/program.js';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from '../support/eventually.js';
+import { runNode, startProgram } from '../support/program.js';
 
 it('the demonstration of wallets shows stamps arriving on a phone', () => {
   // Settings for another service, which it leaves alone.
@@ -11,4 +15,20 @@ it('the demonstration of wallets shows stamps arriving on a phone', () => {
       /shows: {2}You have 2 stamps[^]+shows: {2}Reward unlocked: Free coffee[^]+Everything works as expected/,
     ),
   });
+});
+
+it('leaves nothing behind when it is stopped', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'inkpad-wallet-'));
+  // Passable, because PostgreSQL runs as another user when this one is root.
+  chmodSync(folder, 0o711);
+  const demo = startProgram('scripts/demo-wallet.mjs', { ...process.env, TMPDIR: folder });
+  const [started = ''] = await eventually(
+    () => readdirSync(folder).map((made) => join(folder, made, 'run.json')),
+    ([file]) => file !== undefined && existsSync(file),
+  );
+  const { starter } = JSON.parse(readFileSync(started, 'utf8')) as { starter: { pid: number } };
+  await demo.kill('SIGTERM');
+  expect(readdirSync(folder)).toEqual([]);
+  expect(() => process.kill(starter.pid, 0)).toThrow('ESRCH');
+  rmSync(folder, { recursive: true });
 });
