@@ -183,6 +183,15 @@ describe('settings', () => {
     expect(readConfig({ DATA_DIR, DATABASE_URL }).publicUrl).toBe('http://localhost:3000');
   });
 
+  it.each(['https://cards.example/?a=1', 'https://cards.example/#', 'https://me@cards.example'])(
+    'refuses a public URL that no path can be appended to: %s',
+    (PUBLIC_URL) => {
+      expect(() => readConfig({ PUBLIC_URL })).toThrow(
+        'PUBLIC_URL: must have no user, query or fragment',
+      );
+    },
+  );
+
   it('make a master key once, for the owner alone', () => {
     const dataDir = folder();
     const first = readConfig({ DATABASE_URL, DATA_DIR: dataDir }).masterKey;

@@ -36,7 +36,7 @@ export class Settings {
   @Text() MONITORING_HOST = '127.0.0.1';
   @Whole(0, 65_535) HEALTH_PORT = 9466;
   @Text() DATA_DIR = '.data';
-  @Url('http:', 'https:') PUBLIC_URL?: string;
+  @PublicUrl() PUBLIC_URL?: string;
   @DatabaseUrl() DATABASE_URL?: string;
   @DatabaseUrl() DATABASE_MIGRATION_URL?: string;
   @Matching(
@@ -196,6 +196,15 @@ function Url(...protocols: string[]): PropertyDecorator {
   return Setting((text) => (isUrl(text, protocols) ? text : undefined), urlMessage(protocols));
 }
 
+/** Paths are appended to it. */
+function PublicUrl(): PropertyDecorator {
+  const protocols = ['http:', 'https:'];
+  return Setting(
+    (text) => (isUrl(text, protocols) ? appendable(text) : new Unusable(urlMessage(protocols))),
+    'must have no user, query or fragment',
+  );
+}
+
 function DatabaseUrl(): PropertyDecorator {
   const protocols = ['postgres:', 'postgresql:'];
   return Setting(
@@ -213,6 +222,11 @@ function MailUrl(...protocols: string[]): PropertyDecorator {
 
 function isUrl(text: string, protocols: string[]): boolean {
   return URL.canParse(text) && protocols.includes(new URL(text).protocol);
+}
+
+function appendable(text: string): string | undefined {
+  const { username, password } = new URL(text);
+  return username || password || /[?#]/.test(text) ? undefined : text;
 }
 
 /** @returns undefined for what is percent-encoded wrongly */
