@@ -47,10 +47,17 @@ export class Sessions {
   /**
    * @param token from the cookie
    * @param awaitsCode finds the sessions of those who have still to enter the code of their second factor
+   * @param manager within a transaction, which must not wait for a second connection
    */
-  async find(token: string, awaitsCode = false): Promise<SignedIn | undefined> {
+  async find(
+    token: string,
+    awaitsCode = false,
+    manager?: EntityManager,
+  ): Promise<SignedIn | undefined> {
     const values = [sha256Of(token), awaitsCode];
-    const [row] = await ask<SessionRow>(this.pool, { ...FIND, values });
+    const [row]: SessionRow[] = manager
+      ? await manager.query(FIND.text, values)
+      : await ask<SessionRow>(this.pool, { ...FIND, values });
     return (
       row && {
         userId: row.user_id,

@@ -101,9 +101,10 @@ export class SignIns {
     const counted = await this.failures.count(`code of user ${userId}`, null);
     if (isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
     const outcome = await this.writes.write(writerOf(visitor, userId), async (transaction) => {
-      await transaction.manager.query(HOLD, [userId]);
-      if (!(await this.sessions.find(visitor.session ?? '', true))) return null;
-      const taken = await this.factors.take(transaction.manager, userId, code);
+      const { manager } = transaction;
+      await manager.query(HOLD, [userId]);
+      if (!(await this.sessions.find(visitor.session ?? '', true, manager))) return null;
+      const taken = await this.factors.take(manager, userId, code);
       return taken && this.enter(transaction, visitor, userId, taken, counted);
     });
     if (outcome !== undefined) return outcome;
@@ -118,7 +119,9 @@ export class SignIns {
 
   /** Without a further question: a company has vouched for the person, or an invitation was accepted. */
   async asUser(visitor: Visitor, userId: number, method = 'company'): Promise<SignedInAnew> {
-    return this.letIn(visitor, userId, method);
+    return this.writes.write(writerOf(visitor, userId), (transaction) =>
+      this.enter(transaction, visitor, userId, method),
+    );
   }
 
   async signOut(by: PlainWriter, { userId, sessionId }: { userId: number; sessionId: number }) {
@@ -157,17 +160,6 @@ export class SignIns {
       [userId, MOST_BROWSERS],
     );
     return browser;
-  }
-
-  private letIn(
-    visitor: Visitor,
-    userId: number,
-    method: string,
-    counted?: Counted,
-  ): Promise<SignedInAnew> {
-    return this.writes.write(writerOf(visitor, userId), (transaction) =>
-      this.enter(transaction, visitor, userId, method, counted),
-    );
   }
 
   /** Always with a new session: the token of one from before may be known to others. */
