@@ -8,13 +8,12 @@ const MOST_BYTES = 64 * 1024;
 export function readForms(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
     if (request.is404 || takesForm(request) === isForm(request)) return done();
-    if (!isForm(request) && request.headers['content-type'] === undefined) return done();
-    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
-  });
-  // A form without fields may come without a body, and so without its media type.
-  server.addHook('preValidation', (request, _reply, done) => {
-    if (takesForm(request)) request.body ??= formOf('');
-    done();
+    if (request.headers['content-type'] === undefined) {
+      // A form without fields may come without a body, and so without its media type.
+      request.body = formOf('');
+      return done();
+    }
+    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type']);
   });
   server.addContentTypeParser(
     TYPE,
