@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
-import { GoogleObjects } from '#google-wallet/google-objects.service.js';
+import { GoogleObjects, IN_DOUBT } from '#google-wallet/google-objects.service.js';
 import { GooglePace } from '#google-wallet/google-pace.service.js';
 import { GooglePasses } from '#google-wallet/google-passes.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
@@ -242,10 +242,10 @@ describe('what is sent to Google', () => {
       [second, 'newer'],
       [late, 'older'],
     ] as const) {
-      await objects.sendingObject(held);
+      await objects.objectSent(held, IN_DOUBT);
       await objects.objectSent(held, hash);
       await objects.freeObject(held);
-      await objects.sendingClass(heldClass);
+      await objects.classSent(heldClass, IN_DOUBT);
       await objects.classSent(heldClass, hash);
       await objects.freeClass(heldClass);
     }

@@ -26,6 +26,12 @@ export type HeldObject = Hold<{
 const IS_FREE = '(busy_until is null or busy_until <= now())';
 const TAKE = `busy_until = now() + interval '${BUSY_SECONDS} seconds'`;
 
+/**
+ * In place of the hash while a change is under way, and for as long as its answer is missing: nobody knows which of the
+ * two Google shows, so what was sent before is to be sent again, too.
+ */
+export const IN_DOUBT = '';
+
 /** The classes and objects that Google has, or should have, and what was last sent of each. */
 @Injectable()
 export class GoogleObjects {
@@ -168,30 +174,7 @@ export class GoogleObjects {
     return row?.customer_card_id;
   }
 
-  /**
-   * While a change is under way, and for as long as its answer is missing, nobody knows which of the two Google shows:
-   * what was sent before is to be sent again, too. As with its result, whoever has outlived the hold changes nothing.
-   */
-  async sendingClass({ cardId, until }: HeldClass): Promise<void> {
-    await ask(this.pool, {
-      name: 'google_classes_sending',
-      text: `update google_classes set sent_hash = ''
-             where card_id = $1 and busy_until = $2::timestamptz and sent_hash is not null`,
-      values: [cardId, until],
-    });
-  }
-
-  /** The same for an object. */
-  async sendingObject({ customerCardId, until }: HeldObject): Promise<void> {
-    await ask(this.pool, {
-      name: 'google_objects_sending',
-      text: `update google_objects set sent_hash = ''
-             where customer_card_id = $1 and busy_until = $2::timestamptz and sent_hash is not null`,
-      values: [customerCardId, until],
-    });
-  }
-
-  /** @param hash of what Google has */
+  /** Whoever has outlived the hold changes nothing. @param hash of what Google has, or `IN_DOUBT` */
   async classSent({ cardId, until }: HeldClass, hash: string): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_sent',
@@ -210,6 +193,7 @@ export class GoogleObjects {
     });
   }
 
+  /** The same for an object. */
   async objectSent({ customerCardId, until }: HeldObject, hash: string): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_sent',

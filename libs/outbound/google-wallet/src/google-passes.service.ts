@@ -6,7 +6,12 @@ import type { PassContent } from '#passes/pass-content.js';
 import type { PassOutcome } from '#passes/pass-sender.js';
 import { Passes, type Pass } from '#passes/passes.service.js';
 import type { GoogleAnswer } from './google-answer.js';
-import { GoogleObjects, type HeldClass, type HeldObject } from './google-objects.service.js';
+import {
+  GoogleObjects,
+  IN_DOUBT,
+  type HeldClass,
+  type HeldObject,
+} from './google-objects.service.js';
 import {
   googleHash,
   loyaltyClass,
@@ -87,7 +92,7 @@ export class GooglePasses {
     const wanted = loyaltyClass(content, this.placeOf(google), logo);
     const hash = googleHash(wanted);
     if (hash === sentHash) return { kind: 'done' };
-    await this.objects.sendingClass(held);
+    if (sentHash !== null) await this.objects.classSent(held, IN_DOUBT);
     const answer = await this.client.put('loyaltyClass', wanted, sentHash !== null, signal);
     if (answer.kind !== 'ok') return outcomeOf(answer, attempts);
     await this.objects.classSent(held, hash);
@@ -147,7 +152,7 @@ export class GooglePasses {
       isDue &&
       notice?.kind !== 'unlocked' &&
       (await this.objects.countNotice(customerCardId, 'update', noticeTag));
-    await this.objects.sendingObject(held);
+    if (sentHash !== null) await this.objects.objectSent(held, IN_DOUBT);
     const record = isLoud ? { ...wanted, notifyPreference: 'NOTIFY_ON_UPDATE' } : wanted;
     const answer = await this.client.put('loyaltyObject', record, sentHash !== null, signal);
     if (answer.kind === 'ok') await this.objects.objectSent(held, hash);
