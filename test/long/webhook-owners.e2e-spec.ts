@@ -58,13 +58,19 @@ const isHeld = () =>
     (waiting) => waiting.length > 0,
   );
 
+/** A store with a customer's card, at `path`, and a receiver of its events. */
+async function subscribed() {
+  const store = await service.newStore();
+  const receiver = await receive();
+  const subscription = await subscribe(store, receiver);
+  const { path } = await enrol(store);
+  return { store, receiver, subscription, path };
+}
+
 describe('a lane of a deleted subscription', () => {
   // dispatcher: views the lane | api: adds to the lane | dispatcher: forgets the lane as it was viewed
   it('is given up although something was added to it while it was being forgotten', async () => {
-    const store = await service.newStore();
-    const receiver = await receive();
-    const subscription = await subscribe(store, receiver);
-    const { path } = await enrol(store);
+    const { store, subscription, path } = await subscribed();
     await hold();
     try {
       await startHeld('webhook_lane_forget');
@@ -88,10 +94,7 @@ describe('a lane of a deleted subscription', () => {
 describe('a subscription that was disabled because of failures', () => {
   // dispatcher: is about to fail what is pending | enabled again | an event is planned | dispatcher: fails the pending
   it('gets what happens after it was enabled again, although its backlog is still being failed', async () => {
-    const store = await service.newStore();
-    const receiver = await receive();
-    const subscription = await subscribe(store, receiver);
-    const { path } = await enrol(store);
+    const { store, subscription, path } = await subscribed();
     await hold();
     try {
       await startHeld('webhook_give_up');
@@ -123,10 +126,7 @@ describe('a subscription that was disabled because of failures', () => {
 describe('a delivery whose lane somebody else plans into just now', () => {
   // leader: is about to plan | a replay: has the lane, draws ids | leader: waits for the lane | the replay commits
   it('comes after what that one has planned, since owners read on from the last id', async () => {
-    const store = await service.newStore();
-    const receiver = await receive();
-    const subscription = await subscribe(store, receiver);
-    const { path } = await enrol(store);
+    const { store, subscription, path } = await subscribed();
     await startHeld('webhook_plan');
     await stamp(store, path);
     await delivered(subscription, 1);
@@ -166,10 +166,7 @@ describe('a delivery whose lane somebody else plans into just now', () => {
 describe('a leader that is one no more', () => {
   // first: is about to plan | first loses its lock | second: leads, plans the same events | first: plans
   it('writes nothing', async () => {
-    const store = await service.newStore();
-    const receiver = await receive();
-    const subscription = await subscribe(store, receiver);
-    const { path } = await enrol(store);
+    const { store, receiver, subscription, path } = await subscribed();
     const first = await startHeld('webhook_plan');
     await hold();
     try {
@@ -386,10 +383,7 @@ describe('as many receivers that hang as there are places for attempts', () => {
 
 describe('a claim whose answer was lost', () => {
   it('leaves a lane that its owner takes up when it renews its leases', async () => {
-    const store = await service.newStore();
-    const receiver = await receive();
-    const subscription = await subscribe(store, receiver);
-    const { path } = await enrol(store);
+    const { store, receiver, subscription, path } = await subscribed();
     await startDispatcher();
     await stamp(store, path);
     await delivered(subscription, 1);
