@@ -10,6 +10,7 @@ import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
 import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { afterAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database.js';
+import { eventually } from './support/eventually.js';
 import { startService, type Service } from './support/service.js';
 
 const TARGET_URL = 'http://127.0.0.1:9/';
@@ -24,10 +25,7 @@ let results: AttemptResults;
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-  const config = testConfig(service.database.url, service.environment);
-  dispatcher = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
-    logger: false,
-  });
+  dispatcher = await openDispatcher();
   results = dispatcher.get(AttemptResults, { strict: false });
 });
 
@@ -35,6 +33,11 @@ afterAll(async () => {
   await dispatcher.close();
   await service.stop();
 });
+
+function openDispatcher(): Promise<INestApplicationContext> {
+  const config = testConfig(service.database.url, service.environment);
+  return NestFactory.createApplicationContext(DispatcherModule.forRoot(config), { logger: false });
+}
 
 const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
   (await service.database.query(text, values)).rows as R[];
@@ -161,4 +164,51 @@ describe('attempts', () => {
       ).toEqual([{ tries: 1, next_attempt_at: AT }]);
     },
   );
+});
+
+// Statistics are taken at any moment, and a queue is empty at most of them.
+describe('a queue that has become long since statistics were taken of it', () => {
+  const MANY = 2_000;
+  const GROUP = 100;
+
+  /** What was read of the pending deliveries, in rows, by way of an index and without. */
+  const readRows = async () => {
+    await ask('select pg_stat_clear_snapshot()');
+    const [read] = await ask<{ deleted: number; fetched: number; scanned: number }>(
+      `select n_tup_del::int as deleted, (coalesce(sum(i.idx_tup_read), 0))::int as fetched, seq_tup_read::int as scanned
+       from pg_stat_user_tables t join pg_stat_user_indexes i using (relid)
+       where t.relname = 'webhook_pending' group by n_tup_del, seq_tup_read`,
+    );
+    if (!read) throw new Error('the table is there');
+    return read;
+  };
+
+  it.each([
+    ['empty', 0, 'analyze'],
+    ['short', 20, 'vacuum analyze'],
+  ])('is not read as a whole for each group of results: it was %s', async (_what, before, look) => {
+    const own = await openDispatcher();
+    const group = async (taken: Delivery[]) =>
+      Promise.all(
+        taken.map((one) =>
+          own.get(AttemptResults, { strict: false }).record(resultOf(one, 200, null)),
+        ),
+      );
+    const [, ...former] = await given(null, MANY);
+    const kept = former.slice(0, before);
+    await service.database.query(
+      `delete from webhook_pending where id <> all ('{${kept.map(({ id }) => id).join()}}');
+       select pg_stat_force_next_flush()`,
+    );
+    await ask(`${look} webhook_pending`);
+    // By then the server has a plan for any values.
+    for (const one of kept) await group([one]);
+    const read = await readRows();
+    const [, ...deliveries] = await given(null, MANY);
+    for (let i = 0; i < GROUP * 3; i += GROUP) await group(deliveries.slice(i, i + GROUP));
+    await own.close();
+    const after = await eventually(readRows, ({ deleted }) => deleted - read.deleted >= GROUP * 3);
+    expect(after.fetched - read.fetched).toBeLessThan(MANY * 2);
+    expect(after.scanned - read.scanned).toBeLessThan(MANY * 2);
+  });
 });

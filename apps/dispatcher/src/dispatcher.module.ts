@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import type { Config } from '#kernel/config.js';
+import { QUEUE_LIMITS } from '#database/data-source.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { RoleWarning } from '#operations/role-warning.js';
@@ -25,7 +26,7 @@ export class DispatcherModule {
     return {
       module: DispatcherModule,
       imports: [
-        DatabaseModule.forRoot(config, 'dispatcher'),
+        DatabaseModule.forRoot(config, 'dispatcher', QUEUE_LIMITS),
         EventStoreModule.forRoot(rowTables),
         HistoryFillingModule,
         MessageDispatchModule,

@@ -34,6 +34,12 @@ export type Result = {
 type Sealed = Result & { excerpt: Buffer | null };
 
 /**
+ * Can only be looked up by index. For plain equality PostgreSQL may read the whole queue instead: statistics that were
+ * taken while it was empty say that this is the same.
+ */
+const IS_MEANT = 'p.subscription_id = any (array[r.subscription_id]) and p.id = any (array[r.id])';
+
+/**
  * Records scheduled attempts. A success always counts, even if the lane has been lost meanwhile; any other result
  * counts only if nobody has recorded that attempt before. Never changes updated_at (contract section 9).
  */
@@ -49,7 +55,7 @@ const FINISH = {
       as r (subscription_id, id, tries, status, next_attempt_at, at, sent, code, duration_ms, error, excerpt)
     ), gone as (
       delete from webhook_pending p using r
-      where p.subscription_id = r.subscription_id and p.id = r.id and r.status <> 'pending'
+      where ${IS_MEANT} and r.status <> 'pending'
         and (p.tries = r.tries or r.status = 'delivered')
       returning p.*, r.status, r.sent, r.done_at
     ), finished as (
@@ -62,7 +68,7 @@ const FINISH = {
       update webhook_pending p set tries = p.tries + 1, attempts_count = p.attempts_count + r.sent::int,
         first_attempt_at = coalesce(p.first_attempt_at, r.at), next_attempt_at = r.next_attempt_at
       from r
-      where p.subscription_id = r.subscription_id and p.id = r.id and r.status = 'pending'
+      where ${IS_MEANT} and r.status = 'pending'
         and p.tries = r.tries
       returning p.id, p.attempts_count
     ), subscriptions as (

@@ -35,7 +35,7 @@ export type ClaimedDelivery = ViewRow & {
   at: Date;
   payload_format: PayloadFormat;
   pace: Pace;
-  crowded: boolean;
+  crowded: true | null;
 };
 
 /** What the statement answers with when nothing was claimed; no row at all: the checkpoint had moved. */
@@ -88,7 +88,7 @@ export const PLAN = {
     select c.* from moved
     left join (
       select w.id, w.event, w.at, w.payload_format, p.seq, l.pace, ${VIEW_COLUMNS},
-        exists (select from webhook_pending x where x.subscription_id = l.subscription_id) as crowded
+        (select true from webhook_pending x where x.subscription_id = l.subscription_id limit 1) as crowded
       from lanes l
       join wanted w on w.subscription_id = l.subscription_id
       join planned p on p.nth = w.event + 1

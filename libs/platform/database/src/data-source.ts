@@ -23,6 +23,14 @@ const SESSION_LIMITS =
   '-c statement_timeout=20000 -c idle_in_transaction_session_timeout=20000 -c lock_timeout=10000';
 
 const LIMITS = { options: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
+/**
+ * For what works on queues, which are short most of the time: a statement that was planned then must not read all of one
+ * that has become long. Where it has to be read as a whole, that is not worth compiling.
+ */
+export const QUEUE_LIMITS: typeof LIMITS = {
+  ...LIMITS,
+  options: `${SESSION_LIMITS} -c enable_seqscan=off -c jit=off`,
+};
 /** For migrations: on a large table one may take hours. */
 const NO_LIMITS: typeof LIMITS = { options: '', query_timeout: 0 };
 

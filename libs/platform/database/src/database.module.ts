@@ -6,7 +6,7 @@ import { Config } from '#kernel/config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
 import { connecting } from './connecting.js';
-import { dataSourceOptions, poolOf } from './data-source.js';
+import { dataSourceOptions, poolOf, type QUEUE_LIMITS } from './data-source.js';
 import { LeaderLock } from './leader-lock.js';
 import { MasterKeys } from './master-keys.js';
 import { PoolMetrics } from './pool-metrics.js';
@@ -15,14 +15,14 @@ import { PoolMetrics } from './pool-metrics.js';
 @Global()
 @Module({})
 export class DatabaseModule {
-  static forRoot(config: Config, application: string): DynamicModule {
+  static forRoot(config: Config, application: string, limits?: typeof QUEUE_LIMITS): DynamicModule {
     return {
       module: DatabaseModule,
       imports: [
         KernelModule.forRoot(config),
         TypeOrmModule.forRootAsync({
           useFactory: () => ({
-            ...dataSourceOptions(config, application),
+            ...dataSourceOptions(config, application, limits),
             autoLoadEntities: true,
             // Without a database the process says so and exits; its supervisor restarts it.
             retryAttempts: 0,
