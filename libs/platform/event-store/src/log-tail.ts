@@ -12,6 +12,10 @@ export class LogTail {
   private to: Position | undefined;
   private readonly waiting = new Set<() => void>();
 
+  get isKnown(): boolean {
+    return this.to !== undefined;
+  }
+
   get end(): Position {
     if (!this.to) throw new Error('the end of the log is not known yet');
     return this.to;

@@ -40,6 +40,7 @@ import { Batcher } from '#database/batcher.js';
 import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
 import { PostgresReader } from './postgres-reader.js';
+import { SharedLog } from './shared-log.js';
 
 const CHANNEL = 'inkpad_events';
 const WAKE_EVERY_MS = 20;
@@ -68,6 +69,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly commits = new Batcher<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
   private readonly reader: PostgresReader;
+  private readonly shared = new SharedLog((after, limit) => this.readAll(after, limit));
   private readonly wakers = new Set<() => void>();
   private listening: Notifications | undefined;
   private wakeTimer: NodeJS.Timeout | undefined;
@@ -207,7 +209,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   /** While the database is unavailable this returns nothing; the caller reads again later. */
   private async read(after: Position, limit: number): Promise<StoredEvent[]> {
     try {
-      return await this.readAll(after, limit);
+      return await this.shared.read(after, limit);
     } catch (error) {
       if (!isConnectionLoss(error)) throw error;
       this.log.warn(`the log could not be read, trying again: ${messageOf(error)}`);
