@@ -110,15 +110,20 @@ async function run(settings) {
   say('migrating the database …');
   await runScript('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
   // Setting up only needs the tables, as the two programs do: it need not hold them up.
-  const setup = runScript('setup', env, dataDir, onStep);
+  const localFile = path.join(dataDir, 'local.json');
+  const setup = runScript('setup', env, dataDir, onStep).then((lines) => {
+    const { created, ...credentials } = lastJson(lines);
+    return { created, local: keepLocalFile(localFile, publicUrl, created ? credentials : null) };
+  });
   say('starting api and dispatcher …');
   for (const name of Object.keys(programs)) {
     running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
   }
-  const [result] = await Promise.all([setup, untilLive(host, port)]);
-  const localFile = path.join(dataDir, 'local.json');
-  const { created, ...credentials } = lastJson(result);
-  const local = keepLocalFile(localFile, publicUrl, created ? credentials : null);
+  const live = untilLive(host, port);
+  // Reported once the token is kept, which is told only once.
+  live.catch(() => undefined);
+  const { created, local } = await setup;
+  await live;
   if (insecureTargets) sayWhoGetsIn(host);
   welcome(publicUrl, { localFile, local, created });
   await stopped;

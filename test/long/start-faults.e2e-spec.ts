@@ -226,6 +226,24 @@ describe('what cannot be used', () => {
     expect((await ended('api', unreachable)).code).toBe(1);
   });
 
+  it('keeps the token of a first start that a program ends because of its settings', async () => {
+    const fresh = await testDatabase();
+    const dataDir = fs.mkdtempSync(path.join(folder, 'first-'));
+    const { code, said } = await ended('start', {
+      ...settings(),
+      DATA_DIR: dataDir,
+      DATABASE_URL: fresh.url,
+      POSTER_FONT_BOLD: '/no/such/font',
+    });
+    await fresh.drop();
+    expect([code, lastMessage(said.split('\n'))]).toEqual([
+      1,
+      expect.stringMatching(/^POSTER_FONT_BOLD: /),
+    ]);
+    const kept = fs.readFileSync(path.join(dataDir, 'local.json'), 'utf8');
+    expect(JSON.parse(kept)).toMatchObject({ api_token: expect.stringMatching(/^ink_/) });
+  });
+
   it('may be .env itself', async () => {
     fs.mkdirSync(path.join(clone, '.env'));
     for (const what of ['start', 'cli'] as const) {
