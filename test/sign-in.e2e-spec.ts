@@ -25,6 +25,8 @@ beforeAll(async () => {
     TRUST_PROXY_HOPS: '1',
     SMTP_URL: mails.url,
     MAIL_FROM: 'inkpad@shop.example',
+    // Whoever holds a connection must not wait for another one.
+    DATABASE_POOL: '4',
     ...company.environment,
   });
   dispatcher = await startDispatcher(service);
@@ -539,7 +541,7 @@ describe('codes when signing in', () => {
     await browser.signIn(own.email, PASSWORD);
     expect((await enter((codes[3] ?? '').toUpperCase())).status).toBe(422);
     const tries = await Promise.all(Array.from({ length: 10 }, () => enter('000000')));
-    expect(tries.map(({ status }) => status)).toContain(429);
+    expect(new Set(tries.map(({ status }) => status))).toEqual(new Set([422, 429]));
   });
 
   it('let nobody in whose password has changed meanwhile', async () => {

@@ -15,6 +15,12 @@ import {
 } from './second-factor.js';
 import { auditOfUser } from './user-audit.service.js';
 
+const FIND = {
+  name: 'second_factors_find',
+  text: `select secret, confirmed_at is not null as confirmed, last_step
+         from second_factors where user_id = $1`,
+};
+
 const PURPOSE = 'second factors';
 const contextOf = (userId: unknown): string => `second factor of user ${String(userId)}`;
 
@@ -124,7 +130,7 @@ export class SecondFactors {
     userId: number,
     code: string,
   ): Promise<'app' | 'recovery' | undefined> {
-    const row = await this.find(userId);
+    const row = await this.find(userId, manager);
     if (!row?.confirmed) return undefined;
     const step = stepOfCode(this.open(userId, row.secret), code, row.last_step, new Date());
     if (step !== undefined) {
@@ -144,13 +150,11 @@ export class SecondFactors {
     return rows.length > 0 ? 'recovery' : undefined;
   }
 
-  private async find(userId: number): Promise<FactorRow | undefined> {
-    const [row] = await ask<FactorRow>(this.pool, {
-      name: 'second_factors_find',
-      text: `select secret, confirmed_at is not null as confirmed, last_step
-             from second_factors where user_id = $1`,
-      values: [userId],
-    });
+  private async find(userId: number, manager?: EntityManager): Promise<FactorRow | undefined> {
+    const values = [userId];
+    const [row]: FactorRow[] = manager
+      ? await manager.query(FIND.text, values)
+      : await ask<FactorRow>(this.pool, { ...FIND, values });
     return row;
   }
 
