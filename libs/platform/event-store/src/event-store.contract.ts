@@ -681,6 +681,18 @@ export function newStream(): string {
   return `thing-${randomUUID()}`;
 }
 
+/** The place of the n-th event of a log. */
+export const at = (n: number): Position => ({ commit: BigInt(n), prepare: BigInt(n) });
+
+/** That event, with n as its revision. */
+export const stored = (n: number): StoredEvent => ({
+  ...event('A'),
+  stream: 'thing-1',
+  revision: n,
+  hash: '',
+  position: at(n),
+});
+
 export function event(type: string, data: NewEvent['data'] = {}): NewEvent {
   const at = new Date().toISOString();
   return {

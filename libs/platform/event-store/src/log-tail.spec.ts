@@ -1,16 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { event } from './event-store.contract.js';
-import type { Position, StoredEvent } from './event-store.js';
+import { at, stored } from './event-store.contract.js';
+import type { StoredEvent } from './event-store.js';
 import { LogTail } from './log-tail.js';
 
-const at = (n: number): Position => ({ commit: BigInt(n), prepare: BigInt(n) });
-const stored = (n: number): StoredEvent => ({
-  ...event('A'),
-  stream: 'thing-1',
-  revision: n,
-  hash: '',
-  position: at(n),
-});
 const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => stored(from + i));
 const revisions = (events: StoredEvent[]) => events.map(({ revision }) => revision);

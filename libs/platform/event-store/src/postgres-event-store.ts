@@ -316,7 +316,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
   private async listen(): Promise<void> {
     if (this.listening) return;
-    const wakeAll = () => this.wakers.forEach((wake) => wake());
+    const wakeAll = () => {
+      this.shared.announced();
+      this.wakers.forEach((wake) => wake());
+    };
     this.listening = new Notifications(this.config.databaseUrl, CHANNEL, wakeAll, wakeAll);
     await this.listening.listen();
   }

@@ -1,16 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { event } from './event-store.contract.js';
-import type { Position, StoredEvent } from './event-store.js';
+import { at, stored } from './event-store.contract.js';
+import type { StoredEvent } from './event-store.js';
 import { SharedLog } from './shared-log.js';
 
-const at = (n: number): Position => ({ commit: BigInt(n), prepare: 0n });
-const stored = (n: number): StoredEvent => ({
-  ...event('A'),
-  stream: 'thing-1',
-  revision: n,
-  hash: '',
-  position: at(n),
-});
 const revisions = (events: StoredEvent[]) => events.map(({ revision }) => revision);
 const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -66,6 +58,17 @@ describe('the log that subscribers share', () => {
       [0, 5],
       [3, 5],
     ]);
+  });
+
+  // one reads | an event is recorded and announced | the answer to the one comes
+  it('is read anew by those that ask after an announcement', async () => {
+    const { log, shared } = growing(0);
+    const early = shared.read(at(0), 5);
+    log.length = 1;
+    shared.announced();
+    expect(revisions(await shared.read(at(0), 5))).toEqual([1]);
+    await early;
+    expect(log.asked).toHaveLength(2);
   });
 
   it('is read on where what was kept ended at a limit', async () => {

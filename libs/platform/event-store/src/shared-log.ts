@@ -29,6 +29,11 @@ export class SharedLog {
     return kept.length === 0 ? next : [...kept, ...next];
   }
 
+  /** Something was recorded: what is being read may lack it, and whoever asks from now on must not share that. */
+  announced(): void {
+    this.reading = undefined;
+  }
+
   private async readTogether(after: Position, limit: number): Promise<StoredEvent[]> {
     if (this.reading && isSame(this.reading.after, after)) {
       return (await this.reading.events).slice(0, limit);
