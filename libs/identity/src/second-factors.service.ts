@@ -130,7 +130,7 @@ export class SecondFactors {
     userId: number,
     code: string,
   ): Promise<'app' | 'recovery' | undefined> {
-    const row = await this.find(userId, manager);
+    const [row]: FactorRow[] = await manager.query(FIND.text, [userId]);
     if (!row?.confirmed) return undefined;
     const step = stepOfCode(this.open(userId, row.secret), code, row.last_step, new Date());
     if (step !== undefined) {
@@ -150,11 +150,8 @@ export class SecondFactors {
     return rows.length > 0 ? 'recovery' : undefined;
   }
 
-  private async find(userId: number, manager?: EntityManager): Promise<FactorRow | undefined> {
-    const values = [userId];
-    const [row]: FactorRow[] = manager
-      ? await manager.query(FIND.text, values)
-      : await ask<FactorRow>(this.pool, { ...FIND, values });
+  private async find(userId: number): Promise<FactorRow | undefined> {
+    const [row] = await ask<FactorRow>(this.pool, { ...FIND, values: [userId] });
     return row;
   }
 
