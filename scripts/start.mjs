@@ -109,8 +109,8 @@ async function run(settings) {
   };
   say('migrating the database …');
   await runScript('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
-  // Setting up only needs the tables, as the two programs do: it need not hold them up.
   const localFile = path.join(dataDir, 'local.json');
+  // Setting up only needs the tables, as the two programs do: it need not hold them up.
   const setup = runScript('setup', env, dataDir, onStep).then((lines) => {
     const { created, ...credentials } = lastJson(lines);
     return { created, local: keepLocalFile(localFile, publicUrl, created ? credentials : null) };
@@ -120,7 +120,7 @@ async function run(settings) {
     running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
   }
   const live = untilLive(host, port);
-  // Reported once the token is kept, which is told only once.
+  // Thrown below, once the token is kept: it is told only once.
   live.catch(() => undefined);
   const { created, local } = await setup;
   await live;
