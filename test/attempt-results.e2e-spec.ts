@@ -54,19 +54,26 @@ async function given(failingSince: Date | null, count: number): Promise<[number,
     body.id,
     failingSince,
   );
-  await ask(
-    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-       payload_format, next_attempt_at, created_at)
-     select webhook_next_id(), $1, webhook_next_id(), 'evt_' || i, $2, 1, 'stamp.earned', 'envelope', now(), now()
-     from generate_series(1, $3::int) i`,
-    body.id,
-    store.accountId,
-    count,
-  );
+  await plan(body.id, store.accountId, count);
   const wanted = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
   const taken = await dispatcher.get(PendingDeliveries, { strict: false }).take([wanted]);
   expect(taken).toHaveLength(count);
   return [body.id, ...taken];
+}
+
+/** @returns the ids of as many deliveries more */
+async function plan(subscriptionId: number, accountId: number, count: number): Promise<number[]> {
+  const planned = await ask<{ id: number }>(
+    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+       payload_format, next_attempt_at, created_at)
+     select webhook_next_id(), $1, webhook_next_id(), 'evt_' || i, $2, 1, 'stamp.earned', 'envelope', now(), now()
+     from generate_series(1, $3::int) i
+     returning id`,
+    subscriptionId,
+    accountId,
+    count,
+  );
+  return planned.map(({ id }) => id);
 }
 
 function resultOf(
@@ -194,21 +201,26 @@ describe('a queue that has become long since statistics were taken of it', () =>
           own.get(AttemptResults, { strict: false }).record(resultOf(one, 200, null)),
         ),
       );
-    const [, ...former] = await given(null, MANY);
-    const kept = former.slice(0, before);
-    await service.database.query(
-      `delete from webhook_pending where id <> all ('{${kept.map(({ id }) => id).join()}}');
-       select pg_stat_force_next_flush()`,
+    const [id, sample] = await given(null, 1);
+    if (!sample) throw new Error('one was planned');
+    // Not taken by a dispatcher: its reading would be counted at any time later.
+    const more = async () =>
+      (await plan(id, sample.accountId, MANY)).map((each) => ({ ...sample, id: each }));
+    const kept = (await more()).slice(0, before);
+    await ask(
+      `delete from webhook_pending where id <> all ($1)`,
+      kept.map((one) => one.id),
     );
     await ask(`${look} webhook_pending`);
     // By then the server has a plan for any values.
     for (const one of kept) await group([one]);
+    const deliveries = await more();
+    await ask('select pg_stat_force_next_flush()');
     const read = await readRows();
-    const [, ...deliveries] = await given(null, MANY);
     for (let i = 0; i < GROUP * 3; i += GROUP) await group(deliveries.slice(i, i + GROUP));
     await own.close();
     const after = await eventually(readRows, ({ deleted }) => deleted - read.deleted >= GROUP * 3);
-    expect(after.fetched - read.fetched).toBeLessThan(MANY * 2);
-    expect(after.scanned - read.scanned).toBeLessThan(MANY * 2);
+    expect(after.fetched - read.fetched).toBeLessThan(MANY);
+    expect(after.scanned - read.scanned).toBeLessThan(MANY);
   });
 });
