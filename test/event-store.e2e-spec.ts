@@ -207,6 +207,27 @@ describe('events in PostgreSQL', () => {
     );
   });
 
+  it('announces what was appended: many in a row not one by one, but the last of them always', async () => {
+    const listener = new pg.Client(database.url);
+    let heard = 0;
+    listener.on('notification', () => heard++);
+    await listener.connect();
+    await listener.query('listen inkpad_events');
+    const isAnnounced = async (...appends: Promise<Head[]>[]) => {
+      await Promise.all(appends);
+      const before = heard;
+      await eventually(
+        async () => heard,
+        (now) => now > before,
+      );
+    };
+    const many = Array.from({ length: 300 }, () => append(newStream()));
+    await isAnnounced(...many);
+    await isAnnounced(append(newStream()));
+    expect(heard).toBeLessThan(many.length);
+    await listener.end();
+  });
+
   it('settles a connection that was lost in the middle of a commit: it is in, once', async () => {
     const stream = newStream();
     const [head] = await append(stream);

@@ -657,8 +657,8 @@ describe('a single event on an idle system', () => {
     const own =
       /^webhook_(listeners|ids|plan|take|lanes_view|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
     expect(sent.filter((name) => own.test(name ?? ''))).toEqual([
-      'webhook_listeners',
       'webhook_customer_cards',
+      'webhook_listeners',
       'webhook_plan',
       'webhook_finish',
     ]);

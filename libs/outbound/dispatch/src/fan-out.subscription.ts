@@ -132,9 +132,10 @@ export class FanOut {
       const readAt = performance.now();
       const told = this.told(events);
       const claimant = told.length <= FEW ? this.worker.claimant : null;
-      const [listeners, envelopes] = await Promise.all([
-        this.listeners(told),
+      // The slower of the two is asked for first.
+      const [envelopes, listeners] = await Promise.all([
         claimant === null ? new Map<string, Envelope>() : this.ahead(told),
+        this.listeners(told),
       ]);
       const planned = planFor(told, listeners, envelopes);
       const rows = await this.metrics.statement(

@@ -25,11 +25,12 @@ const SESSION_LIMITS =
 const LIMITS = { options: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
 /**
  * For what works on queues, which are short most of the time: a statement that was planned then must not read all of one
- * that has become long. Where it has to be read as a whole, that is not worth compiling.
+ * that has become long. Where it has to be read as a whole, that is not worth compiling. And as everything goes by index,
+ * nothing needs a plan for its values.
  */
 export const QUEUE_LIMITS: typeof LIMITS = {
   ...LIMITS,
-  options: `${SESSION_LIMITS} -c enable_seqscan=off -c jit=off`,
+  options: `${SESSION_LIMITS} -c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan`,
 };
 /** For migrations: on a large table one may take hours. */
 const NO_LIMITS: typeof LIMITS = { options: '', query_timeout: 0 };

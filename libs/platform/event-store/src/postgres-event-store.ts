@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import {
@@ -25,6 +25,7 @@ import {
   type StoredEvent,
   type Subscriber,
 } from './event-store.js';
+import { Announcements, CHANNEL } from './announcements.js';
 import { CapReachedError, checkCap } from './caps.js';
 import {
   commitArguments,
@@ -42,8 +43,6 @@ import { refuseForeignPositions } from './positions-check.js';
 import { PostgresReader } from './postgres-reader.js';
 import { SharedLog } from './shared-log.js';
 
-const CHANNEL = 'inkpad_events';
-const WAKE_EVERY_MS = 20;
 const POLL_MS = 500;
 const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
@@ -72,8 +71,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private readonly shared = new SharedLog((after, limit) => this.readAll(after, limit));
   private readonly wakers = new Set<() => void>();
   private listening: Notifications | undefined;
-  private wakeTimer: NodeJS.Timeout | undefined;
-  private wakeWanted = false;
+  private readonly announcements: Announcements;
 
   constructor(
     private readonly pool: Pool,
@@ -81,6 +79,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   ) {
     super();
     this.reader = new PostgresReader(pool);
+    this.announcements = new Announcements(pool, (error) =>
+      this.log.warn(`subscribers could not be notified and will poll: ${messageOf(error)}`),
+    );
   }
 
   async onModuleInit(): Promise<void> {
@@ -91,11 +92,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     if (commit.writes.some((write) => write.events.length === 0)) {
       throw new Error('an empty append is refused');
     }
-    const heads = await (isIndependent(commit)
-      ? this.commits.add(commit)
-      : this.commitAlone(commit));
-    this.wake();
-    return heads;
+    return isIndependent(commit) ? this.commits.add(commit) : this.commitAlone(commit);
   }
 
   override readStream(
@@ -183,6 +180,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
           }
           await onEvents(events, last.position);
           position = last.position;
+          // What the subscriber has begun is on its way before the log is read again.
+          if (!ahead) await new Promise((resolve) => setImmediate(resolve));
         } else if (!woken && !early) {
           await new Promise<void>((resolve) => {
             const done = () => {
@@ -202,7 +201,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   async onApplicationShutdown(): Promise<void> {
-    clearTimeout(this.wakeTimer);
+    this.announcements.close();
     await this.listening?.close();
   }
 
@@ -247,7 +246,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     let refused: unknown;
     for (let attempt = 0; ; attempt++) {
       try {
-        if (unknown && (await this.isStored(commit))) return headsOf(commit);
+        if (unknown && (await this.isStored(commit))) {
+          this.announceSoon();
+          return headsOf(commit);
+        }
         if (refused) throw refused;
         const [result] = await this.append([commit], true);
         if (result?.status === 'fulfilled') return result.value;
@@ -281,7 +283,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     const erasing = commits.filter(({ erasures }) => erasures?.length);
     const founding = commits.filter(({ founder }) => founder);
     const several = cap !== undefined || erasing.length + founding.length > 0;
-    return (several ? inTransaction : withConnection)(this.pool, async (client) => {
+    const write = async (client: PoolClient): Promise<PromiseSettledResult<Head[]>[]> => {
       try {
         if (cap) await client.query(checkCap(cap));
         const { rows } = await client.query<{ won: string[] }>(
@@ -302,7 +304,24 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       } catch (error) {
         throw refusalOf(error);
       }
+    };
+    if (several) {
+      const results = await inTransaction(this.pool, write);
+      this.announceSoon();
+      return results;
+    }
+    return new Promise((resolve, reject) => {
+      withConnection(this.pool, async (client) => {
+        resolve(await write(client));
+        // On its way before the caller goes on: it takes long enough to build a response.
+        await this.announcements.announce(client);
+      }).catch(reject);
     });
+  }
+
+  private announceSoon(): void {
+    // A failure has been reported.
+    this.announcements.announce().catch(() => undefined);
   }
 
   private async isStored(commit: Commit): Promise<boolean> {
@@ -322,30 +341,6 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     };
     this.listening = new Notifications(this.config.databaseUrl, CHANNEL, wakeAll, wakeAll);
     await this.listening.listen();
-  }
-
-  /**
-   * At once, then at most every 20 ms, and never inside an append: NOTIFY takes a lock on the whole
-   * database at commit.
-   */
-  private wake(): void {
-    if (this.wakeTimer) {
-      this.wakeWanted = true;
-      return;
-    }
-    this.pool
-      .query({ name: 'es_notify', text: `select pg_notify('${CHANNEL}', '')` })
-      .catch((error: unknown) =>
-        this.log.warn(`subscribers could not be notified and will poll: ${messageOf(error)}`),
-      );
-    this.wakeTimer = setTimeout(() => {
-      this.wakeTimer = undefined;
-      if (this.wakeWanted) {
-        this.wakeWanted = false;
-        this.wake();
-      }
-    }, WAKE_EVERY_MS);
-    this.wakeTimer.unref();
   }
 }
 
