@@ -47,6 +47,26 @@ describe('settings', () => {
     );
   });
 
+  it.each([
+    ['3000', {}],
+    ['4000', { PORT: '4000' }],
+    ['4001', { HEALTH_PORT: '4001' }],
+  ])('refuse one port for metrics and for something else: %s', (port, others) => {
+    const read = (metrics: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...others, METRICS_PORT: metrics });
+    expect(() => read(port)).toThrow(/METRICS_PORT: is (HEALTH_)?PORT as well/);
+    expect(read('9000').metricsPort).toBe(9000);
+    expect(read('0').metricsPort).toBe(0);
+  });
+
+  it('know production only by its name: any other may be a slip that leaves doors open', () => {
+    expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'Production' })).toThrow(/NODE_ENV/);
+    expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'staging' })).toThrow(/NODE_ENV/);
+    expect(readConfig({ DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'test' }).production).toBe(
+      false,
+    );
+  });
+
   it('take ranges of addresses, and nothing that only looks like one', () => {
     const read = (WEBHOOK_ALLOWED_CIDRS: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), WEBHOOK_ALLOWED_CIDRS }).webhookAllowedCidrs;

@@ -1,5 +1,5 @@
 import { earliestSunset } from './retirement.js';
-import { momentOf } from './settings.js';
+import { momentOf, Settings } from './settings.js';
 
 type Given = Readonly<Record<string, string | undefined>>;
 
@@ -10,6 +10,7 @@ export function faultsTogether(given: Given): string[] {
   return [
     ...retirementFaults(given),
     ...renamedFaults(given),
+    ...portFaults(given),
     ...oidcFaults(given),
     ...mailFaults(given),
     ...smsFaults(given),
@@ -40,6 +41,16 @@ function renamedFaults(given: Given): string[] {
   return ['EVENTSTORE_URL', 'EVENTSTORE_STREAM_PREFIX']
     .filter((name) => given[name] !== undefined)
     .map((name) => `${name}: is now ${name.replace('EVENTSTORE', 'EVENT_STORE')}`);
+}
+
+/** Refused before anything is started: one of the two would find its port taken when half of the process is up. */
+function portFaults(given: Given): string[] {
+  const portOf = (name: 'PORT' | 'HEALTH_PORT' | 'METRICS_PORT') =>
+    Number(given[name] ?? new Settings()[name] ?? 0);
+  const metrics = portOf('METRICS_PORT');
+  return (['PORT', 'HEALTH_PORT'] as const)
+    .filter((name) => metrics > 0 && portOf(name) === metrics)
+    .map((name) => `METRICS_PORT: is ${name} as well; metrics need one of their own`);
 }
 
 /** Anybody in between could sign in as anybody, except on this machine. */

@@ -17,6 +17,7 @@ export type MailServer = {
   login: { user: string; password: string } | null;
 };
 
+const ENVIRONMENTS = ['development', 'test', 'production'] as const;
 const HTTP_CLIENTS = ['inkpad', 'undici'] as const;
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['json', 'text'] as const;
@@ -30,7 +31,7 @@ const readers = new Map<string, (text: string) => unknown>();
 
 /** The environment variables by name, parsed. */
 export class Settings {
-  @Text() NODE_ENV = 'development';
+  @OneOf(ENVIRONMENTS) NODE_ENV: (typeof ENVIRONMENTS)[number] = 'development';
   @Text() HOST = '0.0.0.0';
   @Whole(0, 65_535) PORT = 3000;
   @Text() MONITORING_HOST = '127.0.0.1';

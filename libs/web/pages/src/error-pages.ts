@@ -49,7 +49,7 @@ export class KindErrorPages implements ErrorPages {
     const inConsole = isConsole(path);
     const wanted = inConsole ? 'en' : new Negotiator(request).language(languages);
     const { words, locale } = errorWords(wanted ?? 'en');
-    const said = saidOf(error, answer, words);
+    const said = saidOf(error, answer, words, locale);
     const link = inConsole ? linkInConsole(request, words) : { path: '/', text: words.start };
     const drawn = drawPage({
       kind: inConsole ? 'console' : 'public',
@@ -84,7 +84,7 @@ export function prefersPage(request: FastifyRequest): boolean {
 
 type Said = Pick<ErrorView, 'status' | 'title' | 'text'>;
 
-function saidOf(error: unknown, answer: Answer, words: ErrorWords): Said {
+function saidOf(error: unknown, answer: Answer, words: ErrorWords, locale: string): Said {
   if (error instanceof PageError) return error;
   if (error instanceof UnknownOutcomeError) {
     return { status: 503, title: words.unsettled, text: words.unsettledWhy };
@@ -95,7 +95,12 @@ function saidOf(error: unknown, answer: Answer, words: ErrorWords): Said {
   }
   if (status === 403) return { status, title: words.forbidden, text: words.forbiddenWhy };
   if (status === 429) {
-    const text = words.tooManyWhy(String(answer.retryAfterSeconds ?? 60));
+    const seconds = new Intl.NumberFormat(locale, {
+      style: 'unit',
+      unit: 'second',
+      unitDisplay: 'long',
+    });
+    const text = words.tooManyWhy(seconds.format(answer.retryAfterSeconds ?? 60));
     return { status, title: words.tooMany, text };
   }
   if (status === 503) return { status, title: words.unavailable, text: words.unavailableWhy };

@@ -7,8 +7,8 @@ export type ErrorWords = {
   forbidden: string;
   forbiddenWhy: string;
   tooMany: string;
-  /** @param seconds as text in the form of the language */
-  tooManyWhy: (seconds: string) => string;
+  /** @param wait how long, in the language: 1 second */
+  tooManyWhy: (wait: string) => string;
   unavailable: string;
   unavailableWhy: string;
   unsettled: string;
@@ -28,7 +28,7 @@ const en: ErrorWords = {
   forbidden: 'You may not do this',
   forbiddenWhy: 'Please ask an owner of the store.',
   tooMany: 'That was too much at once',
-  tooManyWhy: (seconds) => `Please wait ${seconds} seconds and try again.`,
+  tooManyWhy: (wait) => `Please wait ${wait} and try again.`,
   unavailable: 'Not available right now',
   unavailableWhy: 'Please try again in a moment. Nothing was lost.',
   unsettled: 'We cannot tell whether this was saved',
@@ -47,7 +47,7 @@ const de: ErrorWords = {
   forbidden: 'Das ist nicht erlaubt',
   forbiddenWhy: 'Bitte im Geschäft nachfragen.',
   tooMany: 'Das war zu viel auf einmal',
-  tooManyWhy: (seconds) => `Bitte ${seconds} Sekunden warten und noch einmal versuchen.`,
+  tooManyWhy: (wait) => `Bitte ${wait} warten und noch einmal versuchen.`,
   unavailable: 'Gerade nicht erreichbar',
   unavailableWhy: 'Bitte gleich noch einmal versuchen. Es ist nichts verloren gegangen.',
   unsettled: 'Ob das gespeichert wurde, ist nicht sicher',
@@ -66,7 +66,7 @@ const fr: ErrorWords = {
   forbidden: 'Ce n’est pas autorisé',
   forbiddenWhy: 'Renseignez-vous en magasin.',
   tooMany: 'C’était trop à la fois',
-  tooManyWhy: (seconds) => `Veuillez attendre ${seconds} secondes et réessayer.`,
+  tooManyWhy: (wait) => `Veuillez attendre ${wait} et réessayer.`,
   unavailable: 'Indisponible pour le moment',
   unavailableWhy: 'Veuillez réessayer dans un instant. Rien n’a été perdu.',
   unsettled: 'Nous ne savons pas si cela a été enregistré',
@@ -85,7 +85,7 @@ const es: ErrorWords = {
   forbidden: 'Esto no está permitido',
   forbiddenWhy: 'Pregunte en la tienda.',
   tooMany: 'Ha sido demasiado a la vez',
-  tooManyWhy: (seconds) => `Espere ${seconds} segundos e inténtelo de nuevo.`,
+  tooManyWhy: (wait) => `Espere ${wait} e inténtelo de nuevo.`,
   unavailable: 'No disponible en este momento',
   unavailableWhy: 'Inténtelo de nuevo en un momento. No se ha perdido nada.',
   unsettled: 'No sabemos si se ha guardado',
