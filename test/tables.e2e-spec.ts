@@ -9,7 +9,7 @@ let service: Service;
 beforeAll(async () => {
   service = await startService();
 });
-afterAll(() => service.app.close());
+afterAll(() => service.stop());
 
 type Column = { name: string; type: string; nullable: string; generated: string };
 
