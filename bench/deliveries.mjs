@@ -24,7 +24,7 @@ const WARM_UP = 6_000;
 const COMPILE_SECONDS = 10;
 const MILLION = 1_000_000;
 const IDLE_STAMPS = 300;
-/** At once, one after the other: as in processes that run for weeks, their code is compiled and what they cache is known. */
+/** Without pauses. As in processes that run for weeks, code is compiled then, and what is cached is known. */
 const IDLE_WARM_UP = 3_000;
 const IDLE_PAUSE_MS = 25;
 const POLL_MS = 10;

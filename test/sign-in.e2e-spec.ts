@@ -275,6 +275,7 @@ describe('signing in', () => {
     );
     const refused = answers.find(({ status }) => status === 429);
     expect(refused?.text).toContain('That was too much at once');
+    expect(refused?.headers.get('retry-after')).toMatch(/^\d+$/);
     const seconds = Number(refused?.headers.get('retry-after'));
     const wait = seconds === 1 ? '1 second' : `${seconds} seconds`;
     expect(refused?.text).toContain(`Please wait ${wait} and try again.`);

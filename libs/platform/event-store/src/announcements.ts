@@ -22,10 +22,10 @@ export class Announcements {
   ) {}
 
   /**
-   * Soon, by a connection of the pool or by one that has nothing else to do: a subscriber waits for it.
-   * @throws as the query does
+   * @param by a connection that has nothing else to do, or any of the pool
+   * @throws as the query does, which has been reported by then
    */
-  async announce(by: Pool | PoolClient = this.pool): Promise<void> {
+  async announce(by: Pool | PoolClient): Promise<void> {
     if (this.left === 0) {
       this.isWanted = true;
       return;
@@ -40,6 +40,12 @@ export class Announcements {
     }
   }
 
+  /** For whoever does not wait for it. */
+  announceSoon(): void {
+    // Its failure has been reported.
+    this.announce(this.pool).catch(() => undefined);
+  }
+
   close(): void {
     clearInterval(this.timer);
   }
@@ -48,7 +54,7 @@ export class Announcements {
     this.left++;
     if (this.isWanted) {
       this.isWanted = false;
-      this.announce().catch(() => undefined);
+      this.announceSoon();
     } else if (this.left === AT_ONCE) {
       clearInterval(this.timer);
       this.timer = undefined;

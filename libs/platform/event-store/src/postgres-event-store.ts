@@ -247,7 +247,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     for (let attempt = 0; ; attempt++) {
       try {
         if (unknown && (await this.isStored(commit))) {
-          this.announceSoon();
+          this.announcements.announceSoon();
           return headsOf(commit);
         }
         if (refused) throw refused;
@@ -307,21 +307,17 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     };
     if (several) {
       const results = await inTransaction(this.pool, write);
-      this.announceSoon();
+      if (results.some(isAppended)) this.announcements.announceSoon();
       return results;
     }
     return new Promise((resolve, reject) => {
       withConnection(this.pool, async (client) => {
-        resolve(await write(client));
+        const results = await write(client);
+        resolve(results);
         // On its way before the caller goes on: it takes long enough to build a response.
-        await this.announcements.announce(client);
+        if (results.some(isAppended)) await this.announcements.announce(client);
       }).catch(reject);
     });
-  }
-
-  private announceSoon(): void {
-    // A failure has been reported.
-    this.announcements.announce().catch(() => undefined);
   }
 
   private async isStored(commit: Commit): Promise<boolean> {
@@ -354,6 +350,10 @@ function statementOf(
     commit && others.length === 0 && atomic && recordArguments(commit, prepared[0] ?? []);
   if (lone) return { ...RECORD, values: lone };
   return { ...COMMIT, values: commitArguments(commits, prepared, atomic) };
+}
+
+function isAppended({ status }: PromiseSettledResult<Head[]>): boolean {
+  return status === 'fulfilled';
 }
 
 /** A commit without claims, a cap, an erasure or a founder that writes one stream may share a transaction with others. */

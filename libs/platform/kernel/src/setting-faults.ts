@@ -45,11 +45,10 @@ function renamedFaults(given: Given): string[] {
 
 /** Refused before anything is started: one of the two would find its port taken when half of the process is up. */
 function portFaults(given: Given): string[] {
-  const portOf = (name: 'PORT' | 'HEALTH_PORT' | 'METRICS_PORT') =>
-    Number(given[name] ?? new Settings()[name] ?? 0);
-  const metrics = portOf('METRICS_PORT');
+  const ports = { ...new Settings(), ...given };
+  const metrics = Number(ports.METRICS_PORT);
   return (['PORT', 'HEALTH_PORT'] as const)
-    .filter((name) => metrics > 0 && portOf(name) === metrics)
+    .filter((name) => metrics > 0 && Number(ports[name]) === metrics)
     .map((name) => `METRICS_PORT: is ${name} as well; metrics need one of their own`);
 }
 
