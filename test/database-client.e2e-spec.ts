@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { memoryUsage } from 'node:process';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import pg from 'pg';
+import { databaseClient, type DatabaseClient } from '#database/database-client.js';
+import { testDatabase, type TestDatabase } from './support/database.js';
+
+const STATEMENTS = 500;
+const ANSWER_BYTES = 20_000;
+
+let database: TestDatabase;
+let client: DatabaseClient;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  client = databaseClient(database.url, 'test');
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+it('leaves nothing of an answer for the collection of the old generation', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (how: { type: 'major' | 'minor' }) => void;
+  const ask = async () => {
+    const { rows } = await client.query<{ answer: string }>({
+      name: 'answer',
+      text: `select repeat('x', $1) as answer`,
+      values: [ANSWER_BYTES],
+    });
+    return rows[0]?.answer.length;
+  };
+  expect(await ask()).toBe(ANSWER_BYTES);
+  collect({ type: 'major' });
+  const before = memoryUsage().heapUsed;
+  for (let asked = 0; asked < STATEMENTS; asked++) {
+    await ask();
+    if (asked % 50 === 0) collect({ type: 'minor' });
+  }
+  // What survives two of them is taken for old.
+  for (let i = 0; i < 3; i++) collect({ type: 'minor' });
+  const left = memoryUsage().heapUsed - before;
+  expect(left).toBeLessThan((STATEMENTS * ANSWER_BYTES) / 4);
+});
+
+it('says where a statement was that fails', async () => {
+  const failure = await client.query('select nothing').catch((error: Error) => error.stack);
+  expect(failure).toMatch(/column "nothing" does not exist[^]*database-client\.e2e-spec/);
+});
+
+it('leaves callbacks and statements that answer in their own way to the driver', async () => {
+  const rows = await new Promise((resolve, reject) => {
+    client.query('select 1 as one', (error: Error | null, result) => {
+      if (error) reject(error);
+      else resolve(result.rows);
+    });
+  });
+  expect(rows).toEqual([{ one: 1 }]);
+  const query = client.query(new pg.Query('select 2 as two'));
+  const row = await new Promise((resolve) => query.on('row', resolve));
+  expect(row).toEqual({ two: 2 });
+});
