@@ -12,6 +12,8 @@ import { freePort } from './stage.mjs';
 
 const AT_ONCE = 16;
 const POLL_MS = 10;
+const HOLD_TRIES = 100;
+const SETTLE_MS = 20;
 
 export const MEANING = {
   inkpad: 'the dispatcher as it runs in production, PostgreSQL (synchronous commit, fsync)',
@@ -254,8 +256,26 @@ export function refuseWithoutRedis() {
   }
 }
 
-/** A held dispatcher neither runs nor loses anything until it is released. */
-export const hold = ({ dispatcher }) => dispatcher.kill('SIGSTOP');
+/**
+ * A held dispatcher neither runs nor loses anything until it is released. It is caught outside of transactions, whose locks
+ * would hold up whoever prepares the next round.
+ */
+export async function hold(stage, { dispatcher }) {
+  for (let tries = 1; tries <= HOLD_TRIES; tries++) {
+    dispatcher.kill('SIGSTOP');
+    await pause(SETTLE_MS, stage.abort.signal);
+    const [{ open }] = await stage.query(
+      stage.postgres.ownerUrl,
+      `select count(*)::int as open from pg_stat_activity
+       where pid <> pg_backend_pid() and backend_type = 'client backend' and xact_start is not null`,
+    );
+    if (open === 0) return;
+    dispatcher.kill('SIGCONT');
+    await pause(SETTLE_MS, stage.abort.signal);
+  }
+  throw new Error('the dispatcher could not be held outside of a transaction');
+}
+
 export const release = ({ dispatcher }) => dispatcher.kill('SIGCONT');
 
 /** Resident memory in MB. */

@@ -120,7 +120,7 @@ async function besideFlood(bench, sides) {
     });
     await settled(bench, side);
     await side.goStaged();
-    hold(side);
+    await hold(bench.stage, side);
     const seconds = (value) => (value === undefined ? 'not in time' : `${ms(value / 1000)} s`);
     rows.push([
       side.name,
@@ -207,7 +207,7 @@ async function besideSlow(bench, sides) {
 /** @returns {Promise<number[]>} how long after the start each delivery to the fast endpoints arrived */
 async function backlog(bench, side, slow) {
   const { stage, sink, plan } = bench;
-  hold(side);
+  await hold(stage, side);
   if (slow) await side.plant({ count: plan.backlog, endpoint: SLOW });
   await side.plant({ count: FAST_DELIVERIES });
   await sink.ask({ ask: 'behave', slow: slow ? [[SLOW, slow.answersAfter]] : [] });
@@ -218,7 +218,7 @@ async function backlog(bench, side, slow) {
   const { receipts } = await sink.ask({ ask: 'receipts', from: 0, to: ENDPOINTS - 1 });
   await sink.ask({ ask: 'behave', slow: [] });
   if (slow?.answersAfter !== null) await settled(bench, side);
-  hold(side);
+  await hold(stage, side);
   const missing = Array.from(
     { length: Math.max(0, FAST_DELIVERIES - receipts.length) },
     () => plan.patienceMs,
