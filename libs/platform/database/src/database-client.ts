@@ -37,7 +37,7 @@ export class SilentConnectionError extends Error {
  */
 export class DatabaseClient extends pg.Client {
   constructor(settings: pg.ClientConfig = {}) {
-    // The limit is kept here: the driver's own would make what `promised` says worse.
+    // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
     super({ ...settings, query_timeout: 0 });
     const usual = settings.query_timeout ?? 0;
     let timer: NodeJS.Timeout | undefined;
