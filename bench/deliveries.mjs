@@ -156,7 +156,7 @@ async function warmUp(stage, sink, side, faults) {
 /** Builds up a backlog while the dispatcher is held, and measures how fast it is worked off. */
 async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
   const count = Math.ceil(wanted);
-  await hold(stage, side);
+  await hold(stage, side.dispatcher);
   await side.plant({ count });
   await sink.ask({ ask: 'begin' });
   const used = () => [
@@ -164,7 +164,7 @@ async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
     cpuTimeOfFamily(side.storePid ?? stage.postgres.pid),
   ];
   const before = used();
-  release(side);
+  release(side.dispatcher);
   const began = now();
   await arrived(stage, sink, side, count, onPoll);
   while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
@@ -172,7 +172,7 @@ async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
   const [node, store] = used().map((then, i) =>
     then === null ? null : (then - before[i]) / count,
   );
-  await hold(stage, side);
+  await hold(stage, side.dispatcher);
   const report = await sink.ask({ ask: 'report' });
   const { failed } = await side.state();
   faults.push(...faultsOf(side, count, report, failed));
@@ -242,7 +242,7 @@ async function idle(stage, sink, news, sides, faults) {
     ]);
     while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
     if ((await side.state()).failed > 0) faults.push(`${side.name}: single deliveries failed`);
-    await hold(stage, side);
+    await hold(stage, side.dispatcher);
   }
   console.log(`\nidle, ${IDLE_STAMPS} one after the other, ${loadNow()}\n${table(rows)}`);
 }

@@ -118,7 +118,7 @@ export async function startInkpadDispatcher(
     },
     /** The dispatcher plans what it sends, as in production. */
     async goLive() {
-      release(side);
+      release(side.dispatcher);
       await planter({ ask: 'lead', on: false });
     },
     /** Goes back to backlogs that are built up while the dispatcher is held. */
@@ -239,7 +239,7 @@ async function startPeer(stage, name, file, config) {
     dispatcher,
     plant: (wanted) => planter({ ask: 'plant', ...wanted }),
     append: (wanted) => planter({ ask: 'plant', ...wanted }),
-    goLive: async () => release(side),
+    goLive: async () => release(side.dispatcher),
     goStaged: async () => {},
     single: () => planter({ ask: 'single' }),
     state: () => planter({ ask: 'state' }),
@@ -257,12 +257,12 @@ export function refuseWithoutRedis() {
 }
 
 /**
- * A held dispatcher neither runs nor loses anything until it is released. It is caught outside of transactions, whose locks
- * would hold up whoever prepares the next round.
+ * Held dispatchers neither run nor lose anything until they are released. They are caught outside of transactions, whose
+ * locks would hold up whoever prepares the next round.
  */
-export async function hold(stage, { dispatcher }) {
+export async function hold(stage, ...dispatchers) {
   for (let tries = 1; tries <= HOLD_TRIES; tries++) {
-    dispatcher.kill('SIGSTOP');
+    for (const dispatcher of dispatchers) dispatcher.kill('SIGSTOP');
     await pause(SETTLE_MS, stage.abort.signal);
     const [{ open }] = await stage.query(
       stage.postgres.ownerUrl,
@@ -270,13 +270,15 @@ export async function hold(stage, { dispatcher }) {
        where pid <> pg_backend_pid() and backend_type = 'client backend' and xact_start is not null`,
     );
     if (open === 0) return;
-    dispatcher.kill('SIGCONT');
+    release(...dispatchers);
     await pause(SETTLE_MS, stage.abort.signal);
   }
-  throw new Error('the dispatcher could not be held outside of a transaction');
+  throw new Error('a dispatcher could not be held outside of its transactions');
 }
 
-export const release = ({ dispatcher }) => dispatcher.kill('SIGCONT');
+export function release(...dispatchers) {
+  for (const dispatcher of dispatchers) dispatcher.kill('SIGCONT');
+}
 
 /** Resident memory in MB. */
 export function memoryOf({ dispatcher }) {

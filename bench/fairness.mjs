@@ -120,7 +120,7 @@ async function besideFlood(bench, sides) {
     });
     await settled(bench, side);
     await side.goStaged();
-    await hold(bench.stage, side);
+    await hold(bench.stage, side.dispatcher);
     const seconds = (value) => (value === undefined ? 'not in time' : `${ms(value / 1000)} s`);
     rows.push([
       side.name,
@@ -207,18 +207,18 @@ async function besideSlow(bench, sides) {
 /** @returns {Promise<number[]>} how long after the start each delivery to the fast endpoints arrived */
 async function backlog(bench, side, slow) {
   const { stage, sink, plan } = bench;
-  await hold(stage, side);
+  await hold(stage, side.dispatcher);
   if (slow) await side.plant({ count: plan.backlog, endpoint: SLOW });
   await side.plant({ count: FAST_DELIVERIES });
   await sink.ask({ ask: 'behave', slow: slow ? [[SLOW, slow.answersAfter]] : [] });
   await sink.ask({ ask: 'begin' });
-  release(side);
+  release(side.dispatcher);
   const began = now();
   await arrived(bench, [0, ENDPOINTS - 1], FAST_DELIVERIES);
   const { receipts } = await sink.ask({ ask: 'receipts', from: 0, to: ENDPOINTS - 1 });
   await sink.ask({ ask: 'behave', slow: [] });
   if (slow?.answersAfter !== null) await settled(bench, side);
-  await hold(stage, side);
+  await hold(stage, side.dispatcher);
   const missing = Array.from(
     { length: Math.max(0, FAST_DELIVERIES - receipts.length) },
     () => plan.patienceMs,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Refusal, pause } from '../scripts/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
-import { loadNow, now, startInkpadDispatcher, startSink } from './dispatchers.mjs';
+import { hold, loadNow, now, release, startInkpadDispatcher, startSink } from './dispatchers.mjs';
 import { median, ms, quantile, spread, table, us, whole } from './figures.mjs';
 import { enrolMany, startApi, startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
@@ -88,7 +88,7 @@ async function withApis(stage, plan, faults) {
   // Held while stamps are measured; afterwards it shows what following the log takes.
   const follower = stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
   await followed(stage, service.url);
-  follower.kill('SIGSTOP');
+  await hold(stage, follower);
   let acknowledged = 0;
   const writtenBefore = await writtenTo(stage, service.url);
   const once = async (count, seconds) => {
@@ -155,7 +155,7 @@ async function follow(stage, url, follower, events) {
       postgres: () => cpuTimeOfFamily(stage.postgres.pid),
     },
     async () => {
-      follower.kill('SIGCONT');
+      release(follower);
       await followed(stage, url);
     },
   );
@@ -217,8 +217,7 @@ async function withDispatchers(stage, plan, faults) {
 }
 
 async function drain(stage, { sink, side, dispatchers, faults }, count) {
-  const signal = (name) => dispatchers.forEach((child) => child.kill(name));
-  signal('SIGSTOP');
+  await hold(stage, ...dispatchers);
   await side.append({ count });
   await sink.ask({ ask: 'begin' });
   const writtenBefore = await writtenTo(stage, side.url);
@@ -229,7 +228,7 @@ async function drain(stage, { sink, side, dispatchers, faults }, count) {
       postgres: () => cpuTimeOfFamily(stage.postgres.pid),
     },
     async () => {
-      signal('SIGCONT');
+      release(...dispatchers);
       began = now();
       await arrived(stage, sink, count);
       while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
