@@ -45,6 +45,7 @@ export function run(args) {
       idle: { type: 'boolean', default: false },
       million: { type: 'boolean', default: false },
       render: { type: 'boolean', default: false },
+      follow: { type: 'boolean', default: false },
       cores: { type: 'boolean', default: false },
       tls: { type: 'string', default: 'none' },
     },
@@ -58,6 +59,7 @@ export function run(args) {
     idle: values.idle,
     million: values.million,
     render: values.render,
+    follow: values.follow,
     tls: values.tls,
   };
   if (!['none', 'warm', 'cold'].includes(plan.tls)) {
@@ -81,7 +83,7 @@ async function measure(stage, plan) {
   const onNews = ({ received }) => news.onReceived(received);
   const sink = await startSink(stage, endpoints, onNews, plan);
   console.log(
-    `Signed deliveries to ${whole(endpoints)} endpoints, the receiver a process ${sink.where}; planned until the 2xx is recorded.`,
+    `Signed deliveries to ${whole(endpoints)} endpoints, the receiver a process ${sink.where}; planned until the 2xx is recorded${plan.follow ? ', beside all else that the dispatcher does with their events' : ''}.`,
   );
   const { sides, faults } = await prepare(stage, sink, plan);
   for (const { name } of sides) console.log(`  ${name.padEnd(15)}  ${MEANING[name]}`);
@@ -113,12 +115,14 @@ async function measure(stage, plan) {
 }
 
 /** Sets up every side, holds it, and runs it once to warm up, which also shows how many deliveries a round needs. */
-async function prepare(stage, sink, { peers, concurrency, million: isMillion, render }) {
+async function prepare(stage, sink, plan) {
+  const { peers, concurrency, million: isMillion, render, follow } = plan;
   const faults = [];
   const inkpad = await startInkpadDispatcher(stage, {
     urls: sink.urls,
     customers: CUSTOMERS,
     rendered: !render,
+    follow,
     env: sink.env,
   });
   await sink.ask({ ask: 'secrets', secrets: inkpad.secrets });

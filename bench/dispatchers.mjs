@@ -68,12 +68,21 @@ function makeCertificate({ dataDir }) {
 /**
  * One store per endpoint, each with customers of its own: `customers` for the endpoints that share the load, `many` for
  * those `apart`, because deliveries about one customer are sent one after another. With `live` the dispatcher plans what it
- * sends, as in production.
+ * sends, as in production. With `follow` it also does what else it does with every event, as in production.
  * @returns {Promise<Side & { secrets: string[] }>}
  */
 export async function startInkpadDispatcher(
   stage,
-  { urls, apart = 0, customers, many = customers, rendered = true, env = {}, live = false },
+  {
+    urls,
+    apart = 0,
+    customers,
+    many = customers,
+    rendered = true,
+    follow = false,
+    env = {},
+    live = false,
+  },
 ) {
   const service = await startInkpad(stage, 'bench_webhooks', {
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
@@ -86,7 +95,8 @@ export async function startInkpadDispatcher(
   const spread = urls.length - apart;
   const stores = await makeStores(service, planter, urls, (i) => (i < spread ? customers : many));
   await planter({ ask: 'know', cards: stores });
-  if (!live) await planter({ ask: 'lead', on: true });
+  const lead = () => planter({ ask: 'lead', on: true, follows: !follow });
+  if (!live) await lead();
   const startDispatcher = async () =>
     stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
   const deliveries = () => deliveriesOf(stage, service.url);
@@ -106,6 +116,9 @@ export async function startInkpadDispatcher(
     async plant(wanted) {
       await append(wanted);
       while ((await deliveries()).planned < planted) await pause(POLL_MS, stage.abort.signal);
+      while (!follow && (await subscriptionsBehind(stage, service.url)) > 0) {
+        await pause(POLL_MS, stage.abort.signal);
+      }
       if (rendered) await planter({ ask: 'render' });
     },
     single() {
@@ -124,7 +137,7 @@ export async function startInkpadDispatcher(
     /** Goes back to backlogs that are built up while the dispatcher is held. */
     async goStaged() {
       await stage.stop(side.dispatcher);
-      await planter({ ask: 'lead', on: true });
+      await lead();
       side.dispatcher = await startDispatcher();
     },
   };
@@ -178,7 +191,19 @@ async function makeStores(service, planter, urls, customersOf) {
   return stores;
 }
 
-/** The one place in the bench that knows the dispatcher's tables. */
+/**
+ * How many of the subscriptions have not come as far in the log as the planning of deliveries. This and the next function
+ * are all in the bench that knows the dispatcher's tables.
+ */
+async function subscriptionsBehind(stage, url) {
+  const [{ behind }] = await stage.query(
+    url,
+    `select count(*)::int as behind from es.checkpoints
+     where position < (select position from es.checkpoints where subscription = 'webhooks')`,
+  );
+  return behind;
+}
+
 async function deliveriesOf(stage, url) {
   const [row] = await stage.query(
     url,

@@ -10,15 +10,28 @@ import { StampCustomerCard } from '../dist/libs/loyalty/stamping/src/customer-ca
 import { poolOf } from '../dist/libs/platform/database/src/data-source.js';
 import { EventBodies } from '../dist/libs/outbound/public-events/src/event-bodies.service.js';
 import { FanOut } from '../dist/libs/outbound/dispatch/src/fan-out.subscription.js';
+import { GeocodingSubscription } from '../dist/libs/outbound/geocoding/src/geocoding.subscription.js';
+import { CardMessagesFollower } from '../dist/libs/outbound/messages/src/card-messages.subscription.js';
+import { PassChanges } from '../dist/libs/outbound/passes/src/pass-changes.subscription.js';
+import { TransparencyLog } from '../dist/libs/outbound/transparency/src/transparency-log.subscription.js';
+import { HistorySubscription } from '../dist/libs/loyalty/history/src/history.subscription.js';
 import { ApiModule } from '../dist/apps/api/src/api.module.js';
 import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.js';
 
 /**
- * Creates stores, stamps their customers' cards and, on request, plans the resulting deliveries, all with the product's
- * own commands, event store and fan-out, but without HTTP. Only the sending is left to the dispatcher under test, so
- * that its backlog can be built up before the clock starts.
+ * Creates stores, stamps their customers' cards and, on request, follows their events and plans the resulting deliveries,
+ * all with the product's own commands, event store and subscriptions, but without HTTP. Only the sending is left to the
+ * dispatcher under test, so that its backlog can be built up before the clock starts.
  */
 const AT_ONCE = 256;
+/** What else a dispatcher does with every event, whether it is delivered or not. */
+const FOLLOWERS = [
+  HistorySubscription,
+  TransparencyLog,
+  PassChanges,
+  CardMessagesFollower,
+  GeocodingSubscription,
+];
 const OWNER = 'owner@inkpad.local';
 const SYSTEM = { type: 'system', id: 0 };
 
@@ -88,11 +101,18 @@ function stampNext(store) {
   );
 }
 
-/** Whoever leads the fan-out first keeps leading, so the dispatcher stands by until this process gives it up. */
-async function lead({ on }) {
+/**
+ * Whoever leads a subscription first keeps leading, so the dispatcher stands by until this process gives it up.
+ * @param {{ on: boolean, follows?: boolean }} wanted follows: not the fan-out alone
+ */
+async function lead({ on, follows }) {
   if (on) {
     const stopping = new AbortController();
-    const running = planning.get(FanOut).run(stopping.signal);
+    const running = Promise.all(
+      [FanOut, ...(follows ? FOLLOWERS : [])].map((subscription) =>
+        planning.get(subscription, { strict: false }).run(stopping.signal),
+      ),
+    );
     leading = { stopping, running };
   } else {
     leading?.stopping.abort();
