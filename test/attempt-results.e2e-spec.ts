@@ -134,6 +134,28 @@ describe('attempts', () => {
     },
   );
 
+  it('that the database refuses do not keep others from being recorded with them', async () => {
+    const [, ...deliveries] = await given(null, 9);
+    const refused = deliveries[6];
+    await ask(`
+      create function refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'refused'; end $$`);
+    await ask(`create trigger refuse before insert on webhook_attempts for each row
+      when (new.delivery_id = ${refused?.id}) execute function refuse()`);
+    const recorded = await Promise.allSettled(
+      deliveries.map((delivery) => results.record(resultOf(delivery, 200, null))),
+    );
+    await ask('drop function refuse cascade');
+    expect(recorded.map(({ status }) => status)).toEqual(
+      deliveries.map((delivery) => (delivery === refused ? 'rejected' : 'fulfilled')),
+    );
+    const pending = await ask(
+      'select id from webhook_pending where subscription_id = $1',
+      refused?.subscriptionId,
+    );
+    expect(pending).toEqual([{ id: refused?.id }]);
+  });
+
   // the last attempt is under way | pause and resume | it fails, and by what was known would be the end
   it('that would end a subscription leave one enabled that was resumed meanwhile', async () => {
     const [id, ...deliveries] = await given(LONG_AGO, 2);

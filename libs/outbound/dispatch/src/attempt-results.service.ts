@@ -4,7 +4,7 @@ import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { Batcher } from '#database/batcher.js';
-import { inTransaction } from '#database/connection.js';
+import { inTransaction, isPassing } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { errorOf, wasTried } from '#sending/outcome.js';
@@ -21,7 +21,8 @@ import type { FailingNotice } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { finishedFrom } from './finished-deliveries.js';
 
-const RECORDING = { groups: 4, ofGroup: 512 };
+/** The most results that one statement records. */
+const GROUP = 512;
 
 /** An attempt, or the reason why there was none, and what follows from it. */
 export type Result = {
@@ -143,19 +144,15 @@ const AUDIT = auditBySystem('ended', {
 @Injectable()
 export class AttemptResults {
   /**
-   * All results of a subscription go through the same one of these, so two concurrent groups never update the same
-   * subscription.
+   * One group at a time, so that two of them never update the same subscription, and because a statement costs
+   * PostgreSQL as much as dozens of results: what waits for it makes the next group larger.
    */
-  private readonly recordings = Array.from(
-    { length: RECORDING.groups },
-    () =>
-      new Batcher<Result, Next>(1, RECORDING.ofGroup, (group) =>
-        this.metrics.statement(
-          'record',
-          () => this.recordGroup(group),
-          () => group.length,
-        ),
-      ),
+  private readonly recording = new Batcher<Result, Next>(1, GROUP, (group) =>
+    this.metrics.statement(
+      'record',
+      () => this.recordGroup(group),
+      () => group.length,
+    ),
   );
 
   private readonly log = new Logger('webhook subscriptions');
@@ -173,13 +170,26 @@ export class AttemptResults {
    * @returns what follows after all
    */
   async record(result: Result): Promise<Next> {
-    const recording = this.recordings[result.delivery.subscriptionId % RECORDING.groups];
-    return (await recording?.add(result)) ?? result.next;
+    return this.recording.add(result);
   }
 
+  /** A result that the database refuses does not keep the others from being recorded. */
   private async recordGroup(group: Result[]): Promise<PromiseSettledResult<Next>[]> {
+    try {
+      const recorded = await this.recordTogether(group);
+      return recorded.map(({ next }) => ({ status: 'fulfilled', value: next }));
+    } catch (reason) {
+      if (isPassing(reason)) throw reason;
+      if (group.length === 1) return [{ status: 'rejected', reason }];
+      const half = group.length >> 1;
+      const first = await this.recordGroup(group.slice(0, half));
+      return [...first, ...(await this.recordGroup(group.slice(half)))];
+    }
+  }
+
+  private async recordTogether(group: Result[]): Promise<Result[]> {
     const sealed = await this.sealExcerpts(group);
-    const recorded = await withPartitions(this.pool, async () => {
+    return withPartitions(this.pool, async () => {
       if (!sealed.some(({ delivery, next }) => delivery.manual || isEnd(next))) {
         await this.pool.query({ ...FINISH, values: finishArguments(sealed) });
         return sealed;
@@ -211,7 +221,6 @@ export class AttemptResults {
       }
       return ended.results;
     });
-    return recorded.map(({ next }) => ({ status: 'fulfilled', value: next }));
   }
 
   private async sealExcerpts(group: Result[]): Promise<Sealed[]> {

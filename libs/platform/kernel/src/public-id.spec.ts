@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { eventIdOf, publicEventId } from './public-id.js';
 import { newId } from './randomness.js';
 
@@ -11,6 +12,19 @@ describe('the public id of an event', () => {
       newId(),
     ];
     expect(ids.map((id) => eventIdOf(publicEventId(id)))).toEqual(ids);
+  });
+
+  it('is the number that the event id is, to base 32', () => {
+    fc.assert(
+      fc.property(fc.uuid(), (id) => {
+        const digits = [...publicEventId(id).slice('evt_'.length)];
+        const number = digits.reduce(
+          (sum, digit) => 32n * sum + BigInt('0123456789ABCDEFGHJKMNPQRSTVWXYZ'.indexOf(digit)),
+          0n,
+        );
+        expect([digits.length, number]).toEqual([26, BigInt(`0x${id.replaceAll('-', '')}`)]);
+      }),
+    );
   });
 
   it('is not read from anything else', () => {

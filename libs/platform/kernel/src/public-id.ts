@@ -4,15 +4,28 @@ const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 /** The form of a public event id, for schemas. */
 export const PUBLIC_ID_PATTERN = `^${PREFIX}[0-7][${CROCKFORD}]{25}$`;
 
+/** Two characters for every ten bits. */
+const PAIRS = Array.from(
+  { length: 1024 },
+  (_, bits) => CROCKFORD.charAt(bits >> 5) + CROCKFORD.charAt(bits & 31),
+);
+
 /** `evt_` and 26 characters of Crockford base 32, always the same for the same stored event. */
 export function publicEventId(uuid: string): string {
-  let rest = BigInt(`0x${uuid.replaceAll('-', '')}`);
-  let text = '';
-  for (let i = 0; i < 26; i++) {
-    text = CROCKFORD.charAt(Number(rest & 31n)) + text;
-    rest >>= 5n;
+  const hex = uuid.replaceAll('-', '');
+  // 8 of the 128 bits, then 20 at a time, which numbers can hold: with a BigInt this takes three times as long.
+  let text = PREFIX + pairOf(parseInt(hex.slice(0, 2), 16));
+  for (let at = 2; at < 32; at += 5) {
+    const bits = parseInt(hex.slice(at, at + 5), 16);
+    text += pairOf(bits >> 10) + pairOf(bits & 1023);
   }
-  return PREFIX + text;
+  return text;
+}
+
+function pairOf(bits: number): string {
+  const pair = PAIRS[bits];
+  if (pair === undefined) throw new TypeError('not a UUID');
+  return pair;
 }
 
 const PUBLIC_ID = new RegExp(PUBLIC_ID_PATTERN);
