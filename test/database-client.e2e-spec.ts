@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
 import { memoryUsage } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
+import { byteaArray } from '#database/bytea-array.js';
 import { databaseClient, type DatabaseClient } from '#database/database-client.js';
 import { testDatabase, type TestDatabase } from './support/database.js';
 
@@ -44,6 +46,21 @@ it('leaves nothing of an answer for the collection of the old generation', async
   for (let i = 0; i < 3; i++) collect({ type: 'minor' });
   const left = memoryUsage().heapUsed - before;
   expect(left).toBeLessThan((STATEMENTS * ANSWER_BYTES) / 4);
+});
+
+it.each([
+  ['none', []],
+  ['one that is empty', [Buffer.alloc(0)]],
+  [
+    'those that are there and those that are not',
+    [Buffer.from([0, 92, 255]), null, randomBytes(70_000)],
+  ],
+])('sends bytes as they are: %s', async (_what, items) => {
+  const { rows } = await client.query<{ items: unknown; count: number }>(
+    'select $1::bytea[] as items, cardinality($1::bytea[]) as count',
+    [byteaArray(items)],
+  );
+  expect(rows).toEqual([{ items, count: items.length }]);
 });
 
 it('says where a statement was that fails', async () => {

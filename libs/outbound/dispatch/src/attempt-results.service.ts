@@ -4,6 +4,7 @@ import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { Batcher } from '#database/batcher.js';
+import { byteaArray } from '#database/bytea-array.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
@@ -349,7 +350,7 @@ function finishArguments(results: Sealed[]): unknown[] {
     plainArray(results, ({ attempted }) => statusOf(attempted)),
     plainArray(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => errorOf(attempted.outcome)),
-    results.map(({ excerpt }) => excerpt),
+    byteaArray(results.map(({ excerpt }) => excerpt)),
     plainArray(states, ({ id }) => id),
     plainArray(states, ({ succeeded }) => succeeded),
     plainArray(states, ({ failingSince }) => failingSince?.getTime() ?? null),

@@ -1,3 +1,4 @@
+import { byteaArray } from '#database/bytea-array.js';
 import { MOVE_CHECKPOINT } from '#event-store/checkpoint.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { PayloadFormat, PublicEventType } from '#public-events/public-event.js';
@@ -117,7 +118,7 @@ export function planArguments(
     each(({ stored }) => stored.stream),
     each(({ stored }) => stored.revision),
     each(({ stored }) => stored.meta.recordedAt),
-    each(({ body }) => body ?? null),
+    byteaArray(each(({ body }) => body ?? null)),
     deliveries.map(({ subscriptionId }) => subscriptionId),
     deliveries.map(({ event }) => event),
     deliveries.map(({ payloadFormat }) => payloadFormat),

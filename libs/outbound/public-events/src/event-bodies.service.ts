@@ -2,6 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
+import { byteaArray } from '#database/bytea-array.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
 import { NOBODY, PersonalKeys } from '#event-store/personal-keys.js';
@@ -310,8 +311,8 @@ export class EventBodies {
         ...KEEP,
         values: [
           sealed.map(({ ref }) => ref.seq),
-          sealed.map((one) => one.sealed),
-          sealed.map(({ stale }) => stale ?? null),
+          byteaArray(sealed.map((one) => one.sealed)),
+          byteaArray(sealed.map(({ stale }) => stale ?? null)),
         ],
       }),
     );
