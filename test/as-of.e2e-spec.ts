@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Aggregate } from '#kernel/aggregate.js';
 import { InvalidFieldsError, UnavailableError } from '#kernel/errors.js';
 import { AsOf } from '#event-store/as-of.service.js';
 import { event } from '#event-store/event-store.contract.js';
-import type { Head, NewEvent } from '#event-store/event-store.js';
+import type { EventStore, Head, NewEvent } from '#event-store/event-store.js';
 import { LogTimes } from '#event-store/log-times.service.js';
 import { LogTimesFollower } from '#event-store/log-times.subscription.js';
 import { isAfter } from '#event-store/position.js';
@@ -14,6 +14,7 @@ import { startService } from './support/service.js';
 import { historyOf, openStore, untilReadable } from './support/store.js';
 import { enrol } from './support/story.js';
 
+type Moments = ReturnType<EventStore['readMoments']>;
 type Counter = { accountId: number; values: number[] };
 type Counted = { type: 'Counted'; data: { value: number } };
 
@@ -211,10 +212,13 @@ describe('a long history', () => {
     }
   });
 
-  it('is followed with few entries', async () => {
+  it('is followed with few entries, and read once for them', async () => {
     await fill();
     const times = newTimes();
+    const reading = jest.spyOn(service.store, 'readMoments');
     while (await times.follow());
+    const read = await Promise.all(reading.mock.results.map(({ value }) => value as Moments));
+    expect(read.flat()).toHaveLength(LENGTH);
     const { rows } = await database.query('select n from es.log_times');
     expect(rows.length).toBeGreaterThan(LENGTH / 500 - 1);
     expect(rows.length).toBeLessThanOrEqual(LENGTH / 150);

@@ -82,12 +82,25 @@ export class LogTimes {
     if (moments.length >= ENTRY_EVERY) {
       const counted = timesInOrder(entry.at, recordedIn(moments), now);
       const end = page.length < PAGE ? moments.length - 1 : cutIn(moments, counted);
-      await this.add(entry, moments, counted, end);
+      await this.addAndGoOn(entry, moments, counted, end);
     } else if (page.some(({ recordedAt }) => recordedAt > now)) {
       const counted = timesInOrder(entry.at, recordedIn(moments), now);
-      await this.add(entry, moments, counted, moments.length - 1);
+      await this.addAndGoOn(entry, moments, counted, moments.length - 1);
     }
     return page.length === PAGE;
+  }
+
+  /** What comes after the entry has been read already. */
+  private async addAndGoOn(
+    entry: Entry,
+    moments: Moment[],
+    counted: number[],
+    end: number,
+  ): Promise<void> {
+    const added = await this.add(entry, moments, counted, end);
+    const last = moments[end];
+    if (!added || !last) return;
+    this.tail = { entry: { ...added, position: last.position }, moments: moments.slice(end + 1) };
   }
 
   /** One step towards an entry after the time. @returns false: the log has no events */
