@@ -2,11 +2,9 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
-import {
-  AttemptResults,
-  type Result,
-} from '../libs/outbound/dispatch/src/attempt-results.service.js';
+import { AttemptResults } from '../libs/outbound/dispatch/src/attempt-results.service.js';
 import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
+import type { Result } from '../libs/outbound/dispatch/src/finish-statement.js';
 import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { afterAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database.js';

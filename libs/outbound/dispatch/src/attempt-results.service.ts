@@ -4,12 +4,10 @@ import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { Batcher } from '#database/batcher.js';
-import { byteaArray } from '#database/bytea-array.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { errorOf, wasTried } from '#sending/outcome.js';
-import type { Attempted } from '#sending/webhook.client.js';
+import { errorOf } from '#sending/outcome.js';
 import {
   endsSubscription,
   excerptContext,
@@ -20,76 +18,18 @@ import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { FailingNotice } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
+import {
+  doneAt,
+  FINISH,
+  finishArguments,
+  statusOf,
+  type Result,
+  type Sealed,
+} from './finish-statement.js';
 import { finishedFrom } from './finished-deliveries.js';
 
 /** The most results that one statement records. */
 const GROUP = 512;
-
-/** An attempt, or the reason why there was none, and what follows from it. */
-export type Result = {
-  delivery: Delivery;
-  attempted: Attempted;
-  /** Of a manual attempt, only `delivered` and what happens to the subscription count. */
-  next: Next;
-};
-
-type Sealed = Result & { excerpt: Buffer | null };
-
-/**
- * Can only be looked up by index. For plain equality PostgreSQL may read the whole queue instead: statistics that were
- * taken while it was empty say that this is the same.
- */
-const IS_MEANT = 'p.subscription_id = any (array[r.subscription_id]) and p.id = any (array[r.id])';
-
-/**
- * Records scheduled attempts. A success always counts, even if the lane has been lost meanwhile; any other result
- * counts only if nobody has recorded that attempt before. Never changes updated_at (contract section 9).
- */
-const FINISH = {
-  name: 'webhook_finish',
-  text: `
-    with r as (
-      select subscription_id, id, tries, status, sent, code, duration_ms, error, excerpt,
-        to_timestamp(next_attempt_at / 1000.0) as next_attempt_at, to_timestamp(at / 1000.0) as at,
-        to_timestamp((at + duration_ms) / 1000.0) as done_at
-      from unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::float8[], $6::float8[], $7::boolean[],
-        $8::int[], $9::int[], $10::text[], $11::bytea[])
-      as r (subscription_id, id, tries, status, next_attempt_at, at, sent, code, duration_ms, error, excerpt)
-    ), gone as (
-      delete from webhook_pending p using r
-      where ${IS_MEANT} and r.status <> 'pending'
-        and (p.tries = r.tries or r.status = 'delivered')
-      returning p.*, r.status, r.sent, r.done_at
-    ), finished as (
-      ${finishedFrom('gone', {
-        status: 'status',
-        attempts: 'attempts_count + sent::int',
-        deliveredAt: "case when status = 'delivered' then done_at end",
-      })}
-    ), again as (
-      update webhook_pending p set tries = p.tries + 1, attempts_count = p.attempts_count + r.sent::int,
-        first_attempt_at = coalesce(p.first_attempt_at, r.at), next_attempt_at = r.next_attempt_at
-      from r
-      where ${IS_MEANT} and r.status = 'pending'
-        and p.tries = r.tries
-      returning p.id, p.attempts_count
-    ), subscriptions as (
-      update webhook_subscriptions s
-      set failing_since = case when x.succeeded then to_timestamp(x.failing_since / 1000.0)
-                               else coalesce(s.failing_since, to_timestamp(x.failing_since / 1000.0)) end,
-        last_delivery_at = to_timestamp(x.at / 1000.0), last_delivery_status = x.code,
-        last_delivery_error = x.error
-      from unnest($12::bigint[], $13::boolean[], $14::float8[], $15::float8[], $16::int[], $17::text[])
-        as x (id, succeeded, failing_since, at, code, error)
-      where s.id = x.id
-    )
-    insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
-    select r.id, n.attempt, 'scheduled', r.at, r.code, r.duration_ms, r.error, r.excerpt
-    from (select id, attempts_count + 1 as attempt from gone
-          union all select id, attempts_count from again) n
-    join r on r.id = n.id
-    where r.sent`,
-};
 
 /** Records a manual attempt of a delivery that is still pending or already finished. */
 const FINISH_MANUAL = {
@@ -333,74 +273,4 @@ async function finishManual(client: PoolClient, result: Sealed): Promise<void> {
       excerpt,
     ],
   });
-}
-
-function finishArguments(results: Sealed[]): unknown[] {
-  const states = subscriptionStates(results);
-  return [
-    plainArray(results, ({ delivery }) => delivery.subscriptionId),
-    plainArray(results, ({ delivery }) => delivery.id),
-    plainArray(results, ({ delivery }) => delivery.tries),
-    plainArray(results, ({ next }) => next.delivery.status),
-    plainArray(results, ({ next }) =>
-      next.delivery.status === 'pending' ? next.delivery.nextAttemptAt.getTime() : null,
-    ),
-    plainArray(results, ({ attempted }) => attempted.at.getTime()),
-    plainArray(results, ({ attempted }) => wasTried(attempted.outcome)),
-    plainArray(results, ({ attempted }) => statusOf(attempted)),
-    plainArray(results, ({ attempted }) => attempted.durationMs),
-    results.map(({ attempted }) => errorOf(attempted.outcome)),
-    byteaArray(results.map(({ excerpt }) => excerpt)),
-    plainArray(states, ({ id }) => id),
-    plainArray(states, ({ succeeded }) => succeeded),
-    plainArray(states, ({ failingSince }) => failingSince?.getTime() ?? null),
-    plainArray(states, ({ newest }) => newest.attempted.at.getTime()),
-    plainArray(states, ({ newest }) => statusOf(newest.attempted)),
-    states.map(({ newest }) => errorOf(newest.attempted.outcome)),
-  ];
-}
-
-/**
- * An array literal in PostgreSQL's own notation: the driver's conversion of each value is too slow for thousands a
- * second.
- */
-function plainArray<T>(
-  items: T[],
-  value: (item: T) => number | boolean | Next['delivery']['status'] | null,
-): string {
-  return `{${items.map((item) => value(item) ?? 'null').join()}}`;
-}
-
-type SubscriptionChange = {
-  id: number;
-  /** If any attempt succeeded, `failingSince` is counted from the last success, otherwise from the first failure. */
-  succeeded: boolean;
-  failingSince: Date | null;
-  newest: Result;
-};
-
-/** One change per subscription, however many of its attempts are in the group. */
-function subscriptionStates(results: Sealed[]): SubscriptionChange[] {
-  const states = new Map<number, SubscriptionChange>();
-  for (const result of results) {
-    const { delivery, attempted, next } = result;
-    if (!wasTried(attempted.outcome)) continue;
-    const id = delivery.subscriptionId;
-    const state = states.get(id) ?? { id, succeeded: false, failingSince: null, newest: result };
-    state.newest = result;
-    if (next.delivery.status === 'delivered') {
-      state.succeeded = true;
-      state.failingSince = null;
-    } else state.failingSince ??= doneAt(attempted);
-    states.set(id, state);
-  }
-  return [...states.values()];
-}
-
-function statusOf({ outcome }: Attempted): number | null {
-  return outcome.kind === 'answered' ? outcome.status : null;
-}
-
-export function doneAt({ at, durationMs }: Attempted): Date {
-  return new Date(at.getTime() + durationMs);
 }

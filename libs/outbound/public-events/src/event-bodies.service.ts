@@ -146,18 +146,30 @@ export class EventBodies {
     if (unread.size === 0) return found;
     // Nobody else has rendered what this process has just planned; if somebody did after all, `keep` finds out.
     if (planned < unread.size) await this.read(unread, found);
-    // In the order of the log, so that each stream is folded once from beginning to end.
-    const inOrder = [...unread.values()].sort((a, b) => a.ref.seq - b.ref.seq);
-    const { first, most, bytes } = RENDERED_AT_ONCE;
-    for (let i = 0, count = first; i < inOrder.length;) {
-      const some = inOrder.slice(i, i + count);
-      await this.render(some, found);
-      i += some.length;
-      const average =
-        some.reduce((sum, { ref }) => sum + sizeOf(found.get(ref.seq)), 0) / some.length;
-      count = Math.max(1, Math.min(most, Math.floor(bytes / Math.max(1, average))));
-    }
+    await this.renderInTurn([...unread.values()], found);
     return found;
+  }
+
+  /** In two turns beside each other: while one of them waits for the database, the other one renders. */
+  private async renderInTurn(unread: Unread[], found: Map<number, Body>): Promise<void> {
+    // In the order of the log, so that each stream is folded once from beginning to end.
+    unread.sort((a, b) => a.ref.seq - b.ref.seq);
+    let [begun, count] = [0, RENDERED_AT_ONCE.first];
+    const renderOn = async () => {
+      while (begun < unread.length) {
+        const some = unread.slice(begun, begun + count);
+        begun += some.length;
+        try {
+          await this.render(some, found);
+        } catch (error) {
+          begun = unread.length;
+          throw error;
+        }
+        count = countAfter(some.map(({ ref }) => sizeOf(found.get(ref.seq))));
+      }
+    };
+    const turns = await Promise.allSettled([renderOn(), renderOn()]);
+    for (const turn of turns) if (turn.status === 'rejected') throw turn.reason;
   }
 
   /** Reads the bodies that are already stored, and moves them from `unread` to `found`. Those that are stale stay. */
@@ -350,6 +362,13 @@ function isOf({ aggregate }: EventRenderer, { stream }: StoredEvent): boolean {
 /** The customer whom the event is about: the body is sealed with their key, and their events stay in order. */
 export function customerOf({ data: { customerId } }: StoredEvent): number {
   return typeof customerId === 'number' ? customerId : NOBODY;
+}
+
+/** How many events to render at once, by the sizes of those before. */
+function countAfter(sizes: number[]): number {
+  const { most, bytes } = RENDERED_AT_ONCE;
+  const average = sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
+  return Math.max(1, Math.min(most, Math.floor(bytes / Math.max(1, average))));
 }
 
 function sizeOf(body: Body | undefined): number {

@@ -9,6 +9,17 @@ export type Outcome =
   /** There was nothing to send just now. */
   | { kind: 'unrendered' };
 
+/** An attempt that is over. */
+export type Attempted = {
+  outcome: Outcome;
+  /** Null when nothing was to be sent. */
+  url: string | null;
+  at: Date;
+  durationMs: number;
+  /** The beginning of the answer's body. */
+  excerpt: string | null;
+};
+
 /** Whether an attempt was made, so that the outcome says something about the receiver. */
 export function wasTried({ kind }: Outcome): boolean {
   return kind === 'answered' || kind === 'failed' || kind === 'blocked';

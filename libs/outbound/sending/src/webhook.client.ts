@@ -14,7 +14,7 @@ import { HttpConnections } from './http-connections.client.js';
 import { NameLookup } from './name-lookup.client.js';
 import { UndiciSender } from './undici-sender.client.js';
 import { signature, signingKey } from './webhook-signature.js';
-import { type Outcome } from './outcome.js';
+import type { Attempted, Outcome } from './outcome.js';
 
 const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
 const DEADLINE_MS = 10_000;
@@ -29,16 +29,6 @@ export type Attempt = {
   eventId: string;
   type: string;
   body: Buffer;
-};
-
-export type Attempted = {
-  outcome: Outcome;
-  /** Null when nothing was to be sent. */
-  url: string | null;
-  at: Date;
-  durationMs: number;
-  /** The beginning of the answer's body. */
-  excerpt: string | null;
 };
 
 /** Makes signed attempts. */

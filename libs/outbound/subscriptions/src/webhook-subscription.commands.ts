@@ -26,7 +26,7 @@ import {
   NOT_PUBLIC,
   targetUrlFault,
 } from '#sending/target-address.js';
-import { WebhookClient, type Attempt, type Attempted } from '#sending/webhook.client.js';
+import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
 import { giveUpBefore } from './webhook-delivery.js';
 import { SECRET_LOST, WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
@@ -45,7 +45,7 @@ import type {
   WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
-import { errorOf } from '#sending/outcome.js';
+import { errorOf, type Attempted } from '#sending/outcome.js';
 
 const TABLE = 'webhook_subscriptions';
 const NAME_LOOKUP_MS = 1_000;
