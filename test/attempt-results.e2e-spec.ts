@@ -6,6 +6,7 @@ import { AttemptResults } from '../libs/outbound/dispatch/src/attempt-results.se
 import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
 import type { Result } from '../libs/outbound/dispatch/src/finish-statement.js';
 import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
+import { databaseClient } from '#database/database-client.js';
 import { afterAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database.js';
 import { eventually } from './support/eventually.js';
@@ -152,6 +153,25 @@ describe('attempts', () => {
       refused?.subscriptionId,
     );
     expect(pending).toEqual([{ id: refused?.id }]);
+  });
+
+  it('wait for whoever changes their subscription, and those of others do not', async () => {
+    const [id, held] = await given(null, 1);
+    // In another queue; ids are given in order.
+    let [other, delivery] = await given(null, 1);
+    while (other % 4 === id % 4) [other, delivery] = await given(null, 1);
+    const somebody = databaseClient(service.database.url, 'test');
+    await somebody.connect();
+    await somebody.query('begin');
+    await somebody.query('select from webhook_subscriptions where id = $1 for update', [id]);
+    const waiting = results.record(resultOf(held, 200, null));
+    await results.record(resultOf(delivery, 200, null));
+    const pending = () => ask('select from webhook_pending where subscription_id = $1', id);
+    expect(await pending()).toHaveLength(1);
+    await somebody.query('rollback');
+    await waiting;
+    await somebody.end();
+    expect(await pending()).toEqual([]);
   });
 
   // the last attempt is under way | pause and resume | it fails, and by what was known would be the end

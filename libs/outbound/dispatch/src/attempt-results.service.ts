@@ -3,7 +3,7 @@ import { Pool, type PoolClient } from 'pg';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
-import { Batcher } from '#database/batcher.js';
+import { Batcher, Lanes } from '#database/batcher.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
@@ -28,8 +28,8 @@ import {
 } from './finish-statement.js';
 import { finishedFrom } from './finished-deliveries.js';
 
-/** The most results that one statement records. */
-const GROUP = 512;
+/** Other statements go on beside one that is stuck, which waits for a lock. */
+const RECORDING = { queues: 4, ofGroup: 512, stuckMs: 250 };
 
 /** Records a manual attempt of a delivery that is still pending or already finished. */
 const FINISH_MANUAL = {
@@ -85,15 +85,16 @@ const AUDIT = auditBySystem('ended', {
 @Injectable()
 export class AttemptResults {
   /**
-   * One group at a time, so that two of them never update the same subscription, and because a statement costs
-   * PostgreSQL as much as dozens of results: what waits for it makes the next group larger.
+   * One group at a time, because a statement costs PostgreSQL as much as dozens of results: what waits for it makes the
+   * next ones larger.
    */
-  private readonly recording = new Batcher<Result, Next>(1, GROUP, (group) =>
-    this.metrics.statement(
-      'record',
-      () => this.recordGroup(group),
-      () => group.length,
-    ),
+  private readonly turns = new Lanes(1);
+
+  /** All results of a subscription are in the same queue, so two groups never update the same subscription. */
+  private readonly queues = Array.from(
+    { length: RECORDING.queues },
+    () =>
+      new Batcher<Result, Next>(this.turns, RECORDING.ofGroup, (group) => this.inTurn(group), 1),
   );
 
   private readonly log = new Logger('webhook subscriptions');
@@ -111,7 +112,18 @@ export class AttemptResults {
    * @returns what follows after all
    */
   async record(result: Result): Promise<Next> {
-    return this.recording.add(result);
+    const queue = this.queues[result.delivery.subscriptionId % RECORDING.queues];
+    return (await queue?.add(result)) ?? result.next;
+  }
+
+  private inTurn(group: Result[]): Promise<PromiseSettledResult<Next>[]> {
+    const record = () =>
+      this.metrics.statement(
+        'record',
+        () => this.recordGroup(group),
+        () => group.length,
+      );
+    return this.turns.stuckAfter(RECORDING.stuckMs, record);
   }
 
   /** A result that the database refuses does not keep the others from being recorded. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { Batcher } from './batcher.js';
+import { Batcher, Lanes } from './batcher.js';
 
 type Settled = PromiseSettledResult<string>[];
 
 /** A batcher whose groups are answered by hand. */
-function given(workers: number, groupSize: number) {
+function given(workers: Lanes | number, groupSize: number, stuckMs?: number) {
   const groups: {
     items: number[];
     answer: (results: Settled) => void;
@@ -13,10 +13,16 @@ function given(workers: number, groupSize: number) {
   const batcher = new Batcher<number, string>(
     workers,
     groupSize,
-    (items) =>
-      new Promise<Settled>((answer, fail) => {
-        groups.push({ items, answer, fail });
-      }),
+    (items) => {
+      const work = () =>
+        new Promise<Settled>((answer, fail) => {
+          groups.push({ items, answer, fail });
+        });
+      return stuckMs === undefined || typeof workers === 'number'
+        ? work()
+        : workers.stuckAfter(stuckMs, work);
+    },
+    typeof workers === 'number' ? Infinity : 1,
   );
   return { batcher, groups };
 }
@@ -83,5 +89,32 @@ describe('a batcher', () => {
     await nextTurn();
     groups[1]?.answer(echoed([3]));
     expect(await later).toBe('answer 3');
+  });
+
+  it('takes turns with others on one lane, until somebody is stuck on it', async () => {
+    const lane = new Lanes(1);
+    const [first, second, third] = [0, 1, 2].map(() => given(lane, 8, 20));
+    if (!first || !second || !third) throw new Error('there are three');
+    const began = () => [first, second, third].map(({ groups }) => groups.length);
+    const answers = [first, second].map(({ batcher }) => batcher.add(1));
+    await nextTurn();
+    expect(began()).toEqual([1, 0, 0]);
+    answers.push(first.batcher.add(2));
+    while (second.groups.length === 0) await nextTurn();
+    // The one that is stuck waits for itself.
+    expect(began()).toEqual([1, 1, 0]);
+    second.groups[0]?.answer(echoed([1]));
+    await answers[1];
+    const late = third.batcher.add(1);
+    await nextTurn();
+    expect(began()).toEqual([1, 1, 1]);
+    third.groups[0]?.answer(echoed([1]));
+    await late;
+    first.groups[0]?.answer(echoed([1]));
+    await answers[0];
+    await nextTurn();
+    first.groups[1]?.answer(echoed([2]));
+    expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 1', 'answer 2']);
+    expect([lane.busy, lane.isFree]).toEqual([0, true]);
   });
 });

@@ -3,12 +3,29 @@ type Waiting<T, R> = { item: T; resolve: (result: R) => void; reject: (error: un
 /** How many batches may be under way at once, of one batcher or of several that take turns. */
 export class Lanes {
   busy = 0;
+  private stuck = 0;
   private readonly queue: (() => void)[] = [];
 
   constructor(readonly count: number) {}
 
   get isFree(): boolean {
-    return this.busy < this.count;
+    return this.busy < this.count + this.stuck;
+  }
+
+  /** For work of a lane that may have to wait for somebody else: from then on, until it ends, there is one lane more. */
+  async stuckAfter<R>(milliseconds: number, work: () => Promise<R>): Promise<R> {
+    let stuck = 0;
+    const timer = setTimeout(() => {
+      stuck = 1;
+      this.stuck++;
+      this.wakeAll();
+    }, milliseconds);
+    try {
+      return await work();
+    } finally {
+      clearTimeout(timer);
+      this.stuck -= stuck;
+    }
   }
 
   /** @param wake called whenever a lane is free */
@@ -21,6 +38,10 @@ export class Lanes {
     this.busy--;
     this.queue.splice(this.queue.indexOf(own), 1);
     this.queue.push(own);
+    this.wakeAll();
+  }
+
+  private wakeAll(): void {
     for (const wake of this.queue) wake();
   }
 }
@@ -32,14 +53,19 @@ export class Lanes {
 export class Batcher<T, R> {
   private waiting: Waiting<T, R>[] = [];
   private scheduled = false;
+  private running = 0;
   private readonly lanes: Lanes;
   private readonly wake = () => this.schedule();
 
-  /** @param run processes a batch and returns one settled result per item, in order */
+  /**
+   * @param run processes a batch and returns one settled result per item, in order
+   * @param most how many batches of its own may be under way at once, where it shares lanes
+   */
   constructor(
     lanes: Lanes | number,
     private readonly groupSize: number,
     private readonly run: (items: T[]) => Promise<PromiseSettledResult<R>[]>,
+    private readonly most = Infinity,
   ) {
     this.lanes = typeof lanes === 'number' ? new Lanes(lanes) : lanes;
     this.lanes.share(this.wake);
@@ -53,18 +79,23 @@ export class Batcher<T, R> {
   }
 
   private schedule(): void {
-    if (this.scheduled || !this.lanes.isFree || this.waiting.length === 0) return;
+    if (this.scheduled || !this.mayRun) return;
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      while (this.lanes.isFree && this.waiting.length > 0) {
+      while (this.mayRun) {
         void this.runGroup(this.waiting.splice(0, this.groupSize));
       }
     });
   }
 
+  private get mayRun(): boolean {
+    return this.waiting.length > 0 && this.running < this.most && this.lanes.isFree;
+  }
+
   private async runGroup(group: Waiting<T, R>[]): Promise<void> {
     this.lanes.busy++;
+    this.running++;
     try {
       const results = await this.run(group.map((waiting) => waiting.item));
       group.forEach((waiting, i) => {
@@ -77,6 +108,7 @@ export class Batcher<T, R> {
     } catch (error) {
       for (const waiting of group) waiting.reject(error);
     } finally {
+      this.running--;
       this.lanes.free(this.wake);
     }
   }
