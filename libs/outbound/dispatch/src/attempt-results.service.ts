@@ -7,7 +7,7 @@ import { Batcher, Lanes } from '#database/batcher.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { errorOf } from '#sending/outcome.js';
+import { doneAt, errorOf, statusOf } from '#sending/outcome.js';
 import {
   endsSubscription,
   excerptContext,
@@ -18,14 +18,7 @@ import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { FailingNotice } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
-import {
-  doneAt,
-  FINISH,
-  finishArguments,
-  statusOf,
-  type Result,
-  type Sealed,
-} from './finish-statement.js';
+import { FINISH, finishArguments, type Result, type Sealed } from './finish-statement.js';
 import { finishedFrom } from './finished-deliveries.js';
 
 /** Other statements go on beside one that is stuck, which waits for a lock. */
@@ -88,13 +81,23 @@ export class AttemptResults {
    * One group at a time, because a statement costs PostgreSQL as much as dozens of results: what waits for it makes the
    * next ones larger.
    */
-  private readonly turns = new Lanes(1);
+  private readonly turns = new Lanes(1, RECORDING.stuckMs);
 
   /** All results of a subscription are in the same queue, so two groups never update the same subscription. */
   private readonly queues = Array.from(
     { length: RECORDING.queues },
     () =>
-      new Batcher<Result, Next>(this.turns, RECORDING.ofGroup, (group) => this.inTurn(group), 1),
+      new Batcher<Result, Next>(
+        this.turns,
+        RECORDING.ofGroup,
+        (group) =>
+          this.metrics.statement(
+            'record',
+            () => this.recordGroup(group),
+            () => group.length,
+          ),
+        1,
+      ),
   );
 
   private readonly log = new Logger('webhook subscriptions');
@@ -114,16 +117,6 @@ export class AttemptResults {
   async record(result: Result): Promise<Next> {
     const queue = this.queues[result.delivery.subscriptionId % RECORDING.queues];
     return (await queue?.add(result)) ?? result.next;
-  }
-
-  private inTurn(group: Result[]): Promise<PromiseSettledResult<Next>[]> {
-    const record = () =>
-      this.metrics.statement(
-        'record',
-        () => this.recordGroup(group),
-        () => group.length,
-      );
-    return this.turns.stuckAfter(RECORDING.stuckMs, record);
   }
 
   /** A result that the database refuses does not keep the others from being recorded. */
@@ -279,7 +272,7 @@ async function finishManual(client: PoolClient, result: Sealed): Promise<void> {
       next.delivery.status === 'delivered',
       attempted.at,
       doneAt(attempted),
-      statusOf(attempted),
+      statusOf(attempted.outcome),
       attempted.durationMs,
       errorOf(attempted.outcome),
       excerpt,

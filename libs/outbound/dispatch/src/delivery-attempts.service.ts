@@ -11,7 +11,13 @@ import {
   type PublicEventRef,
 } from '#public-events/event-bodies.service.js';
 import { bodyOf } from '#public-events/public-events.js';
-import { attemptResult, isSuccess, type Attempted, type Outcome } from '#sending/outcome.js';
+import {
+  attemptResult,
+  doneAt,
+  isSuccess,
+  type Attempted,
+  type Outcome,
+} from '#sending/outcome.js';
 import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
 import { SECRET_LOST } from '#sending/webhook-secrets.service.js';
 import {
@@ -25,7 +31,6 @@ import type { Slot } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import type { Pace, Signal } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { doneAt } from './finish-statement.js';
 import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
 
 const RECORD_TRIES = 3;

@@ -1,5 +1,5 @@
 import { byteaArray } from '#database/bytea-array.js';
-import { errorOf, wasTried, type Attempted } from '#sending/outcome.js';
+import { doneAt, errorOf, statusOf, wasTried, type Attempted } from '#sending/outcome.js';
 import type { Next } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 import { finishedFrom } from './finished-deliveries.js';
@@ -83,7 +83,7 @@ export function finishArguments(results: Sealed[]): unknown[] {
     ),
     plainArray(results, ({ attempted }) => attempted.at.getTime()),
     plainArray(results, ({ attempted }) => wasTried(attempted.outcome)),
-    plainArray(results, ({ attempted }) => statusOf(attempted)),
+    plainArray(results, ({ attempted }) => statusOf(attempted.outcome)),
     plainArray(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => errorOf(attempted.outcome)),
     byteaArray(results.map(({ excerpt }) => excerpt)),
@@ -91,7 +91,7 @@ export function finishArguments(results: Sealed[]): unknown[] {
     plainArray(states, ({ succeeded }) => succeeded),
     plainArray(states, ({ failingSince }) => failingSince?.getTime() ?? null),
     plainArray(states, ({ newest }) => newest.attempted.at.getTime()),
-    plainArray(states, ({ newest }) => statusOf(newest.attempted)),
+    plainArray(states, ({ newest }) => statusOf(newest.attempted.outcome)),
     states.map(({ newest }) => errorOf(newest.attempted.outcome)),
   ];
 }
@@ -131,12 +131,4 @@ function subscriptionStates(results: Sealed[]): SubscriptionChange[] {
     states.set(id, state);
   }
   return [...states.values()];
-}
-
-export function statusOf({ outcome }: Attempted): number | null {
-  return outcome.kind === 'answered' ? outcome.status : null;
-}
-
-export function doneAt({ at, durationMs }: Attempted): Date {
-  return new Date(at.getTime() + durationMs);
 }

@@ -20,6 +20,15 @@ export type Attempted = {
   excerpt: string | null;
 };
 
+export function doneAt({ at, durationMs }: Attempted): Date {
+  return new Date(at.getTime() + durationMs);
+}
+
+/** Of the answer; null when there was none. */
+export function statusOf(outcome: Outcome): number | null {
+  return outcome.kind === 'answered' ? outcome.status : null;
+}
+
 /** Whether an attempt was made, so that the outcome says something about the receiver. */
 export function wasTried({ kind }: Outcome): boolean {
   return kind === 'answered' || kind === 'failed' || kind === 'blocked';

@@ -45,7 +45,7 @@ import type {
   WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
-import { errorOf, type Attempted } from '#sending/outcome.js';
+import { errorOf, statusOf, type Attempted } from '#sending/outcome.js';
 
 const TABLE = 'webhook_subscriptions';
 const NAME_LOOKUP_MS = 1_000;
@@ -279,7 +279,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
       type: TEST_EVENT,
       body: bodyOf(Buffer.from(testEnvelope(eventId, row, new Date())), row.payload_format),
     });
-    const status = outcome.kind === 'answered' ? outcome.status : null;
+    const status = statusOf(outcome);
     const error = errorOf(outcome);
     // The test was sent, so failing to store its result is no reason to report an error.
     await this.table.attempted(id, { at, status, error }).catch((fault: unknown) =>

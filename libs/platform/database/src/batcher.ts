@@ -6,26 +6,17 @@ export class Lanes {
   private stuck = 0;
   private readonly queue: (() => void)[] = [];
 
-  constructor(readonly count: number) {}
+  /**
+   * @param stuckMs after which a batch may be waiting for somebody else: from then on, until it ends, there is one lane
+   *   more
+   */
+  constructor(
+    readonly count: number,
+    private readonly stuckMs?: number,
+  ) {}
 
   get isFree(): boolean {
     return this.busy < this.count + this.stuck;
-  }
-
-  /** For work of a lane that may have to wait for somebody else: from then on, until it ends, there is one lane more. */
-  async stuckAfter<R>(milliseconds: number, work: () => Promise<R>): Promise<R> {
-    let stuck = 0;
-    const timer = setTimeout(() => {
-      stuck = 1;
-      this.stuck++;
-      this.wakeAll();
-    }, milliseconds);
-    try {
-      return await work();
-    } finally {
-      clearTimeout(timer);
-      this.stuck -= stuck;
-    }
   }
 
   /** @param wake called whenever a lane is free */
@@ -33,12 +24,27 @@ export class Lanes {
     this.queue.push(wake);
   }
 
-  /** @param own of the batcher that held the lane: the others go first */
-  free(own: () => void): void {
-    this.busy--;
-    this.queue.splice(this.queue.indexOf(own), 1);
-    this.queue.push(own);
-    this.wakeAll();
+  /**
+   * @param own of the batcher that takes the lane: afterwards the others go first
+   * @returns gives it back
+   */
+  take(own: () => void): () => void {
+    this.busy++;
+    let stuck = 0;
+    const late = () => {
+      stuck = 1;
+      this.stuck++;
+      this.wakeAll();
+    };
+    const timer = this.stuckMs === undefined ? undefined : setTimeout(late, this.stuckMs);
+    return () => {
+      clearTimeout(timer);
+      this.stuck -= stuck;
+      this.busy--;
+      this.queue.splice(this.queue.indexOf(own), 1);
+      this.queue.push(own);
+      this.wakeAll();
+    };
   }
 
   private wakeAll(): void {
@@ -94,7 +100,7 @@ export class Batcher<T, R> {
   }
 
   private async runGroup(group: Waiting<T, R>[]): Promise<void> {
-    this.lanes.busy++;
+    const giveBack = this.lanes.take(this.wake);
     this.running++;
     try {
       const results = await this.run(group.map((waiting) => waiting.item));
@@ -109,7 +115,7 @@ export class Batcher<T, R> {
       for (const waiting of group) waiting.reject(error);
     } finally {
       this.running--;
-      this.lanes.free(this.wake);
+      giveBack();
     }
   }
 }
