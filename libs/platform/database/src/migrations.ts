@@ -40,6 +40,7 @@ import { SmsArrivals } from './migrations/0049-sms-arrivals.js';
 import { Geocoding } from './migrations/0046-geocoding.js';
 import { LoneCommits } from './migrations/0052-lone-commits.js';
 import { OrderOfRecords } from './migrations/0053-order-of-records.js';
+import { UncheckedHashes } from './migrations/0054-unchecked-hashes.js';
 import { Retirements } from './migrations/0050-retirements.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -87,4 +88,5 @@ export const migrations = [
   Retirements,
   LoneCommits,
   OrderOfRecords,
+  UncheckedHashes,
 ];
