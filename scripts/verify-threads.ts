@@ -9,6 +9,8 @@ const YOUNG_MB = 64;
 
 // As in the dispatcher: the threads keep all processors busy, so extra threads for garbage collection do not help.
 setFlagsFromString('--no-parallel-scavenge');
+// What outlives a young generation is garbage as well, and left alone it would come to several times what is needed.
+setFlagsFromString('--heap-growing-percent=100');
 
 type Thread = { worker: Worker; ended: Promise<unknown> };
 
