@@ -60,6 +60,26 @@ describe('after the first stamp on a card', () => {
     expect(namesIn(await stamp(path))).toEqual(['Cake']);
   });
 
+  it('each change shows in the card when it is next read, without a stamp', async () => {
+    const { card, rewards, path } = await enrol(store, { rewards: [2] });
+    await stamp(path);
+    await stamp(path);
+    const read = async () => {
+      const { status, body } = await store.get<CustomerCardDetailJson>(path);
+      expect(status).toBe(200);
+      return body;
+    };
+    const reward = `${store.store}/rewards/${rewards[0]?.id}`;
+    await store.patch(reward, { reward: { name: 'Tea' } });
+    expect(namesIn(await read())).toEqual(['Tea']);
+    await addReward(card, 1);
+    expect(namesIn(await read())).toEqual(['Cake', 'Tea']);
+    await store.delete(reward);
+    expect(namesIn(await read())).toEqual(['Cake']);
+    await store.patch(`${store.store}/cards/${card.id}`, { card: { name: 'Tea card' } });
+    expect((await read()).card_name).toBe('Tea card');
+  });
+
   it('a limit and a name that the card gets hold for the next stamp', async () => {
     const { card, path } = await enrol(store);
     await stamp(path);

@@ -31,6 +31,7 @@ export class CardsService {
 
   async list(accountId: number, scope: Scope, { after, limit }: Range): Promise<CardJson[]> {
     const rows = await ask<CardRow>(this.pool, {
+      name: 'cards_list',
       text: `${CARDS} where c.account_id = $1
          and ($2 = 'all' or (c.state ->> 'archivedAt' is null) = ($2 = 'active'))
          and c.id > $3
@@ -43,6 +44,7 @@ export class CardsService {
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<CardJson> {
     const [row] = await ask<CardRow>(this.pool, {
+      name: 'cards_find',
       text: `${CARDS} where c.id = $1 and c.account_id = $2`,
       values: [id, accountId],
     });

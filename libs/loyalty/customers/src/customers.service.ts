@@ -64,6 +64,7 @@ export class CustomersService {
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<CustomerJson> {
     const rows = await ask<CustomerRow>(this.pool, {
+      name: 'customers_find',
       text: 'select state from customers where id = $1 and account_id = $2',
       values: [id, accountId],
     });

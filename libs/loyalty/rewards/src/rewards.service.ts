@@ -25,6 +25,7 @@ export class RewardsService {
     { after, limit }: Range,
   ): Promise<RewardJson[]> {
     const rows = await ask<RewardRow>(this.pool, {
+      name: 'rewards_list',
       text: `select state from rewards
        where account_id = $1 and deleted_at is null
          and ($2::bigint is null or card_id = $2)
@@ -41,6 +42,7 @@ export class RewardsService {
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<RewardJson> {
     const [row] = await ask<RewardRow>(this.pool, {
+      name: 'rewards_find',
       text: `select state from rewards
        where id = $1 and account_id = $2 and deleted_at is null`,
       values: [id, accountId],

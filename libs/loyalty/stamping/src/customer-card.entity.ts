@@ -18,18 +18,22 @@ export const PASS_INSTALLED = `exists (
   select from pass_installations i
   where i.customer_card_id = r.id and i.installed_at is not null and i.removed_at is null)`;
 
+/**
+ * SQL over `r`, what `joinedOf` reads. The template's version grows with every write to the card, its rewards or its store,
+ * so that every load shows whether a cached template is still current.
+ */
+export const JOINED = `jsonb_build_array(
+  (select c.revision + a.revision + coalesce(
+     (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
+   from cards c join accounts a on a.id = c.account_id
+   where c.id = r.card_id),
+  ${PASS_INSTALLED})`;
+
 export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
   person: 'r.customer_id',
-  // The template's version grows with every write to the card, its rewards or its store, so that every load shows
-  // whether a cached template is still current.
-  joined: `jsonb_build_array(
-             (select c.revision + a.revision + coalesce(
-                (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
-              from cards c join accounts a on a.id = c.account_id
-              where c.id = r.card_id),
-             ${PASS_INSTALLED})`,
+  joined: JOINED,
   claimsOf,
   idsIn: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},

@@ -9,7 +9,7 @@ import { PastCounts } from '#event-store/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import { customerMerged, isAt, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
-import { customerCardRows, PASS_INSTALLED } from './customer-card.entity.js';
+import { customerCardRows, JOINED, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
 import {
   customerCardDetailJson,
   customerCardJson,
@@ -36,6 +36,7 @@ export class CustomerCardsService {
 
   async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
     const rows = await ask<CustomerCardRow>(this.pool, {
+      name: 'customer_cards_of_customer',
       text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
              where customer_id = $1 and merged_into is null and id > $2 order by id limit $3`,
       values: [customerId, after?.[0] ?? 0, limit],
@@ -43,12 +44,12 @@ export class CustomerCardsService {
     return this.json(rows);
   }
 
-  /** Each customer's cards, by id. */
+  /** Each customer's cards, by id. Planned once, like the templates. */
   async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
     const rows = await ask<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
       text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
-             where customer_id = any ($1) and merged_into is null
+             where customer_id = any (array(select unnest($1::bigint[]))) and merged_into is null
              order by customer_id, id`,
       values: [customerIds],
     });
@@ -60,11 +61,16 @@ export class CustomerCardsService {
     return cards;
   }
 
-  /** Of a card that was merged into another one, the one that goes on. @throws NotFoundError */
+  /**
+   * Of a card that was merged into another one, the one that goes on. A till reads it before every stamp, so it is one
+   * statement, and the template comes from the cache.
+   * @throws NotFoundError
+   */
   async find(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
     for (let { customerId, id } = path; ;) {
-      const [row] = await ask<CustomerCardRow>(this.pool, {
-        text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
+      const [row] = await ask<{ state: CustomerCard; joined: unknown }>(this.pool, {
+        name: 'customer_cards_find',
+        text: `select state, ${JOINED} as joined from customer_cards r
                where id = $1 and account_id = $2`,
         values: [id, accountId],
       });
@@ -73,10 +79,11 @@ export class CustomerCardsService {
         ({ customerId, id } = row.state.mergedInto);
         continue;
       }
-      const template = await this.templates.find(accountId, row.state.cardId);
+      const { templateVersion, passInstalled } = joinedOf(row);
+      const template = await this.templates.at(row.state.cardId, templateVersion);
       return customerCardDetailJson(
         row.state,
-        this.renderContext(template, new Date(), row.pass_installed),
+        this.renderContext(template, new Date(), passInstalled),
       );
     }
   }
