@@ -42,6 +42,29 @@ describe('tokens', () => {
     expectFailure(after, 401, 'unauthorized');
   });
 
+  it('do not say that a store is missing when it is their user that is', async () => {
+    const store = await service.newStore();
+    expect((await store.get(store.store)).status).toBe(200);
+    // Not by a command, which would notify: what is cached goes on for some hundred milliseconds.
+    await service.running.database.query(
+      `with removed as (update users set removed_at = now() where email = $1 returning id)
+       delete from memberships where user_id = (select id from removed)`,
+      [store.email],
+    );
+    const statuses = new Set<number>();
+    await eventually(
+      async () => {
+        const { status } = await store.get(store.store);
+        statuses.add(status);
+        return status;
+      },
+      (status) => status === 401,
+      SOON,
+    );
+    statuses.delete(200);
+    expect([...statuses]).toEqual([401]);
+  });
+
   it('are refused when their user is removed after they were looked up', async () => {
     const store = await service.newStore();
     const { accountId: unasked } = await service.newStore();

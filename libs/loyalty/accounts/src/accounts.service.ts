@@ -25,8 +25,19 @@ const COUNTS = `
   (select count(*) from posters p
     where p.account_id = a.id and p.deleted_at is null) as posters`;
 
-const ACCOUNTS = `select a.state, m.personal, ${COUNTS}
+const OF_USER = `select a.state, m.personal, ${COUNTS}
   from memberships m join accounts a on a.id = m.account_id where m.user_id = $1`;
+
+/**
+ * Who may see a store is for the gate to say. A user whom it still knows, but who has just been removed, must not read
+ * that there is no such store: clients drop what they hold of one.
+ */
+const ONE = {
+  name: 'accounts_find',
+  text: `select a.state, coalesce(m.personal, false) as personal, ${COUNTS}
+         from accounts a left join memberships m on m.account_id = a.id and m.user_id = $1
+         where a.id = $2`,
+};
 
 @Injectable()
 export class AccountsService {
@@ -39,7 +50,7 @@ export class AccountsService {
   /** Every store that the user belongs to. */
   async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
     const rows = await ask<AccountRow>(this.pool, {
-      text: `${ACCOUNTS} and m.account_id > $2 order by m.account_id limit $3`,
+      text: `${OF_USER} and m.account_id > $2 order by m.account_id limit $3`,
       values: [userId, after?.[0] ?? 0, limit],
     });
     return rows.map((row) => accountJson(row.state, row, row.personal));
@@ -47,10 +58,7 @@ export class AccountsService {
 
   /** @throws NotFoundError */
   async find(userId: number, id: number): Promise<AccountJson> {
-    const [row] = await ask<AccountRow>(this.pool, {
-      text: `${ACCOUNTS} and m.account_id = $2`,
-      values: [userId, id],
-    });
+    const [row] = await ask<AccountRow>(this.pool, { ...ONE, values: [userId, id] });
     if (!row) throw new NotFoundError('Store');
     return accountJson(row.state, row, row.personal);
   }
