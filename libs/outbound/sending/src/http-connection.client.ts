@@ -162,14 +162,24 @@ export class HttpConnection {
   private over(exchange: HttpExchange): void {
     this.answers++;
     const { response } = exchange;
-    // What is still being written belongs to a request that was answered before it was read.
-    if (!response.isReusable || this.socket?.writableLength !== 0) {
-      return this.close();
-    }
+    if (!response.isReusable) return this.close();
     this.exchange = undefined;
     this.idleUntil = performance.now() + idleMs(response.field('keep-alive'));
     exchange.answer();
-    this.owner.released(this);
+    if (this.isWritten) this.owner.released(this);
+    // A TLS socket says a turn of the event loop later that all was written, by when a quick answer may have been read.
+    else setImmediate(() => this.release());
+  }
+
+  private release(): void {
+    if (this.isClosed) return;
+    if (this.isWritten) this.owner.released(this);
+    // What is still being written belongs to a request that was answered before it was read.
+    else this.close();
+  }
+
+  private get isWritten(): boolean {
+    return this.socket?.writableLength === 0;
   }
 
   private ended(): void {

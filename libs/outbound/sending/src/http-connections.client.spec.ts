@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { Worker } from 'node:worker_threads';
 import { errors, type buildConnector } from 'undici';
+import { selfSigned } from '../../../../test/support/eventstoredb/certificate.mjs';
 import { eventually } from '../../../../test/support/eventually.js';
 import type { Answer } from './answer.js';
 import { Deadlines } from './deadlines.client.js';
@@ -111,6 +115,50 @@ describe('a connection', () => {
     expect((await send()).status).toBe(200);
     expect(sockets).toHaveLength(2);
   });
+});
+
+/** On a thread of its own, so that it answers while this one is busy. Counts what it has answered. */
+const TLS_RECEIVER = `
+  const { parentPort, workerData: { cert, key, ok, answers } } = require('node:worker_threads');
+  const server = require('node:tls').createServer({ cert, key }, (socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.on('data', () => socket.write(ok, () => {
+      Atomics.add(answers, 0, 1);
+      Atomics.notify(answers, 0);
+    }));
+  });
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
+
+it('a connection over TLS is used again after an answer that is there before the end of the write is seen', async () => {
+  const { cert, key } = selfSigned();
+  const answers = new Int32Array(new SharedArrayBuffer(4));
+  const workerData = { cert, key, ok: OK, answers };
+  const receiver = new Worker(TLS_RECEIVER, { eval: true, workerData });
+  const [port] = (await once(receiver, 'message')) as [number];
+  let made = 0;
+  const overTls = new HttpConnections((_, callback) => {
+    made++;
+    const socket = connectTls({ host: '127.0.0.1', port, ca: cert });
+    socket.once('secureConnect', () => callback(null, socket));
+  }, new Deadlines(10_000));
+  const body = Buffer.from('{}');
+  try {
+    for (let i = 0; i < 5; i++) {
+      const sent = overTls.send({
+        origin: `https://127.0.0.1:${port}`,
+        path: '/',
+        headers: {},
+        body,
+      });
+      // Right after the request was written, and before the event loop looks at what has become of that.
+      if (i > 0) setImmediate(() => Atomics.wait(answers, 0, i, 10_000));
+      expect((await sent).status).toBe(200);
+    }
+    expect(made).toBe(1);
+  } finally {
+    await overTls.close();
+    await receiver.terminate();
+  }
 });
 
 describe('a request', () => {
