@@ -111,13 +111,13 @@ async function refuseOpenIntents(guard: pg.Client): Promise<void> {
 
 /** Readers stop below the oldest transaction running anywhere on the server. */
 async function untilAllIsReadable(guard: pg.Client): Promise<void> {
-  for (const deadline = Date.now() + READABLE_WITHIN_MS; ;) {
+  for (const deadline = performance.now() + READABLE_WITHIN_MS; ;) {
     const { rowCount } = await guard.query(
       `select from (select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) last
        where last.tx >= pg_snapshot_xmin(pg_current_snapshot())`,
     );
     if (rowCount === 0) return;
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new ConfigError(
         'The last events in PostgreSQL cannot be read: end the open transaction on the server (or, after restoring a dump, run npm run rebase-positions), and try again.',
       );

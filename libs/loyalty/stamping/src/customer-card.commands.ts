@@ -141,12 +141,12 @@ export async function withFreeCode<R>(enrol: () => Promise<R>): Promise<R> {
 
 /** A merge that is under way decides what follows: whoever finds one looks again. */
 async function unlessMerging<R>(enrol: () => Promise<R>): Promise<R> {
-  for (const deadline = Date.now() + RACE_FOR_MS; ;) {
+  for (const deadline = performance.now() + RACE_FOR_MS; ;) {
     try {
       return await withFreeCode(enrol);
     } catch (error) {
       if (!(error instanceof CapReachedError)) throw error;
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         throw new UnavailableError('This customer is being merged right now', { cause: error });
       }
       await wait(LOOK_AGAIN_MS);
@@ -322,14 +322,14 @@ async function once<R>(
   { earlier, now }: { earlier: (used: Receipt) => Promise<R | undefined>; now: () => Promise<R> },
 ): Promise<R> {
   if (!receipt) return now();
-  for (const deadline = Date.now() + RACE_FOR_MS; ;) {
+  for (const deadline = performance.now() + RACE_FOR_MS; ;) {
     const first = await earlier(receipt);
     if (first) return first;
     try {
       return await now();
     } catch (error) {
       if (!(error instanceof ClaimTakenError)) throw error;
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         throw new UnavailableError('Others are using this external_ref right now', {
           cause: error,
         });

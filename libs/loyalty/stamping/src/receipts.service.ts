@@ -45,7 +45,7 @@ export class ReceiptsService {
     | undefined
   > {
     const own = streamOf(customerCard, path.id);
-    const deadline = Date.now() + SETTLED_WITHIN_MS;
+    const deadline = performance.now() + SETTLED_WITHIN_MS;
     for (let fresh = false; ;) {
       const used = await this.claimed(accountId, receipt.claim);
       if (!used) return undefined;
@@ -67,7 +67,7 @@ export class ReceiptsService {
         const template = await this.templates.at(then.state.cardId, templateVersion);
         return { event, card: then.state, template, passInstalled };
       }
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         throw new UnavailableError(
           'Another request with this external_ref has not been settled yet',
         );

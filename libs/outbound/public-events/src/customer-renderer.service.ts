@@ -92,14 +92,15 @@ export class CustomerRenderer implements EventRenderer {
   private async settled(events: StoredEvent[]): Promise<void> {
     if (events.length === 0) return;
     const streams = events.map(({ stream }) => stream);
-    for (const deadline = Date.now() + WRITTEN_WITHIN_MS; ; await wait(LOOK_AGAIN_MS)) {
+    for (const deadline = performance.now() + WRITTEN_WITHIN_MS; ; await wait(LOOK_AGAIN_MS)) {
       const { rowCount } = await this.pool.query({
         name: 'webhook_customers_merging',
         text: 'select 1 from es.intent_streams where stream_id = any ($1)',
         values: [streams],
       });
       if (rowCount === 0) return;
-      if (Date.now() > deadline) throw new UnavailableError('A merge has not been finished yet');
+      if (performance.now() > deadline)
+        throw new UnavailableError('A merge has not been finished yet');
     }
   }
 

@@ -109,7 +109,8 @@ export class HttpConnection {
   }
 
   get mayBeUsed(): boolean {
-    return performance.now() < this.idleUntil && Date.now() - this.openedAt <= CONNECTION_MS;
+    const now = performance.now();
+    return now < this.idleUntil && now - this.openedAt <= CONNECTION_MS;
   }
 
   send(exchange: HttpExchange): void {
@@ -134,7 +135,7 @@ export class HttpConnection {
 
   private opened(socket: Socket): void {
     this.socket = socket;
-    this.openedAt = Date.now();
+    this.openedAt = performance.now();
     this.owner.connected();
     socket.on('data', (bytes) => this.read(bytes));
     socket.on('error', (error) => (this.error = error));

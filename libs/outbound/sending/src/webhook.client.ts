@@ -50,11 +50,12 @@ export class WebhookClient implements OnApplicationShutdown {
   /** Never throws: every failure is an outcome. */
   async send(attempt: Attempt): Promise<Attempted> {
     const at = new Date();
+    const began = performance.now();
     const done = (outcome: Outcome, excerpt: string | null = null): Attempted => ({
       outcome,
       url: attempt.url,
       at,
-      durationMs: Date.now() - at.getTime(),
+      durationMs: Math.round(performance.now() - began),
       excerpt,
     });
     try {

@@ -41,13 +41,13 @@ export class Checkpoints {
    * @throws UnavailableError when none comes in time
    */
   async covering(index: number): Promise<NewestCheckpoint> {
-    for (const deadline = Date.now() + WITHIN_MS; ;) {
+    for (const deadline = performance.now() + WITHIN_MS; ;) {
       const newest = await this.newest();
       if (newest && newest.size > index) return newest;
       if (!newest && this.config.production && this.config.checkpoints.key === null) {
         throw new NotFoundError('Checkpoint');
       }
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         throw new UnavailableError('No checkpoint covers this event yet');
       }
       await ask(this.pool, { text: `select pg_notify('${CHECKPOINT_WANTED}', '')` });

@@ -156,14 +156,14 @@ async function untilCommitsEnded(pool: Pool): Promise<void> {
     'select pg_current_xact_id()::text as xact, now()::text as now',
   );
   const [asOf] = rows;
-  for (const deadline = Date.now() + SETTLED_WITHIN_MS; ;) {
+  for (const deadline = performance.now() + SETTLED_WITHIN_MS; ;) {
     const asked = await pool.query<{ under_way: boolean }>(
       `select pg_snapshot_xmin(pg_current_snapshot()) <= $1::text::xid8
          or exists (select from es.intents where created_at < $2::timestamptz) as under_way`,
       [asOf?.xact, asOf?.now],
     );
     if (asked.rows[0]?.under_way === false) return;
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new ConfigError(
         'A transaction or a commit to EventStoreDB is still open: see that the dispatcher is running and nothing else hangs, then run this again.',
       );

@@ -26,7 +26,7 @@ export class EventStoreDbAppender {
    * @returns the new head of the stream
    */
   async append({ stream, expected, events }: Write, begun = false): Promise<Head> {
-    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
     const heads = chain(stream, expected, events);
     const head = heads.at(-1);
     if (!head) throw new Error('a write has at least one event');
@@ -54,7 +54,7 @@ export class EventStoreDbAppender {
           throw unavailable(error, 'append');
         }
         if (fault === 'unanswered') unknown = true;
-        if (Date.now() > deadline) {
+        if (performance.now() > deadline) {
           if (unknown) {
             throw new UnknownOutcomeError('the outcome of an append stays unknown', {
               cause: error,

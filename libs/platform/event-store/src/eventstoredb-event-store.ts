@@ -255,7 +255,7 @@ export class EventStoreDbEventStore
    *   later
    */
   private async isDoneByAnother(intent: Intent, first: Write): Promise<boolean> {
-    for (const deadline = Date.now() + SETTLE_WITHIN_MS; ;) {
+    for (const deadline = performance.now() + SETTLE_WITHIN_MS; ;) {
       let cause: unknown;
       try {
         const left = await abandonIntent(this.pool, intent);
@@ -264,7 +264,7 @@ export class EventStoreDbEventStore
       } catch (error) {
         cause = error;
       }
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         throw new UnknownOutcomeError('whether an intent is executed stays unknown', { cause });
       }
       await wait(200);
@@ -307,7 +307,7 @@ export class EventStoreDbEventStore
    * @throws UnavailableError, UnknownOutcomeError
    */
   private async settle(work: () => Promise<void>, first?: 'refusable'): Promise<void> {
-    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
     for (let unknown = first === undefined; ;) {
       try {
         await work();
@@ -316,7 +316,7 @@ export class EventStoreDbEventStore
         if (!isPassing(error)) throw error;
         if (!unknown && !isConnectionLoss(error)) throw error;
         unknown = true;
-        if (Date.now() > deadline) {
+        if (performance.now() > deadline) {
           throw new UnknownOutcomeError('what became of an intent stays unknown', { cause: error });
         }
         await wait(200);

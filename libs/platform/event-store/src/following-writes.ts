@@ -40,10 +40,10 @@ export class FollowingWrites {
   }
 
   private async appendOne(planned: Write, earlier: Write[], asPlanned: boolean): Promise<Write> {
-    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
     let write = asPlanned || planned.expected === null ? planned : undefined;
     const search = new Search(this.store, planned);
-    while (Date.now() < deadline) {
+    while (performance.now() < deadline) {
       try {
         if (!write) {
           write = await this.again(planned, earlier);

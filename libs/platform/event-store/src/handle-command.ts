@@ -99,7 +99,13 @@ export class CommandPipeline {
   ): Promise<A> {
     return new Promise((resolve, reject) => {
       const trace = context.active();
-      const pending = { command, since: Date.now(), trace, resolve, reject } as unknown as Pending;
+      const pending = {
+        command,
+        since: performance.now(),
+        trace,
+        resolve,
+        reject,
+      } as unknown as Pending;
       this.queues.add(streamOf(command.rows.aggregate, command.id), pending);
     });
   }
@@ -117,11 +123,11 @@ export class CommandPipeline {
     batch: Pending[],
     lossesBefore: number,
   ): Promise<Turn<Pending>> {
-    for (const { since } of batch) this.metrics.waited(Date.now() - since);
+    for (const { since } of batch) this.metrics.waited(performance.now() - since);
     const left = await this.runBatch(stream, batch, lossesBefore > 0);
     const losses = left.length > 0 ? lossesBefore + 1 : 0;
     const hopeless = losses === SUSPICIOUS_LOSSES ? await this.faultOf(left) : undefined;
-    const late = Date.now() - RETRY_WITHIN_MS;
+    const late = performance.now() - RETRY_WITHIN_MS;
     const again = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
     for (const pending of left) {
       if (!again.includes(pending)) pending.reject(hopeless ?? contended());

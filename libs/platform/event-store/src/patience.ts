@@ -9,11 +9,11 @@ const AGAIN_MS = 1_000;
  * @throws UnavailableError when it stays unavailable
  */
 export async function whenAvailable<R>(work: () => Promise<R>, withinMs = 120_000): Promise<R> {
-  for (const deadline = Date.now() + withinMs; ;) {
+  for (const deadline = performance.now() + withinMs; ;) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof UnavailableError) || Date.now() > deadline) throw error;
+      if (!(error instanceof UnavailableError) || performance.now() > deadline) throw error;
       await wait(AGAIN_MS);
     }
   }

@@ -47,7 +47,7 @@ export class PlainWrites {
    * @throws UnknownOutcomeError when the database stays unavailable
    */
   async write<A>(by: PlainWriter, work: (transaction: PlainTransaction) => Promise<A>): Promise<A> {
-    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
     for (let repeated = false; ; repeated = true) {
       try {
         const answer = await this.source.transaction(async (manager) => {
@@ -64,7 +64,7 @@ export class PlainWrites {
         // Without a connection, or rolled back, nothing was written, except perhaps by an earlier try.
         const unsettled = repeated ? isPassing(error) : isConnectionLoss(error);
         if (!unsettled) throw error;
-        if (Date.now() > deadline) {
+        if (performance.now() > deadline) {
           throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
         }
         await wait(SETTLE_EVERY_MS);

@@ -130,9 +130,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   override async reaches(head: Position, withinMs: number): Promise<boolean> {
-    for (const deadline = Date.now() + withinMs; ; await wait(REACHES_EVERY_MS)) {
+    for (const deadline = performance.now() + withinMs; ; await wait(REACHES_EVERY_MS)) {
       if (await this.reader.reaches(head)) return true;
-      if (Date.now() > deadline) return false;
+      if (performance.now() > deadline) return false;
     }
   }
 
@@ -218,7 +218,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
   /** Independent commits share a transaction; those that lost a race are rejected, the others succeed. */
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
-    const deadline = Date.now() + SETTLE_WITHIN_MS;
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
     let unknown = false;
     if (group.length > 1) {
       try {
@@ -240,7 +240,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private async commitAlone(
     commit: Commit,
     afterLoss = false,
-    deadline = Date.now() + SETTLE_WITHIN_MS,
+    deadline = performance.now() + SETTLE_WITHIN_MS,
   ): Promise<Head[]> {
     let unknown = afterLoss;
     let refused: unknown;
@@ -265,7 +265,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         if (unreachable && !unknown) throw error;
         if (!lost && !unreachable && !isRolledBackForRetry(error)) throw error;
         unknown ||= lost;
-        if (Date.now() > deadline) {
+        if (performance.now() > deadline) {
           if (!unknown) throw new UnavailableError('The database is too busy', { cause: error });
           throw new UnknownOutcomeError('the outcome of a commit stays unknown', { cause: error });
         }

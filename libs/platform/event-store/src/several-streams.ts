@@ -90,7 +90,7 @@ export class SeveralStreams {
 
   /** @throws UnavailableError when others won every race for ten seconds; nothing was written then */
   async handle<G, A>(plan: OrderedPlan<G, A>): Promise<A> {
-    const late = Date.now() + RETRY_WITHIN_MS;
+    const late = performance.now() + RETRY_WITHIN_MS;
     for (let losses = 1; ; losses++) {
       const given = await plan.given();
       const streams = given.participants.map(({ rows, id }) => streamOf(rows.aggregate, id));
@@ -98,7 +98,7 @@ export class SeveralStreams {
         return await this.pipeline.holding(streams, () => this.once(plan, given));
       } catch (error) {
         if (!isLostRace(error, plan.racing)) throw error;
-        if (Date.now() > late) throw contended();
+        if (performance.now() > late) throw contended();
       }
       await backOff(losses);
     }

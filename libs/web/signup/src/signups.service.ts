@@ -55,13 +55,14 @@ export class Signups {
     // With what was said in it: somebody may go back and sign up somebody else.
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: newId(), status: 303, stored: false };
-    for (const deadline = Date.now() + PATIENCE_MS; ; await wait(LOOK_AGAIN_MS)) {
+    for (const deadline = performance.now() + PATIENCE_MS; ; await wait(LOOK_AGAIN_MS)) {
       const begun = await this.responses.begin(keyed, key);
       if (begun.state === 'ours') break;
       if (begun.state === 'done') return (begun.body as Answered).customer_card.uuid;
       // Whoever signed up was erased since: the link leads nowhere.
       if (begun.state !== 'running') return randomUUID();
-      if (Date.now() > deadline) throw new UnavailableError('The first signup has not ended yet');
+      if (performance.now() > deadline)
+        throw new UnavailableError('The first signup has not ended yet');
     }
     try {
       const uuid = await this.asNewOrKnown(at, signup, requestId, keyed);
