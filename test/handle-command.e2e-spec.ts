@@ -401,6 +401,44 @@ describe('commands with an Idempotency-Key', () => {
     expect(answer.state.steps).toEqual([1, 10, 100, 102, 101]);
     expect(await repeated(theirs)).toMatchObject({ state: 'done', body: asJson(answer) });
   });
+
+  it('count once when both requests with their key wait for the same commit', async () => {
+    const id = ++ids;
+    await count(id, 1);
+    const silent = await keyedBy(here, `same ${id}`);
+    await database.query('update es.outcomes set held_until = now() where key = $1', [silent.key]);
+    const again = await keyedBy(here, `same ${id}`);
+    const beside = await keyedBy(here, `beside ${id}`);
+    const first = count(id, 10);
+    const [before, after, other] = await Promise.allSettled(
+      [silent, again, beside].map((keyed, i) => countKeyed(here, id, 100 + i, keyed)),
+    );
+    await first;
+    expect(before).toMatchObject({ reason: expect.any(KeyTakenOverError) });
+    expect([after?.status, other?.status]).toEqual(['fulfilled', 'fulfilled']);
+    expect([silent.stored, again.stored, beside.stored]).toEqual([false, true, true]);
+    expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 101, 102]);
+    expect(await repeated(again)).toMatchObject({ state: 'done' });
+  });
+
+  it('count once when both requests with their key write streams of their own', async () => {
+    const [one, other] = [++ids, ++ids];
+    await count(one, 1);
+    await count(other, 1);
+    const silent = await keyedBy(here, `streams ${one}`);
+    await database.query('update es.outcomes set held_until = now() where key = $1', [silent.key]);
+    const again = await keyedBy(here, `streams ${one}`);
+    const { hold, reached, open } = gate();
+    const results = Promise.allSettled([
+      count(one, 10, {}, here.pipeline, { ...context, keyed: silent }, hold),
+      count(other, 10, {}, here.pipeline, { ...context, keyed: again }, hold),
+    ]);
+    await reached;
+    open();
+    expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect((await here.rows.load(counters, one))?.state.steps).toEqual([1]);
+    expect((await here.rows.load(counters, other))?.state.steps).toEqual([1, 10]);
+  });
 });
 
 describe('sealed parts of events', () => {

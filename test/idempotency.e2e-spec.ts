@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
@@ -40,6 +41,41 @@ describe('Idempotency-Key', () => {
     await query('update es.outcomes set held_until = now() where status is null');
     expect((await stamp()).status).toBe(200);
     expect(await balance()).toBe(1);
+  });
+
+  it('counts once when a request and the one that has taken over its key wait for the same commit', async () => {
+    const store = await service.newStore();
+    const { path } = await enrol(store);
+    const { query, url } = service.running.database;
+    const stamp = (key: string) =>
+      store.send<CustomerCardDetailJson>(
+        'POST',
+        `${path}/stamp`,
+        { stamps: 1 },
+        { 'idempotency-key': key },
+      );
+    const holders = async () => {
+      const { rows } = await query('select holder from es.outcomes where status is null');
+      return rows.map(({ holder }) => String(holder)).sort();
+    };
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('begin');
+    await other.query('lock table es.streams, es.intents in exclusive mode');
+    const first = stamp('first');
+    await eventually(holders, ({ length }) => length === 1);
+    const silent = stamp('silent');
+    const before = await eventually(holders, ({ length }) => length === 2);
+    await query('update es.outcomes set held_until = now() where status is null');
+    const again = stamp('silent');
+    await eventually(holders, (now) => !isDeepStrictEqual(now, before));
+    await other.query('commit');
+    await other.end();
+    expect((await first).status).toBe(200);
+    expectFailure(await silent, 409, 'idempotency_in_progress');
+    expect((await again).body.stamps_count).toBe(2);
+    expect((await stamp('silent')).body.stamps_count).toBe(2);
+    expect((await store.get<CustomerCardDetailJson>(path)).body.stamps_count).toBe(2);
   });
 
   it('leaves it to whoever has taken over the key to refuse', async () => {

@@ -41,6 +41,7 @@ import { Geocoding } from './migrations/0046-geocoding.js';
 import { LoneCommits } from './migrations/0052-lone-commits.js';
 import { OrderOfRecords } from './migrations/0053-order-of-records.js';
 import { UncheckedHashes } from './migrations/0054-unchecked-hashes.js';
+import { HoldersOfKeys } from './migrations/0055-holders-of-keys.js';
 import { Retirements } from './migrations/0050-retirements.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -89,4 +90,5 @@ export const migrations = [
   LoneCommits,
   OrderOfRecords,
   UncheckedHashes,
+  HoldersOfKeys,
 ];

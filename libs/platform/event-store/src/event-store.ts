@@ -119,8 +119,8 @@ export class ClaimTakenError extends Error {
 
 /** Another request has taken over an Idempotency-Key; nothing was written. */
 export class KeyTakenOverError extends Error {
-  /** @param keys in hex */
-  constructor(readonly keys: string[]) {
+  /** @param holders those that have lost their keys */
+  constructor(readonly holders: string[]) {
     super('another request with this Idempotency-Key has taken over');
   }
 }

@@ -188,9 +188,9 @@ export class CommandPipeline {
       const affected = open.members.map((member) => member.pending);
       if (error instanceof ConflictError) return [...affected, ...remaining];
       if (error instanceof KeyTakenOverError) {
-        const lost = new Set(error.keys);
+        const lost = new Set(error.holders);
         const mayAnswer = ({ command: { context } }: Pending) =>
-          !context.keyed || !lost.has(context.keyed.key.toString('hex'));
+          !context.keyed || !lost.has(context.keyed.holder);
         for (const pending of affected) if (!mayAnswer(pending)) pending.reject(error);
         return [...affected.filter(mayAnswer), ...remaining];
       }

@@ -1,0 +1,70 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * A request and the one that has taken over its key may wait for the same commit: one of them has lost the key although
+ * the other one holds it. IP004 names the holders that lost theirs as its hint, and still the keys as its detail, for
+ * processes of the last version.
+ */
+const REFUSE = `
+  select string_agg(encode(asked.key, 'hex'), ','), string_agg(asked.holder::text, ',') into lost, losers
+  from asked where not exists (
+    select from held where held.key = asked.key and held.holder = asked.holder);
+  if lost is not null then
+    raise exception 'taken over' using errcode = 'IP004', detail = lost, hint = losers;
+  end if;`;
+
+/** As before. */
+const REFUSE_BY_KEY = `
+  select string_agg(encode(asked.key, 'hex'), ',') into lost from asked
+  where not exists (select from held where held.key = asked.key);
+  if lost is not null then
+    raise exception 'taken over' using errcode = 'IP004', detail = lost;
+  end if;`;
+
+const functions = (refuse: string) => `
+create or replace function es.keep_outcomes(p_outcomes jsonb, p_streams text[]) returns void language plpgsql as $$
+declare
+  lost text;
+  losers text;
+begin
+  if p_outcomes is null then return; end if;
+  with asked as (
+    select decode(x.k, 'hex') as key, x.o as holder, x.c as status, decode(x.b, 'hex') as answer
+    from jsonb_to_recordset(p_outcomes) as x(k text, o uuid, s text, c int, b text)
+    where p_streams is null or x.s = any (p_streams)
+  ), held as (
+    update es.outcomes o set status = asked.status, answer = asked.answer, intent = null
+    from asked where o.key = asked.key and o.holder = asked.holder
+    returning o.key, o.holder
+  )${refuse}
+end $$;
+
+create or replace function es.bind_outcomes(p_outcomes jsonb, p_intent uuid) returns void language plpgsql as $$
+declare
+  lost text;
+  losers text;
+begin
+  if p_outcomes is null then return; end if;
+  with asked as (
+    select decode(x.k, 'hex') as key, x.o as holder
+    from jsonb_to_recordset(p_outcomes) as x(k text, o uuid)
+  ), held as (
+    update es.outcomes o set intent = p_intent
+    from asked where o.key = asked.key and o.holder = asked.holder and o.status is null
+      and o.intent is null
+    returning o.key, o.holder
+  )${refuse}
+end $$;
+`;
+
+export class HoldersOfKeys implements MigrationInterface {
+  readonly name = 'HoldersOfKeys0000000000055';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(functions(REFUSE));
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(functions(REFUSE_BY_KEY));
+  }
+}
