@@ -53,7 +53,8 @@ function look(pass: Pass, page: Answer): void {
 /** ERASE-08 keeps balances for the store only; the link of a merged card leads to another one (WEBCARD-08). */
 function shownOf({ held }: Pass): string {
   if (reached(held).customer.erased) return '404';
-  return held.closedInto ? '302' : `${held.count} / ${held.card.required}`;
+  const count = held.count.toLocaleString('en');
+  return held.closedInto ? '302' : `${count} / ${held.card.required}`;
 }
 
 function shownBy({ status, text }: Answer): string {

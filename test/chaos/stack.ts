@@ -187,7 +187,15 @@ export class Stack {
   /** What the dead have left is taken over in a minute; here that minute is over at once. */
   async endLeases(): Promise<void> {
     await this.ask('update es.intents set leased_until = now()');
-    await this.ask('update es.outcomes set held_until = now() where status is null');
+    // One statement for each key: commits lock several, in an order of their own.
+    const held = await this.ask<{ key: string }>(
+      `select encode(key, 'hex') as key from es.outcomes where status is null`,
+    );
+    for (const { key } of held) {
+      await this.ask(
+        `update es.outcomes set held_until = now() where key = decode('${key}', 'hex') and status is null`,
+      );
+    }
   }
 
   async stop(): Promise<void> {
