@@ -3,6 +3,7 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
 import { eventually } from '../support/eventually.js';
 import { Line } from '../support/line.js';
+import { startProgram } from '../support/program.js';
 import { startService, type Client, type Service } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
@@ -86,6 +87,32 @@ describe('a server that falls silent', () => {
       // The one that was not answered may have been made as well.
       expect([1, 2]).toContain(count);
       expect(await stamp(path)).toEqual([200, count + 1]);
+    },
+    SLOW,
+  );
+
+  it(
+    'ends no process in which more appends wait than the connection has room for',
+    async () => {
+      const full = await startEventStoreDb();
+      const way = await Line.to(full.connectionString);
+      const program = startProgram('test/support/eventstoredb/appends.mjs', {}, [
+        way.url,
+        '250',
+        '20000',
+      ]);
+      try {
+        await eventually(program.output, (said) => said.includes('connected'));
+        way.muteOpen();
+        program.signal('SIGCONT');
+        expect(await program.exitCode).toBe(0);
+        expect(program.output()).toContain('250 appended');
+        expect(full.appended).toBe(251);
+      } finally {
+        await program.kill('SIGKILL');
+        await way.close();
+        await full.stop();
+      }
     },
     SLOW,
   );

@@ -1,7 +1,13 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { ConfigError } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
-import { ANSWER_WITHIN_MS, isSilence, NoAnswerError, within } from './eventstoredb-faults.js';
+import {
+  ANSWER_WITHIN_MS,
+  isCallError,
+  isSilence,
+  NoAnswerError,
+  within,
+} from './eventstoredb-faults.js';
 
 const DISPOSED_WITHIN_MS = 1_000;
 /** The time that the client uses when the connection string sets none. */
@@ -29,6 +35,7 @@ export class EventStoreDbConnection {
     private readonly setting = 'EVENT_STORE_URL',
   ) {
     this.current = clientOf(url, setting);
+    outliveLostAppends();
   }
 
   get client(): EventStoreDBClient {
@@ -78,6 +85,21 @@ export class EventStoreDbConnection {
     this.abandoned.add(client);
     await end(client);
   }
+}
+
+/**
+ * While the server takes no more, appends wait in a queue of the client. When their connection ends, each of them fails,
+ * and leaves a second promise behind with the same error, which nobody can catch and which would end the process.
+ */
+function outliveLostAppends(): void {
+  if (!process.listeners('unhandledRejection').includes(endUnlessOfCall)) {
+    process.on('unhandledRejection', endUnlessOfCall);
+  }
+}
+
+/** What Node.js does with all of them where nobody listens. */
+function endUnlessOfCall(reason: unknown): void {
+  if (!isCallError(reason)) throw reason;
 }
 
 /** A client whose server is silent is abandoned after a while. */

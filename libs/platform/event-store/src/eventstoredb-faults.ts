@@ -39,6 +39,12 @@ export function faultOf(error: unknown): Fault {
   return lost ? 'unanswered' : 'other';
 }
 
+/** As gRPC itself throws them, before the client makes errors of its own of them. */
+export function isCallError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return 'code' in error && typeof error.code === 'number' && 'metadata' in error;
+}
+
 /** The server said nothing at all, which a new connection may cure. */
 export function isSilence(error: unknown): boolean {
   return error instanceof NoAnswerError;
