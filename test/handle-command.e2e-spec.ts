@@ -322,6 +322,10 @@ describe('commands with an Idempotency-Key', () => {
     return keyed;
   }
 
+  /** For so long that the next request with its key takes over. */
+  const fallSilent = ({ key }: KeyedRequest) =>
+    database.query('update es.outcomes set held_until = now() where key = $1', [key]);
+
   const countKeyed = (process: typeof here, id: number, step: number, keyed: KeyedRequest) =>
     count(id, step, {}, process.pipeline, { ...context, keyed });
 
@@ -382,8 +386,8 @@ describe('commands with an Idempotency-Key', () => {
       await keyedBy(here, `two ${id}`),
       await keyedBy(here, `three ${id}`),
     ] as const;
-    // The second was silent for too long, and its client has asked the other process again.
-    await database.query('update es.outcomes set held_until = now() where key = $1', [mine[1].key]);
+    // The client of the second has asked the other process again.
+    await fallSilent(mine[1]);
     const theirs = await keyedBy(there, `two ${id}`);
     const first = count(id, 10);
     const [one, two, three] = await Promise.allSettled(
@@ -406,7 +410,7 @@ describe('commands with an Idempotency-Key', () => {
     const id = ++ids;
     await count(id, 1);
     const silent = await keyedBy(here, `same ${id}`);
-    await database.query('update es.outcomes set held_until = now() where key = $1', [silent.key]);
+    await fallSilent(silent);
     const again = await keyedBy(here, `same ${id}`);
     const beside = await keyedBy(here, `beside ${id}`);
     const first = count(id, 10);
@@ -426,7 +430,7 @@ describe('commands with an Idempotency-Key', () => {
     await count(one, 1);
     await count(other, 1);
     const silent = await keyedBy(here, `streams ${one}`);
-    await database.query('update es.outcomes set held_until = now() where key = $1', [silent.key]);
+    await fallSilent(silent);
     const again = await keyedBy(here, `streams ${one}`);
     const { hold, reached, open } = gate();
     const results = Promise.allSettled([

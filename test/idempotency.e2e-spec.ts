@@ -8,6 +8,7 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { expectFailure, useService } from './support/contract.js';
 import { testConfig } from './support/database.js';
 import { eventually } from './support/eventually.js';
+import type { Client } from './support/service.js';
 import { enrol } from './support/story.js';
 
 const service = useService();
@@ -26,13 +27,20 @@ async function takenOver<R>(request: () => Promise<R>): Promise<R> {
   }
 }
 
+const stampUnder = (key: string, store: Client, path: string) =>
+  store.send<CustomerCardDetailJson>(
+    'POST',
+    `${path}/stamp`,
+    { stamps: 1 },
+    { 'idempotency-key': key },
+  );
+
 describe('Idempotency-Key', () => {
   it('fences a request that another one has taken over', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
     const { query } = service.running.database;
-    const stamp = () =>
-      store.send('POST', `${path}/stamp`, { stamps: 1 }, { 'idempotency-key': 'fenced' });
+    const stamp = () => stampUnder('fenced', store, path);
     const balance = async () => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
     const fenced = await takenOver(stamp);
     expectFailure(fenced, 409, 'idempotency_in_progress');
@@ -47,13 +55,7 @@ describe('Idempotency-Key', () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
     const { query, url } = service.running.database;
-    const stamp = (key: string) =>
-      store.send<CustomerCardDetailJson>(
-        'POST',
-        `${path}/stamp`,
-        { stamps: 1 },
-        { 'idempotency-key': key },
-      );
+    const stamp = (key: string) => stampUnder(key, store, path);
     const holders = async () => {
       const { rows } = await query('select holder from es.outcomes where status is null');
       return rows.map(({ holder }) => String(holder)).sort();
@@ -91,13 +93,7 @@ describe('Idempotency-Key', () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
     const { query, url } = service.running.database;
-    const stamp = () =>
-      store.send<CustomerCardDetailJson>(
-        'POST',
-        `${path}/stamp`,
-        { stamps: 1 },
-        { 'idempotency-key': 'daily' },
-      );
+    const stamp = () => stampUnder('daily', store, path);
     await stamp();
     await query(`update es.outcomes set expires_at = now() - interval '1 second'`);
     const pool = new pg.Pool({ connectionString: url, application_name: 'prune' });

@@ -134,8 +134,8 @@ export class Stack {
     return [...this.apis, ...this.dispatchers];
   }
 
-  async ask<R>(text: string): Promise<R[]> {
-    return (await this.direct.query(text)).rows as R[];
+  async ask<R>(text: string, ...values: unknown[]): Promise<R[]> {
+    return (await this.direct.query(text, values)).rows as R[];
   }
 
   /** A script of npm, past all lines. @throws with its output when it fails */
@@ -188,12 +188,11 @@ export class Stack {
   async endLeases(): Promise<void> {
     await this.ask('update es.intents set leased_until = now()');
     // One statement for each key: commits lock several, in an order of their own.
-    const held = await this.ask<{ key: string }>(
-      `select encode(key, 'hex') as key from es.outcomes where status is null`,
-    );
-    for (const { key } of held) {
+    const running = 'select key from es.outcomes where status is null';
+    for (const { key } of await this.ask<{ key: Buffer }>(running)) {
       await this.ask(
-        `update es.outcomes set held_until = now() where key = decode('${key}', 'hex') and status is null`,
+        'update es.outcomes set held_until = now() where key = $1 and status is null',
+        key,
       );
     }
   }

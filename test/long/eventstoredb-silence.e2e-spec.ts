@@ -96,7 +96,7 @@ describe('a server that falls silent', () => {
     async () => {
       const full = await startEventStoreDb();
       const way = await Line.to(full.connectionString);
-      const program = startProgram('test/support/eventstoredb/appends.mjs', {}, [
+      const program = startProgram('test/support/full-connection.mjs', {}, [
         way.url,
         '250',
         '20000',

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { EventStoreDbAppender } from '../../../dist/libs/platform/event-store/src/eventstoredb-appender.js';
-import { EventStoreDbConnection } from '../../../dist/libs/platform/event-store/src/eventstoredb-connection.js';
+import { EventStoreDbAppender } from '../../dist/libs/platform/event-store/src/eventstoredb-appender.js';
+import { EventStoreDbConnection } from '../../dist/libs/platform/event-store/src/eventstoredb-connection.js';
 
 /**
  * A process that appends more at once than its connection has room for, when it is told to go on (SIGCONT): node
- * appends.mjs URL COUNT BYTES
+ * full-connection.mjs URL COUNT BYTES
  */
 const [url = '', count, bytes] = process.argv.slice(2);
 const connection = new EventStoreDbConnection(url);
