@@ -89,6 +89,13 @@ module.exports = {
       to: { couldNotResolve: true },
     },
     {
+      name: 'no-build-output',
+      comment: 'a clean clone has no dist yet: import by the names in the imports of package.json',
+      severity: 'error',
+      from: {},
+      to: { path: '^dist/' },
+    },
+    {
       name: 'load-when-used',
       comment:
         'most processes never use it, and it takes megabytes of memory: import() it where it is used',

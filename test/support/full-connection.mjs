@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { EventStoreDbAppender } from '../../dist/libs/platform/event-store/src/eventstoredb-appender.js';
-import { EventStoreDbConnection } from '../../dist/libs/platform/event-store/src/eventstoredb-connection.js';
+import { EventStoreDbAppender } from '#event-store/eventstoredb-appender.js';
+import { EventStoreDbConnection } from '#event-store/eventstoredb-connection.js';
 
 /**
  * A process that appends more at once than its connection has room for, when it is told to go on (SIGCONT): node
