@@ -6,7 +6,8 @@
  * @property {number} planNode of what only the leading dispatcher does with an event: plan, and follow the log
  * @property {number} flushMs of one fsync
  * @property {number} commitGroup stamps that one commit holds at most
- * @property {number} lanes commits that an api has in flight
+ * @property {number} few while fewer stamps than that are in flight, an api waits for no commit before the next
+ * @property {number} lanes commits that an api has in flight at most, where a flush takes long
  * @property {number} walBytes that a stamp adds to the write-ahead log
  * @property {number} diskBytes that a stamp with its delivery leaves behind
  *
@@ -49,9 +50,19 @@ export function demandOf(costs, load) {
  * The share of the time in which the log's disk flushes. Commits that wait share a flush, so that it never exceeds 1 as
  * long as the groups of one api hold what arrives during a flush.
  */
-export function flushesOf({ flushMs, commitGroup, lanes }, stamps) {
-  const arriving = (stamps * flushMs) / 1_000;
-  return { busy: Math.min(1, arriving), inOne: arriving, most: commitGroup * lanes };
+export function flushesOf(costs, stamps) {
+  const arriving = (stamps * costs.flushMs) / 1_000;
+  return { busy: Math.min(1, arriving), inOne: arriving, most: mostInFlight(costs) };
+}
+
+/** Stamps of one api, where there are as many as it can commit. */
+function mostInFlight({ flushMs, commitGroup, lanes }) {
+  return commitGroup * Math.min(lanes, Math.ceil(flushMs / lateAfter(commitGroup)));
+}
+
+/** ms after which a commit of that size is waiting for something. */
+function lateAfter(size) {
+  return 2 + size / 10;
 }
 
 /**
@@ -63,44 +74,52 @@ export function wallsOf(costs, { deliveries, cores }) {
   const walls = [
     ['processors of PostgreSQL', (cores * MOST_BUSY * MICROSECONDS) / postgres],
     ['the leading dispatcher', (MOST_BUSY * MICROSECONDS) / costs.planNode],
-    ['flushes of one api', (costs.commitGroup * costs.lanes * 1_000) / costs.flushMs],
+    ['flushes of one api', (mostInFlight(costs) * 1_000) / costs.flushMs],
   ];
   return walls.sort(([, a], [, b]) => a - b);
 }
 
 /**
- * Commit lanes as a queue: stamps arrive at random; a lane that is free takes all that wait, up to a group, and is busy
- * for a round trip with its flush and for what PostgreSQL works on each.
+ * The commits of one api as a queue: stamps arrive at random; a commit takes all that wait, up to a group, and is in flight
+ * for a round trip with its flush and for what PostgreSQL works on each. The next waits for it, unless few stamps are in
+ * flight or it takes longer than that work alone (`PostgresEventStore`).
  * @param {Costs} costs @param {{ stamps: number, seconds: number, random: () => number }} load of one api
  * @returns {{ p50: number, p99: number, group: number, left: number }} ms waited; stamps in a commit; left at the end
  */
-export function simulateLanes(costs, { stamps, seconds, random }) {
-  const free = Array.from({ length: costs.lanes }, () => 0);
+export function simulateCommits(costs, { stamps, seconds, random }) {
   const waited = [];
   let commits = 0;
   let queue = [];
-  const commit = (at) => {
-    const lane = free.indexOf(Math.min(...free));
-    const group = queue.slice(0, costs.commitGroup);
-    queue = queue.slice(costs.commitGroup);
-    free[lane] = at + costs.flushMs + (group.length * costs.stampPostgres) / 1_000;
-    for (const arrived of group) waited.push(free[lane] - arrived);
+  let inFlight = [];
+  const mayCommit = (now) => {
+    inFlight = inFlight.filter(({ end }) => end > now);
+    const { length } = inFlight;
+    const few = inFlight.reduce((sum, { size }) => sum + size, 0) < costs.few;
+    return length < costs.lanes && (few || inFlight.every(({ late }) => late <= now));
+  };
+  const commit = (now) => {
+    const group = queue.splice(0, costs.commitGroup);
+    const size = group.length;
+    const end = now + costs.flushMs + (size * costs.stampPostgres) / 1_000;
+    inFlight.push({ size, end, late: now + lateAfter(size) });
+    for (const arrived of group) waited.push(end - arrived);
     commits++;
   };
-  const end = seconds * 1_000;
-  for (let at = 0; at < end; at += (-Math.log(1 - random()) * 1_000) / stamps) {
-    for (let next = Math.min(...free); queue.length > 0 && next <= at; next = Math.min(...free)) {
-      commit(Math.max(next, queue[0]));
+  const nextChange = (now) =>
+    Math.min(...inFlight.flatMap(({ late, end }) => [late, end]).filter((time) => time > now));
+  const until = seconds * 1_000;
+  let now = 0;
+  while (now < until) {
+    const arrival = now + (-Math.log(1 - random()) * 1_000) / stamps;
+    while (queue.length > 0) {
+      if (mayCommit(now)) commit(now);
+      else if (nextChange(now) > arrival) break;
+      else now = nextChange(now);
     }
-    queue.push(at);
-    if (Math.min(...free) <= at) commit(at);
+    now = arrival;
+    queue.push(now);
   }
-  const sorted = waited.sort((a, b) => a - b);
+  const sorted = waited.sort((one, other) => one - other);
   const at = (share) => sorted[Math.floor((sorted.length - 1) * share)];
-  return {
-    p50: at(0.5),
-    p99: at(0.99),
-    group: waited.length / commits,
-    left: queue.length,
-  };
+  return { p50: at(0.5), p99: at(0.99), group: waited.length / commits, left: queue.length };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { coresIn, divide } from './cores.mjs';
-import { demandOf, simulateLanes, wallsOf } from './scale-model.mjs';
+import { demandOf, simulateCommits, wallsOf } from './scale-model.mjs';
 
 const costs = {
   stampNode: 140,
@@ -10,8 +10,9 @@ const costs = {
   deliveryPostgres: 180,
   planNode: 80,
   flushMs: 1,
-  commitGroup: 32,
-  lanes: 2,
+  commitGroup: 64,
+  few: 16,
+  lanes: 4,
   walBytes: 2_000,
   diskBytes: 3_000,
 };
@@ -47,20 +48,20 @@ test('the narrowest part is the first wall', () => {
   assert.equal(wallsOf(costs, { ...load, deliveries: 3 })[0][0], 'processors of PostgreSQL');
 });
 
-test('lanes that are idle make a stamp wait for its own commit only; busy ones fill their groups', () => {
+test('an idle api makes a stamp wait for its own commit only; a busy one fills its groups', () => {
   const random = () => 0.5;
-  const idle = simulateLanes(costs, { stamps: 10, seconds: 10, random });
+  const idle = simulateCommits(costs, { stamps: 10, seconds: 10, random });
   assert.equal(idle.p99.toFixed(3), '1.100');
   assert.equal(idle.group, 1);
-  const busy = simulateLanes(costs, { stamps: 10_000, seconds: 1, random });
+  const busy = simulateCommits(costs, { stamps: 10_000, seconds: 1, random });
   assert.ok(busy.group > 5);
   assert.ok(busy.p50 > idle.p50);
 });
 
-test('lanes that get more than they commit fall behind', () => {
+test('an api that gets more than it commits falls behind', () => {
   const slow = { ...costs, flushMs: 10 };
-  const { group, left } = simulateLanes(slow, { stamps: 10_000, seconds: 1, random: () => 0.5 });
-  assert.ok(group > 31);
+  const { group, left } = simulateCommits(slow, { stamps: 10_000, seconds: 1, random: () => 0.5 });
+  assert.ok(group > 60);
   assert.ok(left > 1_000);
 });
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
 import { table, whole } from './figures.mjs';
-import { demandOf, simulateLanes, wallsOf } from './scale-model.mjs';
+import { demandOf, simulateCommits, wallsOf } from './scale-model.mjs';
 
 /**
  * As measured by `stamps` and `scale`, but for `flushMs` and `diskBytes`, which are assumed; docs/scale.md says when and
@@ -14,8 +14,9 @@ const FIGURES = {
   deliveryPostgres: 146,
   planNode: 53,
   flushMs: 1,
-  commitGroup: 32,
-  lanes: 2,
+  commitGroup: 64,
+  few: 16,
+  lanes: 4,
   walBytes: 3_800,
   diskBytes: 3_000,
 };
@@ -25,7 +26,7 @@ const LOADS = [
   { name: '10,000 deliveries/s', stores: 10_000, stamps: 1_000, deliveries: 10 },
   { name: 'a hundred thousand stores', stores: 100_000, stamps: 10_000, deliveries: 1 },
 ];
-const LANE_SECONDS = 20;
+const COMMIT_SECONDS = 20;
 const SEED = 42;
 
 /** @param {string[]} args @returns {number} the exit code */
@@ -70,16 +71,18 @@ export function run(args) {
     console.log(`  ${name.padEnd(26)} ${whole(stamps).padStart(9)}`);
   }
 
-  console.log('\nThe commit lanes of one api, simulated:');
-  const lanes = [100, 1_000, 3_000, 5_000].map((stamps) => {
-    const { p50, p99, group, left } = simulateLanes(costs, {
+  console.log('\nThe commits of one api, simulated:');
+  const commits = [100, 1_000, 3_000, 5_000].map((stamps) => {
+    const { p50, p99, group, left } = simulateCommits(costs, {
       stamps,
-      seconds: LANE_SECONDS,
+      seconds: COMMIT_SECONDS,
       random: mulberry32(SEED),
     });
     return [whole(stamps), p50.toFixed(1), p99.toFixed(1), group.toFixed(1), whole(left)];
   });
-  console.log(table([['stamps/s', 'p50 ms', 'p99 ms', 'stamps a commit', 'left over'], ...lanes]));
+  console.log(
+    table([['stamps/s', 'p50 ms', 'p99 ms', 'stamps a commit', 'left over'], ...commits]),
+  );
   return 0;
 }
 

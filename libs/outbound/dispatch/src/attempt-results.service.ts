@@ -81,7 +81,7 @@ export class AttemptResults {
    * One group at a time, because a statement costs PostgreSQL as much as dozens of results: what waits for it makes the
    * next ones larger.
    */
-  private readonly turns = new Lanes(1, RECORDING.stuckMs);
+  private readonly turns = new Lanes(1, () => RECORDING.stuckMs);
 
   /** All results of a subscription are in the same queue, so two groups never update the same subscription. */
   private readonly queues = Array.from(
@@ -96,7 +96,7 @@ export class AttemptResults {
             () => this.recordGroup(group),
             () => group.length,
           ),
-        1,
+        { most: 1 },
       ),
   );
 

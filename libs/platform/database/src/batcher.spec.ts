@@ -4,7 +4,7 @@ import { Batcher, Lanes } from './batcher.js';
 type Settled = PromiseSettledResult<string>[];
 
 /** A batcher whose groups are answered by hand. */
-function given(workers: Lanes | number, groupSize: number, most?: number) {
+function given(workers: Lanes | number, groupSize: number, limits = {}) {
   const groups: {
     items: number[];
     answer: (results: Settled) => void;
@@ -17,7 +17,7 @@ function given(workers: Lanes | number, groupSize: number, most?: number) {
       new Promise<Settled>((answer, fail) => {
         groups.push({ items, answer, fail });
       }),
-    most,
+    limits,
   );
   return { batcher, groups };
 }
@@ -87,8 +87,8 @@ describe('a batcher', () => {
   });
 
   it('takes turns with others on one lane, until somebody is stuck on it', async () => {
-    const lane = new Lanes(1, 20);
-    const [first, second, third] = [0, 1, 2].map(() => given(lane, 8, 1));
+    const lane = new Lanes(1, () => 20);
+    const [first, second, third] = [0, 1, 2].map(() => given(lane, 8, { most: 1 }));
     if (!first || !second || !third) throw new Error('there are three');
     const began = () => [first, second, third].map(({ groups }) => groups.length);
     const answers = [first, second].map(({ batcher }) => batcher.add(1));
@@ -111,5 +111,39 @@ describe('a batcher', () => {
     first.groups[1]?.answer(echoed([2]));
     expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 1', 'answer 2']);
     expect([lane.busy, lane.isFree]).toEqual([0, true]);
+  });
+
+  it('waits for a lane only when more than a few are under way', async () => {
+    const { batcher, groups } = given(1, 8, { few: 3, most: 3 });
+    const answers: Promise<string>[] = [];
+    const sizesAfter = async (...items: number[]) => {
+      answers.push(...items.map((item) => batcher.add(item)));
+      await nextTurn();
+      return groups.map(({ items: some }) => some.length);
+    };
+    const answer = (i: number) => groups[i]?.answer(echoed(groups[i]?.items ?? []));
+    expect(await sizesAfter(1, 2)).toEqual([2]);
+    expect(await sizesAfter(3, 4)).toEqual([2, 2]);
+    expect(await sizesAfter(5)).toEqual([2, 2]);
+    answer(0);
+    await answers[0];
+    expect(await sizesAfter(6)).toEqual([2, 2, 2]);
+    for (const i of [1, 2]) answer(i);
+    expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5, 6].map((i) => `answer ${i}`));
+  });
+
+  it('takes a batch for stuck by its size', async () => {
+    const { batcher, groups } = given(new Lanes(1, (size) => (size === 1 ? 20 : 60_000)), 2);
+    const answers = [batcher.add(1), batcher.add(2)];
+    await nextTurn();
+    answers.push(batcher.add(3));
+    groups[0]?.answer(echoed([1, 2]));
+    await answers[0];
+    await nextTurn();
+    answers.push(batcher.add(4));
+    while (groups.length < 3) await nextTurn();
+    expect(groups.map(({ items }) => items)).toEqual([[1, 2], [3], [4]]);
+    for (const i of [1, 2]) groups[i]?.answer(echoed(groups[i]?.items ?? []));
+    expect(await Promise.all(answers)).toEqual([1, 2, 3, 4].map((i) => `answer ${i}`));
   });
 });

@@ -1,3 +1,10 @@
+/**
+ * Of one batcher.
+ * @property most how many of its batches may be under way at once, where lanes allow more
+ * @property few while fewer items than that are under way, a batch needs no free lane
+ */
+type Limits = { most?: number; few?: number };
+
 type Waiting<T, R> = { item: T; resolve: (result: R) => void; reject: (error: unknown) => void };
 
 /** How many batches may be under way at once, of one batcher or of several that take turns. */
@@ -7,12 +14,12 @@ export class Lanes {
   private readonly queue: (() => void)[] = [];
 
   /**
-   * @param stuckMs after which a batch may be waiting for somebody else: from then on, until it ends, there is one lane
-   *   more
+   * @param stuckMs after which a batch of that size may be waiting for somebody else: from then on, until it ends, there
+   *   is one lane more
    */
   constructor(
     readonly count: number,
-    private readonly stuckMs?: number,
+    private readonly stuckMs?: (size: number) => number,
   ) {}
 
   get isFree(): boolean {
@@ -26,9 +33,10 @@ export class Lanes {
 
   /**
    * @param own of the batcher that takes the lane: afterwards the others go first
+   * @param size of the batch
    * @returns gives it back
    */
-  take(own: () => void): () => void {
+  take(own: () => void, size: number): () => void {
     this.busy++;
     let stuck = 0;
     const late = () => {
@@ -36,7 +44,7 @@ export class Lanes {
       this.stuck++;
       this.wakeAll();
     };
-    const timer = this.stuckMs === undefined ? undefined : setTimeout(late, this.stuckMs);
+    const timer = this.stuckMs && setTimeout(late, this.stuckMs(size));
     return () => {
       clearTimeout(timer);
       this.stuck -= stuck;
@@ -60,18 +68,16 @@ export class Batcher<T, R> {
   private waiting: Waiting<T, R>[] = [];
   private scheduled = false;
   private running = 0;
+  private underWay = 0;
   private readonly lanes: Lanes;
   private readonly wake = () => this.schedule();
 
-  /**
-   * @param run processes a batch and returns one settled result per item, in order
-   * @param most how many batches of its own may be under way at once, where it shares lanes
-   */
+  /** @param run processes a batch and returns one settled result per item, in order */
   constructor(
     lanes: Lanes | number,
     private readonly groupSize: number,
     private readonly run: (items: T[]) => Promise<PromiseSettledResult<R>[]>,
-    private readonly most = Infinity,
+    private readonly limits: Limits = {},
   ) {
     this.lanes = typeof lanes === 'number' ? new Lanes(lanes) : lanes;
     this.lanes.share(this.wake);
@@ -96,12 +102,15 @@ export class Batcher<T, R> {
   }
 
   private get mayRun(): boolean {
-    return this.waiting.length > 0 && this.running < this.most && this.lanes.isFree;
+    const { most = Infinity, few = 0 } = this.limits;
+    if (this.waiting.length === 0 || this.running >= most) return false;
+    return this.underWay < few || this.lanes.isFree;
   }
 
   private async runGroup(group: Waiting<T, R>[]): Promise<void> {
-    const giveBack = this.lanes.take(this.wake);
+    const giveBack = this.lanes.take(this.wake, group.length);
     this.running++;
+    this.underWay += group.length;
     try {
       const results = await this.run(group.map((waiting) => waiting.item));
       group.forEach((waiting, i) => {
@@ -115,6 +124,7 @@ export class Batcher<T, R> {
       for (const waiting of group) waiting.reject(error);
     } finally {
       this.running--;
+      this.underWay -= group.length;
       giveBack();
     }
   }

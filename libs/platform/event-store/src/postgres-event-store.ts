@@ -37,7 +37,7 @@ import {
   recordArguments,
   type Prepared,
 } from './commit-arguments.js';
-import { Batcher } from '#database/batcher.js';
+import { Batcher, Lanes } from '#database/batcher.js';
 import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
 import { PostgresReader } from './postgres-reader.js';
@@ -46,6 +46,11 @@ import { SharedLog } from './shared-log.js';
 const POLL_MS = 500;
 const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
+/**
+ * A call of `es.commit` costs as much as dozens of commits, so what waits for one makes the next larger. Not while only a
+ * few are under way, nor while a group takes longer than PostgreSQL works on it: for a slow disk, or somebody's lock.
+ */
+const GROUPS = { ofGroup: 64, few: 16, most: 4, stuckMs: (size: number) => 2 + size / 10 };
 
 const COMMIT = {
   name: 'es_commit',
@@ -66,7 +71,12 @@ const RECORD = {
 export class PostgresEventStore extends EventStore implements OnModuleInit, OnApplicationShutdown {
   override readonly rowsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
-  private readonly commits = new Batcher<Commit, Head[]>(2, 32, (group) => this.commitGroup(group));
+  private readonly commits = new Batcher<Commit, Head[]>(
+    new Lanes(1, GROUPS.stuckMs),
+    GROUPS.ofGroup,
+    (group) => this.commitGroup(group),
+    GROUPS,
+  );
   private readonly reader: PostgresReader;
   private readonly shared = new SharedLog((after, limit) => this.readAll(after, limit));
   private readonly wakers = new Set<() => void>();
