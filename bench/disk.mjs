@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startEventStoreDbProcess } from '../test/support/eventstoredb/as-process.mjs';
 import { Refusal, pause, readIfThere } from '../scripts/processes.mjs';
 import { median, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
@@ -70,8 +68,7 @@ async function measure(stage, stamps, eventStoreDb) {
 }
 
 async function prepare(stage, eventStoreDb) {
-  const log = join(stage.dataDir, 'eventstoredb.log');
-  const server = eventStoreDb && (await startEventStoreDbProcess(['--log', log, '--tie']));
+  const server = eventStoreDb ? await stage.eventStoreDb('eventstoredb') : undefined;
   const receiver = createServer((request, response) => {
     request.resume().once('end', () => response.end('ok'));
   }).listen(0, '127.0.0.1');
@@ -82,7 +79,7 @@ async function prepare(stage, eventStoreDb) {
     ...(server && { EVENT_STORE_URL: server.connectionString }),
   });
   const dispatcher = stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
-  return new Fill(stage, service, dispatcher, receiver, log);
+  return new Fill(stage, service, dispatcher, receiver, server?.log);
 }
 
 const inMebibytes = ({ pid }) =>
@@ -217,7 +214,7 @@ class Fill {
     }
     const [{ wal }] = await this.ask(`select pg_current_wal_insert_lsn() - '0/0' as wal`);
     await this.ask('vacuum');
-    const log = statSync(this.eventLog, { throwIfNoEntry: false })?.size ?? 0;
+    const log = this.eventLog ? statSync(this.eventLog).size : 0;
     return { tables: await this.ask(SIZES), wal: Number(wal), log };
   }
 

@@ -10,6 +10,7 @@ import pg from 'pg';
 import { coresApart, pin } from './cores.mjs';
 import { familyOf } from './cpu-time.mjs';
 import { startPostgres } from '../scripts/embedded-postgres.mjs';
+import { startEventStoreDbProcess } from '../test/support/eventstoredb/as-process.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -68,6 +69,7 @@ class Stage {
     this.abort.signal.addEventListener('abort', () => reject(this.abort.signal.reason));
   });
   children = new Set();
+  stores = [];
   dataDir = mkdtempSync(join(tmpdir(), 'inkpad-bench-'));
 
   /** @param {ReturnType<typeof coresApart> | null} cores */
@@ -101,6 +103,14 @@ class Stage {
     const url = new URL(this.postgres.ownerUrl);
     url.pathname = `/${name}`;
     return url.href;
+  }
+
+  /** The tests' counterpart of EventStoreDB, with its log in a file and fsync on. */
+  async eventStoreDb(name) {
+    const log = join(this.dataDir, `${name}.log`);
+    const store = await startEventStoreDbProcess(['--log', log]);
+    this.stores.push(store);
+    return { connectionString: store.connectionString, log };
   }
 
   async query(url, text, values) {
@@ -182,6 +192,7 @@ class Stage {
 
   async close() {
     await Promise.all([...this.children].map((child) => this.stop(child)));
+    await Promise.all(this.stores.map((store) => store.kill()));
     await this.postgres?.remove();
     rmSync(this.dataDir, { recursive: true, force: true });
   }

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Refusal } from '../scripts/processes.mjs';
-import { startEventStoreDbProcess } from '../test/support/eventstoredb/as-process.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import { crudStamps, startCrud } from './crud.mjs';
 import { median, ms, ratio, spread, table, us, whole } from './figures.mjs';
@@ -187,9 +186,7 @@ async function bareCommit(stage) {
 /** The server at EVENT_STORE_URL, or else the tests' counterpart with its log in a file and fsync on. */
 async function eventStoreUrl(stage, name) {
   if (process.env.EVENT_STORE_URL) return process.env.EVENT_STORE_URL;
-  const log = join(stage.dataDir, `${name}.log`);
-  const { connectionString } = await startEventStoreDbProcess(['--log', log, '--tie']);
-  return connectionString;
+  return (await stage.eventStoreDb(name)).connectionString;
 }
 
 /** Reads only the rows, because the events are in another store; `verify` checks that they agree. */
