@@ -5,7 +5,7 @@ import { checkpointOf } from '#event-store/checkpoint.js';
 import { BEGINNING } from '#event-store/event-store.js';
 import { isAfter } from '#event-store/position.js';
 import { ROWS_SUBSCRIPTION, RowCatchUp } from '#event-store/row-catch-up.subscription.js';
-import type { RowTable } from '#event-store/rows.js';
+import type { Rows, RowTable } from '#event-store/rows.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';
@@ -37,6 +37,10 @@ describe('row catch-up', () => {
   beforeAll(async () => {
     server = await startEventStoreDb();
     database = await testDatabase();
+    // As in production. The server of the tests does without.
+    await database.query(`do $$ begin
+      execute format('alter database %I set synchronous_commit = on', current_database());
+    end $$`);
     process = await openStore(
       testConfig(database.url, { EVENT_STORE_URL: server.connectionString }),
       ['counter-'],
@@ -62,9 +66,23 @@ describe('row catch-up', () => {
     return id;
   }
 
+  const eventWithRow = async (): Promise<void> => {
+    const write = {
+      stream: `counter-${++ids}`,
+      expected: null,
+      events: [event('Counted')],
+      row: { table: 'accounts', id: ids, foldVersion: 1, state: { accountId: 1, value: 1 } },
+    };
+    await process.store.commit({ accountId: 1, writes: [write] });
+  };
+
   async function untilThere(...wanted: number[]): Promise<void> {
+    await untilThereBy(process.rows, ...wanted);
+  }
+
+  async function untilThereBy(rows: Rows, ...wanted: number[]): Promise<void> {
     const stop = new AbortController();
-    const { pool, store, rows } = process;
+    const { pool, store } = process;
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
     const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
@@ -118,17 +136,7 @@ describe('row catch-up', () => {
     const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
     const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
     const { streamReads } = server.asked;
-    for (let i = 0; i < 20; i++) {
-      const writes = [
-        {
-          stream: `counter-${++ids}`,
-          expected: null,
-          events: [event('Counted')],
-          row: { table: 'accounts', id: ids, foldVersion: 1, state: { accountId: 1, value: 1 } },
-        },
-      ];
-      await store.commit({ accountId: 1, writes });
-    }
+    for (let i = 0; i < 20; i++) await eventWithRow();
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     await eventually(
       () => checkpointOf(pool, ROWS_SUBSCRIPTION),
@@ -137,6 +145,49 @@ describe('row catch-up', () => {
     stop.abort();
     await running;
     expect(server.asked.streamReads).toBe(streamReads);
+  });
+
+  it('looks again where the database may have crashed since it looked', async () => {
+    const { rows } = process;
+    const end = `
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`;
+    let looks = 0;
+    let isEnded = false;
+    const watched: Rows = Object.assign(Object.create(rows) as Rows, {
+      behind: (...given: Parameters<Rows['behind']>) => {
+        looks++;
+        return rows.behind(...given);
+      },
+      load: async (...given: Parameters<Rows['load']>) => {
+        if (!isEnded) await database.query(end);
+        isEnded = true;
+        const isLoaded = async () => {
+          const [load] = await Promise.allSettled([rows.load(...given)]);
+          return load.status === 'fulfilled';
+        };
+        await eventually(isLoaded, (loaded) => loaded);
+      },
+    });
+    await untilThereBy(watched, await eventWithoutRow());
+    expect(looks).toBeGreaterThan(1);
+  });
+
+  it('waits for the disk, which a writer does not', async () => {
+    await database.query(`
+      create table waits (setting text);
+      create function note_wait() returns trigger language plpgsql security definer as $$
+      begin
+        insert into waits values (current_setting('synchronous_commit'));
+        return new;
+      end $$;
+      create trigger note_wait before insert on accounts for each row execute function note_wait()`);
+    const waits = async () => (await database.query('select setting from waits')).rows;
+    await eventWithRow();
+    expect(await waits()).toEqual([{ setting: 'off' }]);
+    await untilThere(await eventWithoutRow());
+    expect(await waits()).toEqual([{ setting: 'off' }, { setting: 'on' }]);
+    await database.query('drop function note_wait cascade; drop table waits');
   });
 
   it('is not held up by a stream that cannot be folded', async () => {

@@ -1,13 +1,13 @@
 import { Logger } from '@nestjs/common';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isPassing } from '#database/connection.js';
+import { isPassing, withConnection } from '#database/connection.js';
 import { checkpointOf } from './checkpoint.js';
 import type { EventStore, Position, StoredEvent } from './event-store.js';
 import { formatPosition } from './position.js';
-import type { Rows, RowTable } from './rows.js';
+import type { ReadIds, Rows, RowTable } from './rows.js';
 
 export const ROWS_SUBSCRIPTION = 'rows';
 const BATCH = 500;
@@ -72,18 +72,26 @@ export class RowCatchUp {
 
   private async bringUpOverdue(waiting: Waiting, signal: AbortSignal): Promise<void> {
     for (let due = await waiting.overdue(); due; due = await waiting.overdue()) {
-      await this.bringUp(due.newest);
-      await this.save(due.position);
+      await this.bringUp(due);
       // While events flow the next ones are due at once; a few more make it worth a statement.
       await pause(OVERDUE_MS, signal);
     }
   }
 
-  private async bringUp(newest: Map<string, number>): Promise<void> {
+  /**
+   * On one connection, so that nothing is saved when the database has crashed since it was looked at: a row that was seen
+   * may not have been on disk yet.
+   */
+  private async bringUp({ newest, position }: Overdue): Promise<void> {
     const refs = [...newest].map(([stream, revision]) => ({ stream, revision }));
-    for (const rows of this.tables) {
-      for (const id of await this.rows.behind(rows, refs)) await this.bringUpOne(rows, id);
-    }
+    await withConnection(this.pool, async (client) => {
+      const read: ReadIds = async (statement) =>
+        (await client.query<{ id: number }>(statement)).rows;
+      for (const rows of this.tables) {
+        for (const id of await this.rows.behind(rows, refs, read)) await this.bringUpOne(rows, id);
+      }
+      await this.save(client, position);
+    });
   }
 
   /** A stream that cannot be folded must not block the others; loading it reports the error too. */
@@ -96,8 +104,8 @@ export class RowCatchUp {
     }
   }
 
-  private async save(position: Position): Promise<void> {
-    await this.pool.query(
+  private async save(client: PoolClient, position: Position): Promise<void> {
+    await client.query(
       `insert into es.checkpoints (subscription, position) values ($1, $2)
        on conflict (subscription) do update
          set position = excluded.position, updated_at = now()

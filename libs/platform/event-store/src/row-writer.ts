@@ -3,6 +3,15 @@ import { Batcher, type Lanes } from '#database/batcher.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { rowArguments, type PlacedRow } from './commit-arguments.js';
 
+/**
+ * What PostgreSQL loses of it in a crash, the catch-up writes again from the streams: so it need not wait for the disk. Not
+ * for rows that a catch-up writes itself.
+ */
+const WRITE_SOON = {
+  name: 'es_write_rows_soon',
+  text: `select set_config('synchronous_commit', 'off', true), es.write_rows($1, $2, $3)`,
+};
+
 /** Writes rows of commits that are already appended. */
 export class RowWriter {
   private readonly batches: Batcher<PlacedRow, void>;
@@ -37,8 +46,7 @@ export class RowWriter {
     }
     const rows = [...newest.values()].sort((a, b) => (a.stream < b.stream ? -1 : 1));
     await this.pool.query({
-      name: 'es_write_rows',
-      text: 'select es.write_rows($1, $2, $3)',
+      ...WRITE_SOON,
       values: [...rowArguments(rows), rows.map(({ stream }) => stream)],
     });
   }

@@ -68,6 +68,12 @@ type Row = {
   person: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
+export type ReadIds = (statement: {
+  name: string;
+  text: string;
+  values: unknown[];
+}) => Promise<{ id: number }[]>;
+
 /** How long a row that is behind is left to its writer, who is about to write it. */
 const WRITERS_MS = [20, 80, 400];
 
@@ -140,10 +146,14 @@ export class Rows {
     for (const id of behind) await this.load(rows, id, true);
   }
 
-  /** @returns the ids of rows that are older than events of their streams; events of other streams are passed over */
+  /**
+   * @param read how to query the database, for a caller that holds a connection already
+   * @returns the ids of rows that are older than events of their streams; events of other streams are passed over
+   */
   async behind<S extends { accountId: number }, E extends DomainEvent>(
     { aggregate, table }: RowTable<S, E>,
     events: Iterable<EventRef>,
+    read: ReadIds = (statement) => ask(this.pool, statement),
   ): Promise<number[]> {
     const prefix = `${aggregate.name}-`;
     const newest = new Map<number, number>();
@@ -151,7 +161,7 @@ export class Rows {
       if (stream.startsWith(prefix)) newest.set(Number(stream.slice(prefix.length)), revision);
     }
     if (newest.size === 0) return [];
-    const rows = await ask<{ id: number }>(this.pool, {
+    const rows = await read({
       name: `rows_behind_${table}`,
       text: `select w.id from unnest($1::bigint[], $2::bigint[]) as w (id, revision)
              where not exists (select from ${table} r where r.id = w.id and r.revision >= w.revision)`,
