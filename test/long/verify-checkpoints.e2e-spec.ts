@@ -6,7 +6,6 @@ import { BEGINNING, type JsonObject, type StoredEvent } from '#event-store/event
 import { formatPosition } from '#event-store/position.js';
 import { checkpointKey, startSigning } from '../support/checkpoints.js';
 import { testConfig, testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
 import { startProgram } from '../support/program.js';
 import { startService, type Client, type Service } from '../support/service.js';
@@ -32,17 +31,7 @@ const servers: EventStoreDb[] = [];
 beforeAll(async () => {
   service = await startService();
   store = await service.newStore();
-  const { dispatcher, ask } = await startSigning(service, key);
-  const signed = async () => {
-    const { length } = await service.history();
-    await eventually(
-      async () => {
-        await ask();
-        return key.latest();
-      },
-      ({ size }) => size === length,
-    );
-  };
+  const { dispatcher, signed } = await startSigning(service, key);
   first = await enrol(store);
   await store.post(`${first.path}/stamp`, { stamps: 1 });
   await signed();

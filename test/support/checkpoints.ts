@@ -2,11 +2,12 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newSignerKey, signerOf, verifierKey } from '#kernel/signed-note.js';
+import { openedCheckpoint } from '#transparency/checkpoint.js';
 import { leafOf } from '#transparency/leaf.js';
 import { rootOf } from '#transparency/merkle-tree.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { verifyCheckpoint } from '../../clients/verifier/verifier.mjs';
-import type { Program } from './program.js';
+import { eventually } from './eventually.js';
 import { startDispatcher } from './webhooks.js';
 import type { Service } from './service.js';
 
@@ -45,15 +46,32 @@ export function rootOfEvents(events: StoredEvent[]): string {
   return rootOf(Buffer.concat(events.map(leafOf))).toString('base64');
 }
 
-/** A dispatcher that signs a checkpoint each time one is asked for. */
+/**
+ * A dispatcher that signs a checkpoint each time one is asked for. `signed` asks until all events that there are now
+ * have one, and it is published, which comes after the folder.
+ */
 export async function startSigning(
   service: Service,
   key: ReturnType<typeof checkpointKey>,
   settings: NodeJS.ProcessEnv = {},
-): Promise<{ dispatcher: Program; ask: () => Promise<unknown> }> {
+) {
   const dispatcher = await startDispatcher(service, { ...key.settings, ...settings });
-  return {
-    dispatcher,
-    ask: () => service.database.query(`select pg_notify('inkpad_checkpoint', '')`),
+  const { database } = service;
+  const ask = () => database.query(`select pg_notify('inkpad_checkpoint', '')`);
+  const signed = async () => {
+    const { length } = await service.history();
+    const newest = await eventually(
+      async () => {
+        await ask();
+        const { rows } = await database.query<{ checkpoint: string | null }>(
+          'select checkpoint from transparency_log',
+        );
+        return openedCheckpoint(rows[0]?.checkpoint ?? '', key.signer);
+      },
+      (head) => head !== undefined && head.size >= length,
+    );
+    if (!newest) throw new Error('nothing was signed');
+    return newest;
   };
+  return { dispatcher, ask, signed };
 }
