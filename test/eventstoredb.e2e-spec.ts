@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { event, eventStoreContract, newStream } from '#event-store/event-store.contract.js';
-import type { Position } from '#event-store/event-store.js';
+import type { Head, Position } from '#event-store/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
 import { isAfter } from '#event-store/position.js';
 import { dataSource, poolOf } from '#database/data-source.js';
@@ -95,6 +96,40 @@ describe('a subscription whose filter lets nothing through', () => {
       true,
     );
     await writer.onApplicationShutdown();
+    await close();
+  });
+});
+
+describe('a row that somebody holds', () => {
+  it('makes no other row wait', async () => {
+    const { store, database, close } = await open({ batchAppend: true });
+    const commit = async (id: number, expected: Head | null) => {
+      const row = { table: 'accounts', id, foldVersion: 1, state: { accountId: id } };
+      const write = { stream: `thing-${id}`, expected, events: [event('A')], row };
+      const [head] = await store.commit({ accountId: id, writes: [write] });
+      return head ?? null;
+    };
+    const head = await commit(1, null);
+    const holder = new pg.Client(database.url);
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query('select from accounts where id = 1 for update');
+    const held = commit(1, head);
+    await eventually(
+      () =>
+        database.query(
+          `select from pg_stat_activity where query like '%es.write_rows%' and wait_event_type = 'Lock'`,
+        ),
+      ({ rowCount }) => rowCount === 1,
+    );
+    const first = await Promise.race([
+      held.then(() => 'held'),
+      commit(2, null).then(() => 'other'),
+    ]);
+    expect(first).toBe('other');
+    await holder.query('rollback');
+    await holder.end();
+    expect(await held).toMatchObject({ revision: 1 });
     await close();
   });
 });

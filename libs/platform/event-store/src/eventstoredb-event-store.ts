@@ -48,6 +48,8 @@ import { RowWriter } from './row-writer.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const RECOVER_EVERY_MS = 5_000;
+/** Longer than any group of rows takes, unless somebody else holds one of them. */
+const ROWS_STUCK_MS = 100;
 
 /**
  * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
@@ -60,7 +62,7 @@ export class EventStoreDbEventStore
   implements OnModuleInit, OnApplicationShutdown
 {
   override readonly rowsMayLag = true;
-  override readonly rowLane = new Lanes(1);
+  override readonly rowLane = new Lanes(1, () => ROWS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
