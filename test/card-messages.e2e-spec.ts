@@ -5,6 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { CardMessages, startMessages } from '#messages/card-messages.service.js';
+import { Outbox } from '#messages/outbox.service.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
 import { MessageFollower } from './support/message-follower.js';
@@ -185,6 +186,29 @@ describe('card links', () => {
       { arrival: 'delivered', arrival_code: null },
       { arrival: 'undelivered', arrival_code: 30003 },
     ]);
+  });
+
+  it('by SMS that are sent again may be reported before the provider has answered', async () => {
+    const { customerId } = await add({ phone: number() });
+    await follow().settled();
+    const sent = provider.received.at(-1);
+    if (!sent) throw new Error('a message was sent');
+    const { baseUrl, app } = service;
+    await provider.report(sent, { MessageStatus: 'undelivered', ErrorCode: '30003' }, { baseUrl });
+    const message = async () => {
+      const { rows } = await service.database.query<{ id: string; arrival: string | null }>(
+        'select id, arrival from card_messages where customer_id = $1',
+        [customerId],
+      );
+      return rows[0];
+    };
+    const lost = await message();
+    expect(lost?.arrival).toBe('undelivered');
+    const outbox = app.get(Outbox, { strict: false });
+    expect(await outbox.send(store.accountId, lost?.id ?? '')).toBe(true);
+    const again = { ...sent, sid: `SM${'9'.repeat(32)}` };
+    await provider.report(again, { MessageStatus: 'delivered' }, { baseUrl });
+    expect((await message())?.arrival).toBe('delivered');
   });
 
   it('of an hour in which the provider was away come once it is back, each once', async () => {
