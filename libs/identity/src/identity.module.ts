@@ -1,6 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Authenticator } from '#http/caller.js';
+import { addressHandlers } from './address.commands.js';
 import { identityHandlers } from './identity.commands.js';
 import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
 import { invitationHandlers } from './invitation.commands.js';
@@ -22,6 +23,7 @@ import { userHandlers } from './user.commands.js';
   providers: [
     { provide: Authenticator, useClass: TokensService },
     TokenUses,
+    ...addressHandlers,
     ...identityHandlers,
     ...memberHandlers,
     ...invitationHandlers,

@@ -52,7 +52,10 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
   }
 }
 
-/** Links for a new password that went to the former address end with a change of it. */
+/**
+ * Links for a new password that went to the former address end with a change of it. Users themselves change theirs by
+ * `WantAddress`.
+ */
 export class UpdateUser extends Command<{ userId: number }> {
   constructor(
     readonly by: PlainWriter,
@@ -114,7 +117,8 @@ function refuseUnusable({ name, email }: UpdateUser['values']): void {
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
-async function endResets(manager: EntityManager, userId: number): Promise<void> {
+/** Links for a new password that are on their way lead nowhere any more. */
+export async function endResets(manager: EntityManager, userId: number): Promise<void> {
   await manager.query(
     'update password_resets set used_at = now() where user_id = $1 and used_at is null',
     [userId],
@@ -122,6 +126,6 @@ async function endResets(manager: EntityManager, userId: number): Promise<void> 
 }
 
 /** @throws NotFoundError */
-async function presentUser(manager: EntityManager, ref: UserRef): Promise<UserRow> {
+export async function presentUser(manager: EntityManager, ref: UserRef): Promise<UserRow> {
   return manager.findOneByOrFail(UserRow, { id: await userIdOf(manager, ref) });
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import type { Mail } from './mail.js';
@@ -51,7 +52,11 @@ export class MailOutbox {
    * @param giveUpAt until when they are tried; by default for a day
    * @returns their ids, none where nothing was stored
    */
-  async add(client: pg.PoolClient, mails: Mail[], giveUpAt?: Date): Promise<string[]> {
+  async add(
+    client: { query: (statement: pg.QueryConfig) => Promise<unknown> },
+    mails: Mail[],
+    giveUpAt?: Date,
+  ): Promise<string[]> {
     if (this.config.mail === null || mails.length === 0) return [];
     const ids = mails.map(() => newId());
     await client.query({
@@ -68,6 +73,12 @@ export class MailOutbox {
       ],
     });
     return ids;
+  }
+
+  /** The same within a transaction of TypeORM. */
+  addWithin(manager: EntityManager, mails: Mail[]): Promise<string[]> {
+    const query = ({ text, values }: pg.QueryConfig) => manager.query(text, values);
+    return this.add({ query }, mails);
   }
 
   /** Claims the oldest mails that are due; nobody else gets them for a minute. */

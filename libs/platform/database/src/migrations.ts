@@ -42,6 +42,7 @@ import { LoneCommits } from './migrations/0052-lone-commits.js';
 import { OrderOfRecords } from './migrations/0053-order-of-records.js';
 import { UncheckedHashes } from './migrations/0054-unchecked-hashes.js';
 import { HoldersOfKeys } from './migrations/0055-holders-of-keys.js';
+import { AddressChanges } from './migrations/0056-address-changes.js';
 import { Retirements } from './migrations/0050-retirements.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -91,4 +92,5 @@ export const migrations = [
   OrderOfRecords,
   UncheckedHashes,
   HoldersOfKeys,
+  AddressChanges,
 ];

@@ -11,6 +11,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'user.sessions_ended': 'Other sessions ended',
   'user.password_changed': 'Password changed',
   'user.password_link_sent': 'Link for a new password sent',
+  'user.address_link_sent': 'Link for a new e-mail address sent',
   'user.second_factor_added': 'Codes turned on',
   'user.second_factor_removed': 'Codes turned off',
   'user.recovery_codes_renewed': 'New recovery codes made',

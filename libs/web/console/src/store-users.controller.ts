@@ -1,7 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import pg from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
@@ -94,7 +93,7 @@ export class StoreUsersController {
     const role = isRole(given) ? given : 'staff';
     const send = async (manager: EntityManager, invited: Invited) => {
       const mail = invitationMail({ ...invited, role, store, inviter: user.name }, this.config);
-      await this.outbox.add(clientOf(manager), [mail]);
+      await this.outbox.addWithin(manager, [mail]);
     };
     let invited: Invited;
     try {
@@ -310,10 +309,4 @@ function baseOf({ id }: EnteredStore): string {
 /** Only owners get to this page. */
 function givesUp({ userId }: SignedIn, id: number, role: Role): boolean {
   return id === userId && role !== 'owner';
-}
-
-/** Runs the outbox's statements within the transaction of TypeORM. */
-function clientOf(manager: EntityManager): pg.PoolClient {
-  const query = ({ text, values }: pg.QueryConfig) => manager.query(text, values);
-  return { query } as unknown as pg.PoolClient;
 }

@@ -13,6 +13,7 @@ import { SetPassword, UpdateUser } from '#identity/user.commands.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
+import { Addresses } from './addresses.service.js';
 import { textIn } from './form-text.js';
 import { Reentry } from './reentry.service.js';
 
@@ -32,6 +33,11 @@ const view = viewOf<AccountView>(import.meta.url, './views/account.eta');
 
 const DONE = new Map([
   ['saved', 'Saved.'],
+  [
+    'address_link',
+    'Saved. Your new address counts once you open the link that we have sent there.',
+  ],
+  ['address', 'This is your address now.'],
   ['password', 'Your new password is set. All other sessions were ended.'],
   ['sessions', 'All other sessions were ended.'],
   ['second_factor_off', 'Codes are not asked for any more.'],
@@ -48,6 +54,7 @@ export class AccountController {
     private readonly sessions: Sessions,
     private readonly factors: SecondFactors,
     private readonly reentry: Reentry,
+    private readonly addresses: Addresses,
     private readonly pages: Pages,
   ) {}
 
@@ -72,16 +79,19 @@ export class AccountController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const values = { name: textIn(form, 'name'), email: textIn(form, 'email') };
+    const isOther = values.email !== user.email;
     try {
       // The address is where links for new passwords go to.
-      if (values.email !== user.email) {
+      if (isOther) {
+        this.addresses.requireMail();
         await this.reentry.require(user, form['current_password'], 'current_password');
       }
-      await this.bus.execute(new UpdateUser(by, user.userId, values));
+      await this.bus.execute(new UpdateUser(by, user.userId, { name: values.name }));
+      if (isOther) await this.addresses.want(by, user, values.email);
     } catch (error) {
       return this.sayWrong(error, request, reply, user, { form: 'profile', values });
     }
-    await this.pages.redirect(reply, '/app/account?done=saved');
+    await this.pages.redirect(reply, `/app/account?done=${isOther ? 'address_link' : 'saved'}`);
   }
 
   @Post('password')

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Pool, type PoolClient } from 'pg';
+import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
@@ -113,9 +113,7 @@ export class PasswordResets {
         [sha256Of(token), user.id],
       );
       const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
-      const client = (await manager.queryRunner?.connect()) as PoolClient | undefined;
-      if (!client) throw new Error('a transaction has a connection');
-      await this.outbox.add(client, [resetMail(user, link)]);
+      await this.outbox.addWithin(manager, [resetMail(user, link)]);
       await auditOfUser(transaction, user.id, 'user.password_link_sent');
     });
   }

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { MessagesModule } from '#messages/messages.module.js';
 import { AccountController } from './account.controller.js';
+import { AddressController } from './address.controller.js';
+import { Addresses } from './addresses.service.js';
 import { Company } from './company.client.js';
 import { CompanyController } from './company.controller.js';
 import { Doors } from './doors.service.js';
@@ -21,9 +23,10 @@ import { Stores } from './stores.service.js';
     PasswordResetsController,
     HomeController,
     AccountController,
+    AddressController,
     SecondFactorController,
   ],
-  providers: [Company, Doors, PasswordResets, Reentry, Stores],
+  providers: [Addresses, Company, Doors, PasswordResets, Reentry, Stores],
   exports: [Doors],
 })
 export class SignInModule {}

@@ -1,0 +1,150 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { createHash, randomBytes } from 'node:crypto';
+import { Raw, type EntityManager } from 'typeorm';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
+import { isEmailAddress } from './email-address.js';
+import { UserRow } from './identity.entity.js';
+import { auditOfUser } from './user-audit.service.js';
+import { endResets, presentUser } from './user.commands.js';
+
+const TOKEN_BYTES = 32;
+const MOST_PER_HOUR = 3;
+
+/**
+ * Whoever could give themselves an address that is not theirs would share an account with its owner, who comes to it later
+ * by an invitation, a new password or their company. So a link that is sent to the address has to be opened first, by the
+ * user. Whether another user has the address is told to that address alone.
+ */
+export class WantAddress extends Command<void> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly userId: number,
+    readonly email: string,
+    /** Sends the link, in the same transaction. */
+    readonly send: (manager: EntityManager, wanted: WantedAddress) => Promise<void>,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(WantAddress)
+export class WantAddressHandler implements ICommandHandler<WantAddress> {
+  constructor(private readonly writes: PlainWrites) {}
+
+  /** @throws RejectedError */
+  async execute({ by, userId, email, send }: WantAddress): Promise<void> {
+    if (!isEmailAddress(email)) throw new RejectedError({ email: ['is not an e-mail address'] });
+    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    await this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
+      // Of several at the same time, no more than the limit.
+      await manager.query('select from users where id = $1 for update', [userId]);
+      const { name } = await presentUser(manager, userId);
+      const made: unknown[] = await manager.query('select from address_changes where sha256 = $1', [
+        sha256Of(token),
+      ]);
+      if (made.length > 0) return;
+      await manager.query(
+        `delete from address_changes where user_id = $1 and created_at < now() - interval '1 day'`,
+        [userId],
+      );
+      const [sent]: { count: number }[] = await manager.query(
+        `select count(*)::int as count from address_changes
+         where user_id = $1 and created_at > now() - interval '1 hour'`,
+        [userId],
+      );
+      if ((sent?.count ?? 0) >= MOST_PER_HOUR) {
+        throw new RejectedError({ email: ['was changed too often: wait an hour'] });
+      }
+      await endLinks(manager, userId);
+      await manager.query(
+        `insert into address_changes (sha256, user_id, email, created_at, expires_at)
+         values ($1, $2, $3, now(), now() + make_interval(hours => $4))`,
+        [sha256Of(token), userId, email, ADDRESS_LINK_HOURS],
+      );
+      const holder = await manager.findOneBy(UserRow, {
+        email: Raw((column) => `lower(${column}) = lower(:email)`, { email }),
+        removed_at: Raw((column) => `${column} is null`),
+      });
+      const taken = holder !== null && holder.id !== userId;
+      await send(manager, { name, email, token, taken });
+      await auditOfUser(transaction, userId, 'user.address_link_sent');
+    });
+  }
+}
+
+/** Links for a new password that went to the former address end with it. */
+export class ConfirmAddress extends Command<void> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly userId: number,
+    readonly token: string,
+    /** Tells the former address, in the same transaction. */
+    readonly tell: (manager: EntityManager, changed: ChangedAddress) => Promise<void>,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(ConfirmAddress)
+export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
+  constructor(private readonly writes: PlainWrites) {}
+
+  /** @throws NotFoundError for a link that does not count any more, or is another user's. @throws RejectedError */
+  async execute({ by, userId, token, tell }: ConfirmAddress): Promise<void> {
+    try {
+      await this.writes.write(by, async (transaction) => {
+        const { manager, repeated } = transaction;
+        // Of two at the same time one finds it used.
+        const [used]: [{ email: string }[]] = await manager.query(
+          `update address_changes set used_at = now()
+           where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now() returning email`,
+          [sha256Of(token), userId],
+        );
+        const [change] = used;
+        if (!change && repeated) return;
+        if (!change) throw new NotFoundError('Link');
+        const { name, email: former } = await presentUser(manager, userId);
+        const { email } = change;
+        await manager.update(UserRow, { id: userId }, { email });
+        await endResets(manager, userId);
+        await auditOfUser(transaction, userId, 'user.updated', { changed: ['email'] });
+        await tell(manager, { name, former, email });
+      });
+    } catch (error) {
+      if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
+      throw new RejectedError({ email: ['is used by another user'] });
+    }
+  }
+}
+
+export const addressHandlers = [WantAddressHandler, ConfirmAddressHandler];
+
+/** The address that an open link of the user is about. */
+export async function wantedAddress(
+  manager: EntityManager,
+  userId: number,
+  token: string,
+): Promise<string | undefined> {
+  const [open]: { email: string }[] = await manager.query(
+    `select email from address_changes
+     where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now()`,
+    [sha256Of(token), userId],
+  );
+  return open?.email;
+}
+
+/** Of several links only the newest works. */
+async function endLinks(manager: EntityManager, userId: number): Promise<void> {
+  await manager.query(
+    'update address_changes set used_at = now() where user_id = $1 and used_at is null',
+    [userId],
+  );
+}
+
+function sha256Of(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

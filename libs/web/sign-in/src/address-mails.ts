@@ -1,0 +1,52 @@
+import {
+  ADDRESS_LINK_HOURS,
+  type ChangedAddress,
+  type WantedAddress,
+} from '#identity/address-link.js';
+import { inOneLine } from '#messages/card-message-texts.js';
+import type { Mail } from '#messages/mail.js';
+
+/** To the new address. */
+export function addressMail({ name, email, token, taken }: WantedAddress, publicUrl: string): Mail {
+  const subject = 'Your e-mail address for Inkpad';
+  if (taken) {
+    return {
+      to: email,
+      subject,
+      text: `Hello,
+
+somebody, most likely you, wants to use this address for another account. It has one already, so nothing has changed.
+You can sign in with it at ${publicUrl}/app, or set a new password there.
+
+If it was not you, leave this mail alone.
+`,
+    };
+  }
+  return {
+    to: email,
+    subject,
+    // Whoever typed it may have given somebody else's address as their own.
+    text: `Hello ${inOneLine(name)},
+
+somebody, most likely you, wants to use this address for their account. Open this link within ${ADDRESS_LINK_HOURS} hours, and sign in
+as until now:
+
+${publicUrl}/app/account/address?token=${token}
+
+If it was not you, leave this mail alone: nothing changes.
+`,
+  };
+}
+
+export function addressChangedMail({ name, former, email }: ChangedAddress): Mail {
+  return {
+    to: former,
+    subject: 'Your e-mail address for Inkpad has changed',
+    text: `Hello ${inOneLine(name)},
+
+your account is now under ${email}, and this address is not used any more.
+
+If it was not you, ask whoever runs the service for help at once.
+`,
+  };
+}

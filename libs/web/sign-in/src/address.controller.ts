@@ -1,0 +1,71 @@
+import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { PageError } from '#pages/page-error.js';
+import { Pages } from '#pages/pages.service.js';
+import { Addresses } from './addresses.service.js';
+
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+
+/** Where the link leads to that is sent to a new address. */
+@Controller('app/account/address')
+export class AddressController {
+  constructor(
+    private readonly addresses: Addresses,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  @Throttle(PER_MINUTE)
+  async ask(
+    @Query('token') given: string | undefined,
+    @CurrentUser() user: SignedIn,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const token = String(given ?? '');
+    const email = await this.addresses.find(user, token);
+    if (email === undefined) throw gone(user);
+    await this.pages.ask(request, reply, {
+      question: 'Is this your new address?',
+      about: email,
+      text: 'You sign in with it from now on, and links for new passwords go there.',
+      yes: 'Use it',
+      no: 'Keep the old one',
+      action: '/app/account/address',
+      fields: { token },
+      back: '/app/account',
+    });
+  }
+
+  @Post()
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async confirm(
+    @Body() form: Form,
+    @CurrentUser() user: SignedIn,
+    @ConsoleWriter() by: PlainWriter,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    try {
+      await this.addresses.confirm(by, user, form['token'] ?? '');
+    } catch (error) {
+      if (error instanceof NotFoundError) throw gone(user);
+      if (!(error instanceof RejectedError)) throw error;
+      throw new PageError(409, 'This address cannot be yours', 'Another user has it.');
+    }
+    await this.pages.redirect(reply, '/app/account?done=address');
+  }
+}
+
+function gone({ email }: SignedIn): PageError {
+  return new PageError(
+    404,
+    'This link does not work',
+    `It was used, is older than a day or than another one, or is not for you, who are signed in as ${email}.`,
+  );
+}

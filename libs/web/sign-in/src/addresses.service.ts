@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { Config } from '#kernel/config.js';
+import { RejectedError } from '#kernel/errors.js';
+import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { ConfirmAddress, WantAddress, wantedAddress } from '#identity/address.commands.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import type { SignedIn } from '#pages/current-user.js';
+import { addressChangedMail, addressMail } from './address-mails.js';
+
+/** People change their address by a link in a mail to the new one. It works once, for a day, and for them alone. */
+@Injectable()
+export class Addresses {
+  constructor(
+    private readonly source: DataSource,
+    private readonly bus: CommandBus,
+    private readonly outbox: MailOutbox,
+    private readonly config: Config,
+  ) {}
+
+  /** @throws RejectedError when nobody can be sent a link */
+  requireMail(): void {
+    if (this.config.mail !== null) return;
+    throw new RejectedError({
+      email: ['cannot be changed here, since this service sends no mail: ask whoever runs it'],
+    });
+  }
+
+  /** @throws RejectedError */
+  async want(by: PlainWriter, { userId }: SignedIn, email: string): Promise<void> {
+    await this.bus.execute(
+      new WantAddress(by, userId, email, async (manager, wanted) => {
+        await this.outbox.addWithin(manager, [addressMail(wanted, this.config.publicUrl)]);
+      }),
+    );
+  }
+
+  /** @returns undefined: the link does not count any more, or is another user's */
+  find({ userId }: SignedIn, token: string): Promise<string | undefined> {
+    return wantedAddress(this.source.manager, userId, token);
+  }
+
+  /** @throws NotFoundError, RejectedError */
+  async confirm(by: PlainWriter, { userId }: SignedIn, token: string): Promise<void> {
+    await this.bus.execute(
+      new ConfirmAddress(by, userId, token, async (manager, changed) => {
+        await this.outbox.addWithin(manager, [addressChangedMail(changed)]);
+      }),
+    );
+  }
+}

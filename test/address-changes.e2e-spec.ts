@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Browser } from './support/browser.js';
+import { eventually } from './support/eventually.js';
+import { MailServer } from './support/mail-server.js';
+import type { Program } from './support/program.js';
+import { startService, type Service } from './support/service.js';
+import { startDispatcher } from './support/webhooks.js';
+
+const PASSWORD = 'correct horse';
+
+let service: Service;
+let mails: MailServer;
+let dispatcher: Program;
+
+beforeAll(async () => {
+  mails = await MailServer.start();
+  service = await startService({
+    TRUST_PROXY_HOPS: '1',
+    SMTP_URL: mails.url,
+    MAIL_FROM: 'inkpad@shop.example',
+  });
+  dispatcher = await startDispatcher(service);
+});
+afterAll(async () => {
+  await dispatcher?.kill('SIGTERM');
+  await service?.stop();
+  await mails?.goAway();
+});
+
+async function signedIn(email: string): Promise<Browser> {
+  const browser = new Browser(service);
+  expect(await browser.signIn(email, PASSWORD)).toMatchObject({ status: 303, location: '/app' });
+  return browser;
+}
+
+/** Somebody with an account, in front of a browser, and an address that they want. */
+async function somebody() {
+  const { email } = await service.newStore();
+  return { email, browser: await signedIn(email), wanted: email.replace('@', '+new@') };
+}
+
+async function want(browser: Browser, email: string) {
+  await browser.get('/app/account');
+  return browser.post('/app/account', { name: 'Grace', email, current_password: PASSWORD });
+}
+
+const SENT = '/app/account?done=address_link';
+
+const mailTo = (address: string, subject = 'Your e-mail address for Inkpad') =>
+  eventually(
+    () => mails.received.findLast((mail) => mail.to === address && mail.subject === subject),
+    (found) => found !== undefined,
+  );
+
+/** @returns the path of the link in the newest mail to the address */
+async function linkTo(address: string): Promise<string> {
+  const text = (await mailTo(address))?.text ?? '';
+  const link = /https:\/\/cards\.example(\/app\/account\/address\?token=[\w-]{43})\s/.exec(text);
+  if (!link?.[1]) throw new Error(`no link in ${text}`);
+  return link[1];
+}
+
+async function open(browser: Browser, link: string) {
+  const page = await browser.get(link);
+  // A page that says what is wrong has no form.
+  if (page.status !== 200) await browser.get('/app/account');
+  const token = link.split('token=')[1] ?? '';
+  return { page, answer: await browser.post('/app/account/address', { token }) };
+}
+
+async function addressesOf(...addresses: string[]): Promise<string[]> {
+  const { rows } = await service.database.query<{ email: string }>(
+    'select email from users where email = any ($1) order by email',
+    [addresses],
+  );
+  return rows.map(({ email }) => email);
+}
+
+describe('a new address', () => {
+  it('is taken only with the password', async () => {
+    const { browser, wanted } = await somebody();
+    await browser.get('/app/account');
+    const refused = await browser.post('/app/account', { name: 'Grace', email: wanted });
+    expect([refused.status, refused.text.includes('is wrong')]).toEqual([422, true]);
+    const wrong = await want(browser, 'no address');
+    expect([wrong.status, wrong.text.includes('is not an e-mail address')]).toEqual([422, true]);
+  });
+
+  it('counts once its link is opened, and the former one is told', async () => {
+    const { browser, email, wanted } = await somebody();
+    expect((await want(browser, wanted)).location).toBe(SENT);
+    expect((await browser.get(SENT)).text).toContain('the link that we have sent there');
+    expect(await addressesOf(email, wanted)).toEqual([email]);
+    const { page, answer } = await open(browser, await linkTo(wanted));
+    expect([page.status, page.text.includes(wanted)]).toEqual([200, true]);
+    expect(answer.location).toBe('/app/account?done=address');
+    expect((await browser.get('/app/account?done=address')).text).toContain(wanted);
+    expect(await addressesOf(email, wanted)).toEqual([wanted]);
+    const told = await mailTo(email, 'Your e-mail address for Inkpad has changed');
+    expect(told?.text).toContain(wanted);
+    await signedIn(wanted);
+  });
+
+  it('ends the links for a new password that went to the former one', async () => {
+    const { browser, email, wanted } = await somebody();
+    await browser.post('/app/password/forgot', { email });
+    const reset = await mailTo(email, 'A new password for Inkpad');
+    const [, path = ''] = /cards\.example(\S+)/.exec(reset?.text ?? '') ?? [];
+    expect((await browser.get(path)).status).toBe(200);
+    await want(browser, wanted);
+    await open(browser, await linkTo(wanted));
+    expect((await browser.get(path)).status).toBe(404);
+  });
+
+  it('is not for whoever else opens its link', async () => {
+    const thief = await somebody();
+    const victim = await somebody();
+    await want(thief.browser, thief.wanted);
+    const link = await linkTo(thief.wanted);
+    const { page, answer } = await open(victim.browser, link);
+    expect([page.status, answer.status]).toEqual([404, 404]);
+    expect(page.text).toContain(`signed in as ${victim.email}`);
+    const stranger = await new Browser(service).get(link);
+    expect(stranger.location).toBe(`/app/sign-in?return_to=${encodeURIComponent(link)}`);
+    expect(await addressesOf(thief.email, thief.wanted, victim.email)).toEqual(
+      [thief.email, victim.email].sort(),
+    );
+  });
+
+  it('that another user has is refused to that user alone', async () => {
+    const { browser, email } = await somebody();
+    const { email: taken } = await service.newStore();
+    const spelled = taken.replace(/^./, (letter) => letter.toUpperCase());
+    expect((await want(browser, spelled)).location).toBe(SENT);
+    const mail = await mailTo(spelled);
+    expect(mail?.text).toContain('It has one already');
+    expect(mail?.text).not.toContain('token=');
+    expect(await addressesOf(email, taken)).toEqual([email, taken].sort());
+  });
+
+  it('that another user has got meanwhile is refused', async () => {
+    const [first, second] = [await somebody(), await somebody()];
+    await want(first.browser, first.wanted);
+    const link = await linkTo(first.wanted);
+    await service.database.query('update users set email = $2 where email = $1', [
+      second.email,
+      first.wanted,
+    ]);
+    const { answer } = await open(first.browser, link);
+    expect([answer.status, answer.text.includes('Another user has it')]).toEqual([409, true]);
+    expect(await addressesOf(first.email)).toEqual([first.email]);
+  });
+});
+
+describe('a link to a new address', () => {
+  it('works once, even when it is used twice at the same time', async () => {
+    const { browser, wanted } = await somebody();
+    await want(browser, wanted);
+    const link = await linkTo(wanted);
+    await browser.get(link);
+    const token = link.split('token=')[1] ?? '';
+    const answers = await Promise.all(
+      [1, 2].map(() => browser.post('/app/account/address', { token })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 404]);
+    expect((await browser.get(link)).status).toBe(404);
+  });
+
+  it('works for a day', async () => {
+    const { browser, email, wanted } = await somebody();
+    await want(browser, wanted);
+    const link = await linkTo(wanted);
+    const { rows } = await service.database.query(
+      `update address_changes n set created_at = n.created_at - interval '1 day', expires_at = n.expires_at - interval '1 day'
+       where n.email = $1 returning n.expires_at <= now() as late, n.expires_at - n.created_at = interval '24 hours' as a_day`,
+      [wanted],
+    );
+    expect(rows).toEqual([{ late: true, a_day: true }]);
+    const { page, answer } = await open(browser, link);
+    expect([page.status, answer.status]).toEqual([404, 404]);
+    expect(await addressesOf(email, wanted)).toEqual([email]);
+  });
+
+  it('ends with the next one, and there are three in an hour', async () => {
+    const { browser, email, wanted } = await somebody();
+    await want(browser, `1${wanted}`);
+    const first = await linkTo(`1${wanted}`);
+    await want(browser, `2${wanted}`);
+    expect((await open(browser, first)).answer.status).toBe(404);
+    const two = [`3${wanted}`, `4${wanted}`];
+    const answers = await Promise.all(two.map((address) => want(browser, address)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 422]);
+    expect(answers.map(({ text }) => text).join()).toContain('wait an hour');
+    expect(await addressesOf(email)).toEqual([email]);
+  });
+});
+
+it('without a mail server, nobody can change their address by themselves', async () => {
+  const silent = await startService();
+  try {
+    const { email } = await silent.newStore();
+    const browser = new Browser(silent);
+    await browser.signIn(email, PASSWORD);
+    const answer = await want(browser, `new.${email}`);
+    expect(answer.status).toBe(422);
+    expect(answer.text).toContain('this service sends no mail: ask whoever runs it');
+  } finally {
+    await silent.stop();
+  }
+});
