@@ -98,7 +98,7 @@ function addChanges(program: Command, by: PlainWriter): void {
     'user:set-email --email grace@old.example --to grace@shop.example',
   ).action(({ email, to }: { email: string; to: string }) => {
     run(async (bus) => {
-      const change = new UpdateUser(by, email, { email: to }, true);
+      const change = new UpdateUser(by, email, { email: to });
       const { userId } = await bus.execute(change);
       return { user_id: userId, email: to };
     });

@@ -1,12 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { createHash, randomBytes } from 'node:crypto';
-import { Raw, type EntityManager } from 'typeorm';
+import { randomBytes } from 'node:crypto';
+import type { EntityManager } from 'typeorm';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
 import { isEmailAddress } from './email-address.js';
+import { emailTaken, userWith } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
+import { sha256Of } from './token.js';
 import { auditOfUser } from './user-audit.service.js';
 import { endResets, presentUser } from './user.commands.js';
 
@@ -40,8 +42,7 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      // Of several at the same time, no more than the limit.
-      await manager.query('select from users where id = $1 for update', [userId]);
+      // Locks the user: of several at the same time, no more than the limit.
       const { name } = await presentUser(manager, userId);
       const made: unknown[] = await manager.query('select from address_changes where sha256 = $1', [
         sha256Of(token),
@@ -65,10 +66,7 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
          values ($1, $2, $3, now(), now() + make_interval(hours => $4))`,
         [sha256Of(token), userId, email, ADDRESS_LINK_HOURS],
       );
-      const holder = await manager.findOneBy(UserRow, {
-        email: Raw((column) => `lower(${column}) = lower(:email)`, { email }),
-        removed_at: Raw((column) => `${column} is null`),
-      });
+      const holder = await userWith(manager, email);
       const taken = holder !== null && holder.id !== userId;
       await send(manager, { name, email, token, taken });
       await auditOfUser(transaction, userId, 'user.address_link_sent');
@@ -116,7 +114,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
       });
     } catch (error) {
       if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
-      throw new RejectedError({ email: ['is used by another user'] });
+      throw emailTaken();
     }
   }
 }
@@ -143,8 +141,4 @@ async function endLinks(manager: EntityManager, userId: number): Promise<void> {
     'update address_changes set used_at = now() where user_id = $1 and used_at is null',
     [userId],
   );
-}
-
-function sha256Of(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }

@@ -38,7 +38,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
     const password_hash = await hash(password);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const known = await presentUser(manager, email);
+      const known = await userWith(manager, email);
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (repeated && known?.password_hash === password_hash) return { userId: known.id };
       if (known) throw emailTaken();
@@ -141,7 +141,8 @@ export async function changed(
   await transaction.manager.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
 }
 
-function presentUser(manager: EntityManager, email: string): Promise<UserRow | null> {
+/** Not locked, unlike by `userIdOf`. */
+export function userWith(manager: EntityManager, email: string): Promise<UserRow | null> {
   return manager.findOneBy(UserRow, {
     email: Raw((column) => `lower(${column}) = lower(:email)`, { email }),
     removed_at: IsNull(),
@@ -163,7 +164,7 @@ export async function userIdOf(manager: EntityManager, ref: UserRef): Promise<nu
   return user.id;
 }
 
-function emailTaken(): RejectedError {
+export function emailTaken(): RejectedError {
   return new RejectedError({ email: ['is used by another user'] });
 }
 

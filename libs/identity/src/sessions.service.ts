@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { ask } from '#database/connection.js';
+import { sha256Of } from './token.js';
 
 export const SESSION_COOKIE = 'inkpad';
 export const SESSION_SECONDS = 30 * 24 * 60 * 60;
@@ -119,8 +120,4 @@ export class Sessions {
 /** Bound to the session and known only to who has its cookie, so it need not be stored. */
 function csrfTokenOf(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url');
-}
-
-function sha256Of(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import {
@@ -16,6 +16,7 @@ import {
   SignInFailures,
   type Counted,
 } from './sign-in-failures.service.js';
+import { sha256Of } from './token.js';
 import { auditOfUser } from './user-audit.service.js';
 
 const MOST_BROWSERS = 20;
@@ -66,7 +67,7 @@ export class SignIns {
 
   /** Takes the same time, and answers the same, whether there is such a user or not. */
   async withPassword(visitor: Visitor, email: string, password: string): Promise<SignInOutcome> {
-    const browser = hashOf(visitor.browser ?? '');
+    const browser = sha256Of(visitor.browser ?? '');
     const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, browser] });
     // As it is stored: databases find it by spellings too that are others to us, such as İ for i.
     const who = user?.email ?? email;
@@ -113,7 +114,7 @@ export class SignIns {
   }
 
   async userByEmail(email: string): Promise<number | undefined> {
-    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, hashOf('')] });
+    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, sha256Of('')] });
     return user?.id;
   }
 
@@ -152,7 +153,7 @@ export class SignIns {
     await transaction.manager.query(
       `insert into known_browsers (user_id, sha256, seen_at) values ($1, $2, now())
        on conflict (user_id, sha256) do update set seen_at = now()`,
-      [userId, hashOf(browser)],
+      [userId, sha256Of(browser)],
     );
     await transaction.manager.query(
       `delete from known_browsers where user_id = $1 and sha256 in (
@@ -199,8 +200,4 @@ function writerOf({ requestId }: Visitor, userId: number): PlainWriter {
 
 function newBrowser(): string {
   return randomBytes(32).toString('base64url');
-}
-
-function hashOf(browser: string): Buffer {
-  return createHash('sha256').update(browser).digest();
 }

@@ -46,7 +46,7 @@ export function checkNewToken(
   return trimmed;
 }
 
-/** Only this hash is stored, so that nobody who reads the database can use a token. */
+/** Only this hash is stored, so that nobody who reads the database can use a token, a session or a link. */
 export function sha256Of(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

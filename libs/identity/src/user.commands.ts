@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
-import { userIdOf, type UserRef } from './identity.commands.js';
+import { emailTaken, userIdOf, type UserRef } from './identity.commands.js';
 import { isEmailAddress } from './email-address.js';
 import { UserRow } from './identity.entity.js';
 import { passwordFault } from './password.js';
@@ -53,8 +53,8 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
 }
 
 /**
- * Links for a new password that went to the former address end with a change of it. Users themselves change theirs by
- * `WantAddress`.
+ * An address is changed so only by the operator, since users do it by `WantAddress`. All sessions of the user end with it,
+ * for whoever is signed in may be somebody else, and so do the links for a new password that went to the former address.
  */
 export class UpdateUser extends Command<{ userId: number }> {
   constructor(
@@ -62,8 +62,6 @@ export class UpdateUser extends Command<{ userId: number }> {
     readonly user: UserRef,
     /** What is left out stays. */
     readonly values: { name?: string; email?: string },
-    /** With a change of the address: by somebody else than the user, who may not have been the one signed in. */
-    readonly endsSessions = false,
   ) {
     super();
   }
@@ -77,7 +75,7 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   ) {}
 
   /** @throws RejectedError */
-  async execute({ by, user: ref, values, endsSessions }: UpdateUser): Promise<{ userId: number }> {
+  async execute({ by, user: ref, values }: UpdateUser): Promise<{ userId: number }> {
     refuseUnusable(values);
     try {
       return await this.writes.write(by, async (transaction) => {
@@ -91,17 +89,17 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
           ...(user.name === name ? [] : ['name']),
           ...(user.email === email ? [] : ['email']),
         ];
-        if (user.email !== email) await endResets(manager, userId);
-        const ended =
-          endsSessions && user.email !== email
-            ? { sessions_ended: await this.sessions.endAll(manager, userId) }
-            : {};
+        let ended = {};
+        if (user.email !== email) {
+          await endResets(manager, userId);
+          ended = { sessions_ended: await this.sessions.endAll(manager, userId) };
+        }
         await auditOfUser(transaction, userId, 'user.updated', { changed, ...ended });
         return { userId };
       });
     } catch (error) {
       if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
-      throw new RejectedError({ email: ['is used by another user'] });
+      throw emailTaken();
     }
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
@@ -9,6 +9,7 @@ import { ask } from '#database/connection.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { passwordFault } from '#identity/password.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
+import { sha256Of } from '#identity/token.js';
 import { auditOfUser } from '#identity/user-audit.service.js';
 import { SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
@@ -117,8 +118,4 @@ export class PasswordResets {
       await auditOfUser(transaction, user.id, 'user.password_link_sent');
     });
   }
-}
-
-function sha256Of(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }
