@@ -167,6 +167,8 @@ export class HttpResponse {
         if (this.length !== undefined || this.expected === 'trailer') this.fault = 'invalid';
         this.codings.push(...tokens(value));
         if (!this.codings.every((coding) => CODING.test(coding))) this.fault = 'invalid';
+        // With a tab behind it, llhttp does not know "chunked", and other parsers do.
+        if (given.trimStart().includes('\t')) this.fault = 'invalid';
         break;
       case 'connection':
       case 'proxy-connection':
