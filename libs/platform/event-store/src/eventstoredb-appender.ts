@@ -35,7 +35,8 @@ export class EventStoreDbAppender {
         id,
         type,
         data,
-        metadata: { ...meta, schemaVersion: version, hash: heads[i]?.hash },
+        // As bytes: what the client is given as an object goes through base64 twice on its way there.
+        metadata: bytesOf({ ...meta, schemaVersion: version, hash: heads[i]?.hash }),
       }),
     );
     const expectedRevision = expected === null ? NO_STREAM : BigInt(expected.revision);
@@ -66,4 +67,9 @@ export class EventStoreDbAppender {
       }
     }
   }
+}
+
+/** The client takes nothing else than a plain `Uint8Array` as it is. */
+function bytesOf(value: object): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
 }
