@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { isEmailAddress } from './email-address.js';
 import { passwordFault } from './password.js';
 
 export const INVITATION_BYTES = 32;
@@ -7,14 +8,13 @@ export const INVITATION_DAYS = 7;
 /** Open at the same time, in one store. */
 export const MOST_INVITATIONS = 50;
 
-const MAX_EMAIL = 254;
 const MAX_NAME = 255;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** @returns the address as it is stored @throws RejectedError */
 export function checkInvited(email: string): string {
   const trimmed = email.trim();
-  if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(trimmed) && trimmed.length <= MAX_EMAIL) return trimmed;
+  if (isEmailAddress(trimmed)) return trimmed;
   throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
 }
 

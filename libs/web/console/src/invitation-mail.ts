@@ -1,5 +1,6 @@
 import { INVITATION_DAYS } from '#identity/invitation.js';
 import type { Role } from '#identity/roles.js';
+import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 import { ROLE_WORDS } from './role-words.js';
 
@@ -16,9 +17,9 @@ export function invitationMail(
   { email, secret, role, store, inviter }: Invitation,
   { publicUrl }: { publicUrl: string },
 ): Mail {
-  const name = oneLine(store.name);
+  const name = inOneLine(store.name);
   const lines = [
-    `${oneLine(inviter)} invites you to ${name} on Inkpad, as ${ROLE_WORDS[role].text.toLowerCase()}.`,
+    `${inOneLine(inviter)} invites you to ${name} on Inkpad, as ${ROLE_WORDS[role].text.toLowerCase()}.`,
     '',
     'Open this link to accept:',
     `${publicUrl}/app/invitations/${secret}`,
@@ -26,9 +27,4 @@ export function invitationMail(
     `It works once, and for ${INVITATION_DAYS} days. If you do not know what this is about, you need not do anything.`,
   ];
   return { to: email, subject: `Your invitation to ${name}`, text: `${lines.join('\n')}\n` };
-}
-
-/** A name may contain line breaks, which would begin a line of their own in the mail. */
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim();
 }

@@ -1,0 +1,21 @@
+import { expect, it } from '@jest/globals';
+import { invitationMail } from './invitation-mail.js';
+
+it('names in an invitation stay in one line, without what turns the direction of the text', () => {
+  const hostile = (name: string) => `${name}\r\nBcc: all@x.example\u0000 \u202eevil`;
+  const { subject, text } = invitationMail(
+    {
+      email: 'ada@shop.example',
+      secret: 'secret',
+      role: 'staff',
+      store: { name: hostile('Café') },
+      inviter: hostile('Ada'),
+    },
+    { publicUrl: 'https://cards.example' },
+  );
+  expect(subject).toBe('Your invitation to Café Bcc: all@x.example evil');
+  expect(text.split('\n')[0]).toBe(
+    'Ada Bcc: all@x.example evil invites you to Café Bcc: all@x.example evil on Inkpad, as staff.',
+  );
+  expect(text).toContain('\nhttps://cards.example/app/invitations/secret\n');
+});
