@@ -8,7 +8,6 @@ import { median, ms, ratio, spread, table, us, whole } from './figures.mjs';
 import { enrolMany, setUpInkpad, startInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';
 
-const CARDS = 2_000;
 /** Of a service that runs for weeks, what counts is code that is compiled, which takes tens of thousands of requests. */
 const COMPILE_SECONDS = 12;
 const WARM_UP_SECONDS = 1.2;
@@ -40,6 +39,7 @@ export function run(args) {
       peers: { type: 'string', default: PEERS.join() },
       against: { type: 'string' },
       cores: { type: 'boolean', default: false },
+      cards: { type: 'string', default: '2000' },
     },
   });
   if (!['postgres', 'eventstoredb'].includes(values.engine)) {
@@ -56,6 +56,7 @@ export function run(args) {
     peers,
     against,
     eventStoreDb: values.engine === 'eventstoredb',
+    cards: positive('cards', values.cards),
     rounds: positive('rounds', values.rounds),
     seconds: positive('seconds', values.seconds),
     concurrencies: values.concurrency.split(',').map((each) => positive('concurrency', each)),
@@ -70,9 +71,9 @@ function positive(name, text) {
 }
 
 async function measure(stage, plan) {
-  const { rounds, seconds, concurrencies } = plan;
+  const { rounds, seconds, concurrencies, cards } = plan;
   console.log(
-    `Stamps over ${whole(CARDS)} cards each, ${rounds} rounds of ${seconds} s at each concurrency.`,
+    `Stamps over ${whole(cards)} cards each, ${rounds} rounds of ${seconds} s at each concurrency.`,
   );
   const variants = await prepare(stage, plan);
   for (const { name } of variants) console.log(`  ${name.padEnd(12)}  ${MEANING[name]}`);
@@ -124,7 +125,7 @@ async function once(stage, variant, wanted) {
   return { ...result, node, postgres };
 }
 
-async function prepare(stage, { eventStoreDb, against, peers }) {
+async function prepare(stage, { eventStoreDb, against, peers, cards }) {
   const load = stage.start('bench/load.mjs', { part: 'load' });
   const overHttp = async (name, target, stamps) => {
     const { port, token, paths } = target;
@@ -142,7 +143,7 @@ async function prepare(stage, { eventStoreDb, against, peers }) {
 
   const api = async (name, from) => {
     const inkpad = await startInkpad(stage, `bench_${name}`, {}, from);
-    inkpad.paths = await enrolMany(inkpad.enrol, CARDS);
+    inkpad.paths = await enrolMany(inkpad.enrol, cards);
     return overHttp(name, inkpad, () => inkpadStamps(stage, inkpad));
   };
   const variants = [await api('inkpad', root)];
@@ -151,24 +152,24 @@ async function prepare(stage, { eventStoreDb, against, peers }) {
     const onEventStoreDb = async (name, from) => {
       const engine = { EVENT_STORE_URL: await eventStoreUrl(stage, name) };
       const other = await startInkpad(stage, `bench_${name.replace('-', '_')}`, engine, from);
-      other.paths = await enrolMany(other.enrol, CARDS);
+      other.paths = await enrolMany(other.enrol, cards);
       return overHttp(name, other, () => rowStamps(stage, other));
     };
     variants.push(await onEventStoreDb('eventstoredb', root));
     if (against !== null) variants.push(await onEventStoreDb('other-esdb', against));
   }
   for (const style of peers.filter((peer) => peer !== 'bare-commit')) {
-    const crud = await startCrud(stage, style, CARDS);
+    const crud = await startCrud(stage, style, cards);
     variants.push(await overHttp(style, crud, () => crudStamps(stage, crud)));
   }
-  if (peers.includes('bare-commit')) variants.push(await bareCommit(stage));
+  if (peers.includes('bare-commit')) variants.push(await bareCommit(stage, cards));
   return variants;
 }
 
-async function bareCommit(stage) {
+async function bareCommit(stage, cards) {
   const bare = await setUpInkpad(stage, 'bench_bare_commit');
   const child = stage.start('bench/bare-commit.mjs', {
-    args: [String(bare.accountId), String(CARDS)],
+    args: [String(bare.accountId), String(cards)],
     env: bare.env,
   });
   await stage.ask(child);

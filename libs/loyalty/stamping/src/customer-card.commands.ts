@@ -370,9 +370,9 @@ export async function loadTemplate(
 ): Promise<Given> {
   if (!loaded || !isAt(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
-  const { templateVersion, passInstalled } = joinedOf(loaded);
+  const { storeVersion, passInstalled } = joinedOf(loaded);
   const [template, isKnown] = await Promise.all([
-    templates.at(cardId, templateVersion),
+    templates.at(cardId, storeVersion),
     locationId === null || templates.hasLocation(accountId, locationId),
   ]);
   if (!isKnown) throw new RejectedError({ location_id: ['is no location of this store'] });

@@ -1,3 +1,4 @@
+import { storeVersion } from '#database/store-version.js';
 import type { Claimed, Loaded, RowTable, UniqueValue } from '#event-store/rows.js';
 import { decideAgain } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
@@ -13,27 +14,24 @@ export const REVERSAL = 'reversal';
 /** That of the receipt number of a redemption. */
 export const REDEEM_RECEIPT = 'redeem_receipt';
 
-/** An SQL expression over `r`, a customer card's row: whether its pass is on a phone. */
-export const PASS_INSTALLED = `exists (
+/** SQL: whether the pass of a customer card is on a phone. */
+const passInstalled = (id: string): string => `exists (
   select from pass_installations i
-  where i.customer_card_id = r.id and i.installed_at is not null and i.removed_at is null)`;
+  where i.customer_card_id = ${id} and i.installed_at is not null and i.removed_at is null)`;
 
-/**
- * SQL over `r`, what `joinedOf` reads. The template's version grows with every write to the card, its rewards or its store,
- * so that every load shows whether a cached template is still current.
- */
-export const JOINED = `jsonb_build_array(
-  (select c.revision + a.revision + coalesce(
-     (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0)
-   from cards c join accounts a on a.id = c.account_id
-   where c.id = r.card_id),
-  ${PASS_INSTALLED})`;
+/** The same over `r`, a customer card's row. */
+export const PASS_INSTALLED = passInstalled('r.id');
+
+/** SQL for what `joinedOf` reads. */
+const joined = (id: string, account: string): string =>
+  `(2 * ${storeVersion(account)} + ${passInstalled(id)}::int)`;
 
 export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
   person: 'r.customer_id',
-  joined: JOINED,
+  joined: joined('r.id', 'r.account_id'),
+  kept: joined,
   claimsOf,
   idsIn: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
@@ -48,11 +46,10 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
 
 /** What a load of the row joins. */
 export function joinedOf({ joined }: Pick<Loaded<CustomerCard>, 'joined'>): {
-  templateVersion: number;
+  storeVersion: number;
   passInstalled: boolean;
 } {
-  const [templateVersion, passInstalled] = joined as [number, boolean];
-  return { templateVersion, passInstalled };
+  return { storeVersion: Math.floor(joined / 2), passInstalled: joined % 2 === 1 };
 }
 
 /** Also for the command that moves a card to another customer. */

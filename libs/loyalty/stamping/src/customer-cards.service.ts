@@ -6,10 +6,11 @@ import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { PastCounts } from '#event-store/past-counts.service.js';
+import { Rows } from '#event-store/rows.js';
 import type { Range } from '#http/page.js';
 import { customerMerged, isAt, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
-import { customerCardRows, JOINED, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
+import { customerCardRows, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
 import {
   customerCardDetailJson,
   customerCardJson,
@@ -28,6 +29,7 @@ type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
 export class CustomerCardsService {
   constructor(
     private readonly pool: Pool,
+    private readonly rows: Rows,
     private readonly templates: TemplatesService,
     private readonly config: Config,
     private readonly asOf: AsOf,
@@ -62,29 +64,24 @@ export class CustomerCardsService {
   }
 
   /**
-   * Of a card that was merged into another one, the one that goes on. A till reads it before every stamp, so it is one
-   * statement, and the template comes from the cache.
+   * Of a card that was merged into another one, the one that goes on. A till reads it before every stamp, which then finds
+   * it in memory.
    * @throws NotFoundError
    */
   async find(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
     for (let { customerId, id } = path; ;) {
-      const [row] = await ask<{ state: CustomerCard; joined: unknown }>(this.pool, {
-        name: 'customer_cards_find',
-        text: `select state, ${JOINED} as joined from customer_cards r
-               where id = $1 and account_id = $2`,
-        values: [id, accountId],
-      });
-      if (!row || !isAt(row.state, customerId)) throw new NotFoundError('Customer card');
-      if (row.state.mergedInto) {
-        ({ customerId, id } = row.state.mergedInto);
+      const loaded = await this.rows.load(customerCardRows, id);
+      if (loaded?.state.accountId !== accountId || !isAt(loaded.state, customerId)) {
+        throw new NotFoundError('Customer card');
+      }
+      const { state: card } = loaded;
+      if (card.mergedInto) {
+        ({ customerId, id } = card.mergedInto);
         continue;
       }
-      const { templateVersion, passInstalled } = joinedOf(row);
-      const template = await this.templates.at(row.state.cardId, templateVersion);
-      return customerCardDetailJson(
-        row.state,
-        this.renderContext(template, new Date(), passInstalled),
-      );
+      const { storeVersion, passInstalled } = joinedOf(loaded);
+      const template = await this.templates.at(card.cardId, storeVersion);
+      return customerCardDetailJson(card, this.renderContext(template, new Date(), passInstalled));
     }
   }
 

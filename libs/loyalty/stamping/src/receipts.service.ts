@@ -63,8 +63,8 @@ export class ReceiptsService {
       const then = await this.rows.fold(customerCard, stream, used.revision);
       const event = await this.lastUpTo<E>(stream, used.revision, receipt.type);
       if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
-        const { templateVersion, passInstalled } = joinedOf(current);
-        const template = await this.templates.at(then.state.cardId, templateVersion);
+        const { storeVersion, passInstalled } = joinedOf(current);
+        const template = await this.templates.at(then.state.cardId, storeVersion);
         return { event, card: then.state, template, passInstalled };
       }
       if (performance.now() > deadline) {

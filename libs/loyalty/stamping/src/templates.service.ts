@@ -4,6 +4,7 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { ask } from '#database/connection.js';
+import { storeVersion } from '#database/store-version.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { Card } from '#cards/card.js';
 import { cardRows } from '#cards/card.entity.js';
@@ -11,7 +12,8 @@ import type { Reward } from '#rewards/reward.js';
 import { rewardRows } from '#rewards/reward.entity.js';
 import type { Milestone, ShownTemplate, Template } from './customer-card.js';
 
-type Versioned = { template: Template; accountId: number };
+/** @property storeVersion of the store as its parts were read */
+type Versioned = { template: Template; accountId: number; storeVersion: number };
 
 type TemplateRow = {
   card: Card;
@@ -19,12 +21,13 @@ type TemplateRow = {
   time_zone: string;
   rewards: Reward[] | null;
   version: number;
+  store_version: number;
 };
 
 const KEPT_BYTES = 16 * 1024 * 1024;
 
-/** SQL over `c`, a card, and `a`, its store: grows with every write to the card, its rewards or its store. */
-export const TEMPLATE_VERSION = `(c.revision + a.revision + coalesce(
+/** The version of a template that events name, over `c`, a card, and `a`, its store: grows with every write to its parts. */
+const VERSION = `(c.revision + a.revision + coalesce(
   (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0))::bigint`;
 
 /** `any ($1)` alone would be planned anew each time: a list of one looks cheaper than the ten of a plan for any values. */
@@ -32,14 +35,14 @@ const TEMPLATES = {
   name: 'templates_load',
   text: `select c.state as card, c.account_id, a.time_zone,
            (select jsonb_agg(w.state) from rewards w where w.card_id = c.id) as rewards,
-           ${TEMPLATE_VERSION} as version
+           ${VERSION} as version, ${storeVersion('c.account_id')} as store_version
          from cards c join accounts a on a.id = c.account_id
          where c.id = any (array(select unnest($1::bigint[])))`,
 };
 
 /**
  * What stamping reads of other contexts: the store's locations, and card templates with their rewards, cached for as
- * long as they are current.
+ * long as their store's version is the same. So a template is made from tables that raise it alone (`OF_TEMPLATES`).
  */
 @Injectable()
 export class TemplatesService {
@@ -53,20 +56,20 @@ export class TemplatesService {
     private readonly asOf: AsOf,
   ) {}
 
-  /** @param version as just read together with one of its customer cards */
+  /** @param version of the store, as read together with one of its customer cards */
   async at(cardId: number, version: number): Promise<Template> {
     const template = (await this.allAt(new Map([[cardId, version]]))).get(cardId);
     if (!template) throw new Error(`card ${cardId} has customer cards but no row`);
     return template;
   }
 
-  /** @param versions by card id, as just read */
+  /** @param versions of stores by card id, as just read */
   async allAt(versions: Map<number, number>): Promise<Map<number, Template>> {
     const templates = new Map<number, Template>();
     const changed: number[] = [];
     for (const [id, version] of versions) {
-      const known = this.known.get(id)?.template;
-      if (known?.version === version) templates.set(id, known);
+      const known = this.known.get(id);
+      if (known?.storeVersion === version) templates.set(id, known.template);
       else changed.push(id);
     }
     if (changed.length === 0) return templates;
@@ -120,7 +123,11 @@ export class TemplatesService {
     const rows = await ask<TemplateRow>(this.pool, { ...TEMPLATES, values: [cardIds] });
     const loaded = rows.map((row): [number, Versioned] => [
       row.card.id,
-      { template: templateOf(row), accountId: row.account_id },
+      {
+        template: templateOf(row),
+        accountId: row.account_id,
+        storeVersion: row.store_version,
+      },
     ]);
     for (const [id, versioned] of loaded) this.known.set(id, versioned);
     return new Map(loaded);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { storeVersion } from '#database/store-version.js';
 import { Config } from '#kernel/config.js';
 import { recorded } from '#event-store/codec.js';
 import type { StoredEvent } from '#event-store/event-store.js';
@@ -11,7 +12,7 @@ import { customerRows } from '#customers/customer.entity.js';
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows, PASS_INSTALLED } from '#stamping/customer-card.entity.js';
-import { TEMPLATE_VERSION, TemplatesService } from '#stamping/templates.service.js';
+import { TemplatesService } from '#stamping/templates.service.js';
 import { found, type EventRenderer, type Render, type Rendered } from './event-renderer.js';
 import {
   publicCustomerCardEvent,
@@ -33,16 +34,13 @@ const SURROUNDINGS = {
   name: 'webhook_customer_cards',
   text: `
     with r as materialized (
-      select r.id, r.revision, r.card_id, r.customer_id,
+      select r.id, r.account_id, r.revision, r.card_id, r.customer_id,
         case when w.needs_state and r.fold_version = $3 then r.state end as state, ${PASS_INSTALLED} as installed
       from unnest($1::bigint[], $2::boolean[]) as w (id, needs_state) join customer_cards r on r.id = w.id
-    ), t as materialized (
-      select c.id, ${TEMPLATE_VERSION} as version from cards c join accounts a on a.id = c.account_id
-      where c.id in (select card_id from r)
     )
-    select r.*, t.version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
+    select r.*, ${storeVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
       k.wrapped, k.former, k.renewed
-    from r left join t on t.id = r.card_id left join customer_names n on n.id = r.customer_id
+    from r left join customer_names n on n.id = r.customer_id
     left join personal_keys k on k.customer_id = r.customer_id`,
 };
 
@@ -53,9 +51,9 @@ type SurroundingsRow = Omit<CustomerName, 'id'> & {
   customer_id: number;
   state: CustomerCard | null;
   installed: boolean;
-  /** Null where rows lag and that of the card is not there yet. */
-  version: number | null;
-  /** The customer's id, in the same case null. */
+  /** Of the store. */
+  version: number;
+  /** The customer's id; null where rows lag and theirs is not there yet. */
   named: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
@@ -148,7 +146,7 @@ export class CustomerCardRenderer implements EventRenderer {
       const { id, revision, state } = row;
       if (state) snapshots.set(streamOf(customerCardRows.aggregate, id), { state, revision });
       if (row.named !== null) names.set(row.named, customerNameJson({ ...row, id: row.named }));
-      if (row.version !== null) versions.set(row.card_id, row.version);
+      versions.set(row.card_id, row.version);
       if (row.installed) installed.add(id);
       this.keys.remember(row.customer_id, row.wrapped === null ? null : row, asked);
     }

@@ -43,6 +43,7 @@ import { OrderOfRecords } from './migrations/0053-order-of-records.js';
 import { UncheckedHashes } from './migrations/0054-unchecked-hashes.js';
 import { HoldersOfKeys } from './migrations/0055-holders-of-keys.js';
 import { AddressChanges } from './migrations/0056-address-changes.js';
+import { StoreVersions } from './migrations/0057-store-versions.js';
 import { Retirements } from './migrations/0050-retirements.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -93,4 +94,5 @@ export const migrations = [
   UncheckedHashes,
   HoldersOfKeys,
   AddressChanges,
+  StoreVersions,
 ];

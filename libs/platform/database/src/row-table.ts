@@ -27,11 +27,14 @@ const FROM_ROW_TABLES = `from pg_class c
     where a.attrelid = c.oid and not a.attisdropped
       and a.attname in ('id', 'account_id', 'revision', 'hash', 'fold_version', 'state'));`;
 
+/** What a card template is made from: a write to one of these raises the version of its store. */
+const OF_TEMPLATES = `'{accounts,cards,rewards}'::text[]`;
+
 /**
  * Makes `es.write_rows` anew for every table of the shape above. It names each of them, because statements that are
  * composed when they run would be planned at every commit.
  */
-const WRITE_ROWS = `
+export const WRITE_ROWS = `
 do $do$
 declare
   writes text;
@@ -52,7 +55,13 @@ begin
   ${FROM_ROW_TABLES}
   execute format(
     'create or replace function es.write_rows(p_tables text[], p_rows jsonb, p_streams text[])
-     returns void language plpgsql as %L', 'begin' || writes || E'\\nend');
+     returns void language plpgsql as %L', 'begin' || writes || $raise$
+  if p_tables && ${OF_TEMPLATES} then
+    perform public.raise_store_versions(array(
+      select x.a from jsonb_to_recordset(p_rows) as x(t text, s text, a bigint)
+      where x.t = any (${OF_TEMPLATES}) and x.s = any (p_streams)));
+  end if;
+end$raise$);
 end $do$;
 `;
 
@@ -100,6 +109,7 @@ begin
       't', p_table, 's', p_stream, 'id', p_id, 'a', p_account, 'r', last, 'h', encode(p_hash, 'hex'),
       'v', p_fold, 'st', p_state)), array[p_stream]);
   end if;
+  if p_table = any (${OF_TEMPLATES}) then perform public.raise_store_versions(array[p_account]); end if;
   if p_outcomes is not null then perform es.keep_outcomes(p_outcomes, array[p_stream]); end if;
   return array[p_stream];
 end $body$);

@@ -69,6 +69,19 @@ export function commitArguments(
   ];
 }
 
+/** Which streams were decided on something that may have changed. */
+export function preconditionArgument(commits: Commit[]): string {
+  return JSON.stringify(
+    commits.flatMap(({ accountId: a, writes }) =>
+      writes.flatMap(({ stream: s, precondition }) =>
+        precondition
+          ? [{ s, t: precondition.table, a, i: precondition.id, j: precondition.seen }]
+          : [],
+      ),
+    ),
+  );
+}
+
 /** What `es.record` takes; undefined for commits that need `es.commit`. */
 export function recordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
   const { accountId, writes, claims, releases, responses } = commit;

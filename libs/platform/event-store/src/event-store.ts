@@ -51,6 +51,17 @@ export type Write = {
   row?: RowWrite;
   /** What deciding this write again would need, besides its stream and the writes before it (`Redecider`). */
   basis?: Json;
+  /** Where `rowsMayLag` there must be none. */
+  precondition?: Precondition;
+};
+
+/** What a write was decided on besides its stream, if that was not read just now. Otherwise it is a conflict. */
+export type Precondition = {
+  table: string;
+  /** SQL, the same for the whole table: whether nothing has changed. Takes SQL for the row's id and store, and for `seen`. */
+  isUnchanged: (id: string, account: string, seen: string) => string;
+  id: number;
+  seen: number;
 };
 
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */

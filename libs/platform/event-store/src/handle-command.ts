@@ -24,7 +24,7 @@ import {
 } from './decided-events.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
-import { customerOf } from './personal-parts.js';
+import { customerOf, type PersonalKey } from './personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded } from './rows.js';
 import { StreamQueues, type Turn } from './stream-queues.js';
@@ -32,6 +32,8 @@ import { StreamQueues, type Turn } from './stream-queues.js';
 export const RETRY_WITHIN_MS = 10_000;
 /** After losing this often in a row, it may not be a race at all. */
 const SUSPICIOUS_LOSSES = 3;
+/** With more under way, loading rows together costs less than it costs their commits to look whether they are the same. */
+const KEPT_AMONG = 32;
 
 /** For a command that other processes have won every race against. */
 export function contended(): UnavailableError {
@@ -149,19 +151,22 @@ export class CommandPipeline {
   private async runBatch(stream: string, batch: Pending[], fresh: boolean): Promise<Pending[]> {
     const [first] = batch;
     if (!first) return [];
+    const { rows, id } = first.command;
     let open: Segment = newSegment();
     let remaining = batch;
+    const isKept = !fresh && this.queues.size <= KEPT_AMONG;
+    const kept = isKept ? await this.rows.kept(rows, id) : undefined;
     try {
-      const { rows, id } = first.command;
-      const loaded = await this.rows.load(rows, id, fresh);
-      const doubtful = this.store.rowsMayLag && !fresh;
+      const loaded = kept?.row ?? (await this.rows.load(rows, id, fresh));
+      const precondition = kept && { precondition: kept.precondition };
+      const doubtful = (kept !== undefined || this.store.rowsMayLag) && !fresh;
       let state = loaded?.state;
       let head = loaded?.head ?? null;
       for (let [pending] = remaining; pending; [pending] = remaining) {
         const current = loaded && { ...loaded, head: head ?? loaded.head };
-        const decided = await this.decide(pending, current, state, fresh);
+        const decided = await this.decide(pending, current, state, { fresh, held: kept?.keys });
         if (doubtful && !decided.writes) {
-          // Refused, or nothing to do. That must be decided on the stream itself, because the row may be behind.
+          // Refused, or nothing to do. That must be decided on what is so now, because the row may be behind.
           await this.commit(open, head);
           return await this.runBatch(stream, remaining, true);
         }
@@ -175,28 +180,20 @@ export class CommandPipeline {
         open.members.push({ pending, settle: decided.settle });
         if (decided.writes) {
           state = decided.writes.state;
-          add(open, stream, pending, decided.writes, head);
+          add(open, { stream, expected: head, ...precondition }, pending, decided.writes);
         }
         if (decided.alone) {
           head = await this.commit(open, head);
           open = newSegment();
         }
       }
-      await this.commit(open, head);
+      head = await this.commit(open, head);
+      if (loaded && state && head) this.rows.committed(rows, id, { ...loaded, state, head });
       return [];
     } catch (error) {
       const affected = open.members.map((member) => member.pending);
-      if (error instanceof ConflictError) return [...affected, ...remaining];
-      if (error instanceof KeyTakenOverError) {
-        const lost = new Set(error.holders);
-        const mayAnswer = ({ command: { context } }: Pending) =>
-          !context.keyed || !lost.has(context.keyed.holder);
-        for (const pending of affected) if (!mayAnswer(pending)) pending.reject(error);
-        return [...affected.filter(mayAnswer), ...remaining];
-      }
-      // The commands after a failed one have not been decided yet, so only its own segment gets the error.
-      for (const pending of affected.length > 0 ? affected : remaining) pending.reject(error);
-      return affected.length > 0 ? remaining : [];
+      if (kept && error instanceof ConflictError) this.rows.wasStale(rows, id);
+      return afterFailure(error, affected, remaining);
     }
   }
 
@@ -205,7 +202,7 @@ export class CommandPipeline {
     pending: Pending,
     loaded: Loaded<{ accountId: number }> | undefined,
     state: { accountId: number } | undefined,
-    fresh: boolean,
+    { fresh, held }: { fresh: boolean; held: Map<number, PersonalKey> | undefined },
   ): Promise<Decided> {
     const { command } = pending;
     try {
@@ -235,6 +232,7 @@ export class CommandPipeline {
       });
       const events = await this.keys.sealed(
         main.recorded.map((fact) => newEvent(command.rows, fact)),
+        held,
       );
       const bytes = boundedBytes([...events, ...begun.flatMap((write) => write.events)]);
       if (dryRun) return { settle: () => pending.resolve(told), alone: false };
@@ -325,22 +323,36 @@ export class CommandPipeline {
 
 function add(
   segment: Segment,
-  stream: string,
+  to: Pick<Write, 'stream' | 'expected' | 'precondition'>,
   { command }: Pending,
   { state, events, begun, beside, response, bytes }: Writes,
-  head: Write['expected'],
 ): void {
   const [main] = segment.writes;
   if (main?.row) {
     main.events.push(...events);
     main.row = rowOf(command, state);
   } else {
-    segment.writes.push({ stream, expected: head, events, row: rowOf(command, state) });
+    segment.writes.push({ ...to, events, row: rowOf(command, state) });
   }
   segment.writes.push(...begun);
   segment.beside = beside;
   segment.bytes += bytes;
   if (response) segment.responses.push(response);
+}
+
+/** @returns those who have to start again; of the others, whoever the error affects gets it */
+function afterFailure(error: unknown, affected: Pending[], remaining: Pending[]): Pending[] {
+  if (error instanceof ConflictError) return [...affected, ...remaining];
+  if (error instanceof KeyTakenOverError) {
+    const lost = new Set(error.holders);
+    const mayAnswer = ({ command: { context } }: Pending) =>
+      !context.keyed || !lost.has(context.keyed.holder);
+    for (const pending of affected) if (!mayAnswer(pending)) pending.reject(error);
+    return [...affected.filter(mayAnswer), ...remaining];
+  }
+  // The commands after a failed one have not been decided yet, so only its own segment gets the error.
+  for (const pending of affected.length > 0 ? affected : remaining) pending.reject(error);
+  return affected.length > 0 ? remaining : [];
 }
 
 function newSegment(): Segment {

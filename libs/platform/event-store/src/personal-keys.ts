@@ -113,6 +113,15 @@ export class PersonalKeys {
   }
 
   /**
+   * The key as this process knows it, for whoever will find out whether it is still the same. Undefined where it may soon
+   * be another.
+   */
+  lasting(customerId: number): PersonalKey | undefined {
+    const key = this.known.get(customerId);
+    return key?.former === null && !key.renewed ? key : undefined;
+  }
+
+  /**
    * Gives customers another key, beside the one that they have, which goes with a commit that says so (`Erasure.renewed`).
    * Until then both open. Events are sealed with the new one, and what is made from the history with the former. Returns
    * when every process knows both.
@@ -127,6 +136,10 @@ export class PersonalKeys {
                update personal_keys k set former = k.wrapped, wrapped = x.wrapped
                from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
                where k.customer_id = x.id and k.former is null
+             ), raised as (
+               insert into store_versions as v (account_id, version)
+               select distinct account_id, 1 from customers where id = any ($1) order by account_id
+               on conflict (account_id) do update set version = v.version + 1
              )
              select customer_id from personal_keys where customer_id = any ($1) and former is not null`,
       values: [customerIds, keys],
@@ -229,10 +242,15 @@ export class PersonalKeys {
     return keys;
   }
 
-  /** The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased */
-  async sealed(events: NewEvent[]): Promise<NewEvent[]> {
+  /**
+   * The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased
+   * @param held keys by customer whose commit will be a conflict if they are not the same any more
+   */
+  async sealed(events: NewEvent[], held?: Map<number, PersonalKey>): Promise<NewEvent[]> {
     if (!events.some((event) => isPersonal(event.data))) return events;
-    const keys = await this.find(customersOf(events));
+    const customers = customersOf(events);
+    const isHeld = held && [...customers].every((id) => held.has(id));
+    const keys = isHeld ? held : await this.find(customers);
     return events.map((event) => {
       const data: unknown = event.data;
       if (!isPersonal(data)) return event;

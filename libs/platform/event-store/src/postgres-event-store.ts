@@ -27,17 +27,9 @@ import {
 } from './event-store.js';
 import { Announcements, CHANNEL } from './announcements.js';
 import { CapReachedError, checkCap } from './caps.js';
-import {
-  commitArguments,
-  erase,
-  found,
-  headsOf,
-  lastHead,
-  prepareWrites,
-  recordArguments,
-  type Prepared,
-} from './commit-arguments.js';
+import { erase, found, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { Batcher, Lanes } from '#database/batcher.js';
+import { commitStatement } from './commit-statement.js';
 import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
 import { PostgresReader } from './postgres-reader.js';
@@ -46,22 +38,13 @@ import { SharedLog } from './shared-log.js';
 const POLL_MS = 500;
 const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
+/** For a commit that is rolled back because of others. PostgreSQL itself waits as long for a lock. */
+const TRY_AGAIN_FOR_MS = 10_000;
 /**
  * A call of `es.commit` costs as much as dozens of commits, so what waits for one makes the next larger. Not while only a
  * few are under way, nor while a group takes longer than PostgreSQL works on it: for a slow disk, or somebody's lock.
  */
-const GROUPS = { ofGroup: 64, few: 16, most: 4, stuckMs: (size: number) => 2 + size / 10 };
-
-const COMMIT = {
-  name: 'es_commit',
-  text: 'select es.commit($1, $2, $3, $4, $5, $6, $7, $8) as won',
-};
-/** For one stream that exists and its row: a quarter less work for PostgreSQL. */
-const RECORD = {
-  name: 'es_record',
-  text: `select es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-         as won`,
-};
+const GROUPS = { ofGroup: 64, few: 4, most: 4, stuckMs: (size: number) => 2 + size / 10 };
 
 /**
  * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
@@ -252,6 +235,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     afterLoss = false,
     deadline = performance.now() + SETTLE_WITHIN_MS,
   ): Promise<Head[]> {
+    const began = performance.now();
     let unknown = afterLoss;
     let refused: unknown;
     for (let attempt = 0; ; attempt++) {
@@ -275,8 +259,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         if (unreachable && !unknown) throw error;
         if (!lost && !unreachable && !isRolledBackForRetry(error)) throw error;
         unknown ||= lost;
-        if (performance.now() > deadline) {
-          if (!unknown) throw new UnavailableError('The database is too busy', { cause: error });
+        if (!unknown && performance.now() > began + TRY_AGAIN_FOR_MS) {
+          throw new UnavailableError('The database is too busy', { cause: error });
+        }
+        if (unknown && performance.now() > deadline) {
           throw new UnknownOutcomeError('the outcome of a commit stays unknown', { cause: error });
         }
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** attempt, 1_000)));
@@ -297,9 +283,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       try {
         if (cap) await client.query(checkCap(cap));
         const { rows } = await client.query<{ won: string[] }>(
-          statementOf(commits, prepared, atomic),
+          commitStatement(commits, prepared, atomic),
         );
         const won = new Set(rows[0]?.won);
+        if (atomic && won.size === 0) throw new ConflictError();
         for (const { accountId, erasures = [] } of erasing) {
           await client.query(erase(accountId, erasures));
         }
@@ -348,18 +335,6 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     this.listening = new Notifications(this.config.databaseUrl, CHANNEL, wakeAll, wakeAll);
     await this.listening.listen();
   }
-}
-
-function statementOf(
-  commits: Commit[],
-  prepared: Prepared[][],
-  atomic: boolean,
-): { name: string; text: string; values: unknown[] } {
-  const [commit, ...others] = commits;
-  const lone =
-    commit && others.length === 0 && atomic && recordArguments(commit, prepared[0] ?? []);
-  if (lone) return { ...RECORD, values: lone };
-  return { ...COMMIT, values: commitArguments(commits, prepared, atomic) };
 }
 
 function isAppended({ status }: PromiseSettledResult<Head[]>): boolean {

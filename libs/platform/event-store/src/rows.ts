@@ -6,9 +6,11 @@ import { UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { recorded } from './codec.js';
 import { rowArguments } from './commit-arguments.js';
-import { EventStore, type EventRef, type Head } from './event-store.js';
+import { EventStore, type EventRef, type Head, type Precondition } from './event-store.js';
 import { Batcher } from '#database/batcher.js';
+import { KeptRows } from './kept-rows.js';
 import { PersonalKeys, type WrappedKey } from './personal-keys.js';
+import type { PersonalKey } from './personal-parts.js';
 
 /** An aggregate's row table, and what a load joins from other tables. */
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
@@ -18,6 +20,12 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   joined?: string;
   /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
   person?: string;
+  /**
+   * For records that are read right before they are changed: what was loaded is kept for the next command, whose commit
+   * looks whether `joined` is still the same. It must change when the customer's key does. Takes SQL for the row's id and
+   * store.
+   */
+  kept?: (id: string, account: string) => string;
   /** The customer whose personal data the state shows in clear. */
   shows?: (state: S) => number | null;
   /** The values that an event claims for the stream, and those that it releases (`Commit.claims`). */
@@ -53,10 +61,13 @@ export type Claimed = { taken?: UniqueValue[]; released?: UniqueValue[]; none?: 
 export type Loaded<S> = {
   state: S;
   head: Head;
-  joined: unknown;
+  joined: number;
   customerId: number | null;
   erased: boolean;
 };
+
+/** @property keys that the customer had, by customer: good for a commit that has the precondition */
+type Kept<S> = { row: Loaded<S>; keys: Map<number, PersonalKey>; precondition: Precondition };
 
 type Row = {
   id: number;
@@ -64,7 +75,7 @@ type Row = {
   hash: Buffer;
   fold_version: number;
   state: object;
-  joined: unknown;
+  joined: number;
   person: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
@@ -85,6 +96,11 @@ export const streamOf = (aggregate: { name: string }, id: number): string =>
 export class Rows {
   private readonly log = new Logger('rows');
   private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
+  private readonly keptRows = new KeptRows<Kept<{ accountId: number }>>();
+  /** Commands on kept rows go on together, like those whose rows were loaded together. */
+  private readonly turn = new Batcher<undefined, undefined>(Infinity, Infinity, (items) =>
+    Promise.resolve(items.map((value) => ({ status: 'fulfilled', value }))),
+  );
 
   constructor(
     private readonly pool: Pool,
@@ -113,7 +129,63 @@ export class Rows {
       const fold = await this.fold(rows.aggregate, streamOf(rows.aggregate, id));
       return fold && { ...fold, ...about };
     }
-    return { state: row.state as S, head: headOf(row), ...about };
+    const loaded = { state: row.state as S, head: headOf(row), ...about };
+    this.keep(rows, id, loaded, this.lastingKeys(row));
+    return loaded;
+  }
+
+  /** What this process has loaded or committed last, if that is kept. Others may have changed it since. */
+  async kept<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    id: number,
+  ): Promise<Kept<S> | undefined> {
+    const kept = rows.kept && this.keptRows.find(streamOf(rows.aggregate, id));
+    if (!kept) return undefined;
+    await this.turn.add(undefined);
+    return kept as Kept<S>;
+  }
+
+  /** A commit has continued from what was kept, or from what was loaded, and has led to this. */
+  committed<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    id: number,
+    row: Loaded<S>,
+  ): void {
+    const before = rows.kept && this.keptRows.peek(streamOf(rows.aggregate, id));
+    if (before) this.keep(rows, id, row, before.keys);
+  }
+
+  private keep<S extends { accountId: number }, E extends DomainEvent>(
+    { aggregate, table, kept }: RowTable<S, E>,
+    id: number,
+    row: Loaded<S>,
+    keys: Kept<S>['keys'] | undefined,
+  ): void {
+    if (!kept || this.events.rowsMayLag) return;
+    const stream = streamOf(aggregate, id);
+    if (!keys) {
+      this.keptRows.forget(stream);
+      return;
+    }
+    const isUnchanged: Precondition['isUnchanged'] = (of, account, seen) =>
+      `coalesce(${kept(of, account)} = ${seen}, false)`;
+    this.keptRows.keep(stream, {
+      row,
+      keys,
+      precondition: { table, isUnchanged, id, seen: row.joined },
+    });
+  }
+
+  /** Undefined where the customer was erased, or has been given another key: whoever seals has to look then. */
+  private lastingKeys({ person, former, renewed }: Row): Kept<unknown>['keys'] | undefined {
+    if (person === null) return new Map();
+    const key = former === null && renewed === false ? this.keys.lasting(person) : undefined;
+    return key && new Map([[person, key]]);
+  }
+
+  /** A commit that continued from a kept row was a conflict. */
+  wasStale({ aggregate }: RowTable<{ accountId: number }, DomainEvent>, id: number): void {
+    this.keptRows.wasStale(streamOf(aggregate, id));
   }
 
   /**

@@ -93,6 +93,8 @@ export async function exchange(client: pg.ClientBase, tables: LiveTable[]): Prom
   for (const { name } of tables) await client.query(`drop table ${REPLACED}.${name}`);
   await client.query(`drop schema ${REPLACED}`);
   await client.query(`drop schema ${SHADOW} cascade`);
+  // What processes know of the rows before is not to be used for the ones that have taken their place.
+  await client.query('update public.store_versions set version = version + 1');
 }
 
 async function definitions(

@@ -18,6 +18,11 @@ export class StreamQueues<P extends object> {
     private readonly take: (stream: string, batch: P[], losses: number) => Promise<Turn<P>>,
   ) {}
 
+  /** How many streams there are that somebody waits for. */
+  get size(): number {
+    return this.queues.size;
+  }
+
   add(stream: string, waiting: P | Hold): void {
     const queue = this.queues.get(stream);
     if (queue) queue.push(waiting);
