@@ -54,7 +54,7 @@ const KEEP = {
       select * from unnest($1::bigint[], $2::bytea[], $3::bytea[]) as r (seq, body, stale)
     ), replaced as (
       update webhook_bodies b set body = r.body from rendered r
-      where b.seq = r.seq and b.body = r.stale
+      where r.stale is not null and b.seq = r.seq and b.body = r.stale
       returning b.seq
     ), added as (
       insert into webhook_bodies (seq, body) select seq, body from rendered where stale is null
