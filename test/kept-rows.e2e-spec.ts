@@ -217,5 +217,7 @@ describe('the version of a store', () => {
     const before = await version();
     expect(await service.running.app.get(PersonalKeys).renew([customer.id])).toEqual([]);
     expect(await version()).toBeGreaterThan(before);
+    // Whoever is being given one already is named.
+    expect(await service.running.app.get(PersonalKeys).renew([customer.id])).toEqual([customer.id]);
   }, 30_000);
 });

@@ -30,8 +30,8 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
   person: 'r.customer_id',
-  joined: joined('r.id', 'r.account_id'),
-  kept: joined,
+  joined,
+  kept: true,
   claimsOf,
   idsIn: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},

@@ -18,14 +18,16 @@ type Texts = {
   made: Map<string, Statement>;
 };
 
+const isSame = (now: string, seen: string): string => `coalesce(${now} = ${seen}, false)`;
+
 const RECORD_CALL = `es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`;
 
 /** For one stream that exists and its row: a quarter less work for PostgreSQL. */
 const RECORD: Texts = {
   plain: { name: 'es_record', text: `select ${RECORD_CALL} as won` },
   checked: (preconditions) => {
-    const conditions = [...preconditions.values()].map(({ isUnchanged }) =>
-      isUnchanged('$14', '$2', '$18'),
+    const conditions = [...preconditions.values()].map(({ joined }) =>
+      isSame(joined('$14', '$2'), '$18'),
     );
     return `select case when ${conditions.join(' and ')} then ${RECORD_CALL} else '{}' end as won`;
   },
@@ -37,7 +39,7 @@ const COMMIT: Texts = {
   // Key by key: as a join, a plan that is made while there are few rows reads all of them.
   checked: (preconditions) => {
     const cases = [...preconditions].map(
-      ([table, { isUnchanged }]) => `when '${table}' then ${isUnchanged('x.i', 'x.a', 'x.j')}`,
+      ([table, { joined }]) => `when '${table}' then ${isSame(joined('x.i', 'x.a'), 'x.j')}`,
     );
     return `
       with changed as materialized (

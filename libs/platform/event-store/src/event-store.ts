@@ -58,8 +58,8 @@ export type Write = {
 /** What a write was decided on besides its stream, if that was not read just now. Otherwise it is a conflict. */
 export type Precondition = {
   table: string;
-  /** SQL, the same for the whole table: whether nothing has changed. Takes SQL for the row's id and store, and for `seen`. */
-  isUnchanged: (id: string, account: string, seen: string) => string;
+  /** SQL for the number that must be as it was `seen`, over SQL for the row's id and store; the same for the whole table. */
+  joined: (id: string, account: string) => string;
   id: number;
   seen: number;
 };

@@ -131,22 +131,22 @@ export class PersonalKeys {
     const keys = customerIds.map((id) =>
       this.masterKeys.seal(PURPOSE, randomBytes(32), contextOf(id)),
     );
-    const begun = await ask<{ customer_id: number }>(this.pool, {
+    const [answer] = await ask<{ begun: number[] }>(this.pool, {
       text: `with renewed as (
                update personal_keys k set former = k.wrapped, wrapped = x.wrapped
                from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
                where k.customer_id = x.id and k.former is null
-             ), raised as (
-               insert into store_versions as v (account_id, version)
-               select distinct account_id, 1 from customers where id = any ($1) order by account_id
-               on conflict (account_id) do update set version = v.version + 1
+             ), raised as materialized (
+               select raise_store_versions(array(select account_id from customers where id = any ($1)))
              )
-             select customer_id from personal_keys where customer_id = any ($1) and former is not null`,
+             select to_json(array(
+               select customer_id from personal_keys where customer_id = any ($1) and former is not null
+             )) as begun from raised`,
       values: [customerIds, keys],
     });
     for (const id of customerIds) this.known.delete(id);
     await wait(KEY_KEPT_MS + LATE_MS);
-    return begun.map(({ customer_id }) => customer_id);
+    return answer?.begun ?? [];
   }
 
   /** The customer was erased: this process is not to use the key any more. The others forget it in time. */

@@ -16,16 +16,18 @@ import type { PersonalKey } from './personal-parts.js';
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
-  /** An SQL expression over `r`, the row; its value arrives as `Loaded.joined`, for the module of the table to read. */
-  joined?: string;
+  /**
+   * SQL for a number, over SQL for the row's id and store; its value arrives as `Loaded.joined`, for the module of the table
+   * to read.
+   */
+  joined?: (id: string, account: string) => string;
   /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
   person?: string;
   /**
    * For records that are read right before they are changed: what was loaded is kept for the next command, whose commit
-   * looks whether `joined` is still the same. It must change when the customer's key does. Takes SQL for the row's id and
-   * store.
+   * looks whether `joined` is still the same. That must change when the customer's key does.
    */
-  kept?: (id: string, account: string) => string;
+  kept?: true;
   /** The customer whose personal data the state shows in clear. */
   shows?: (state: S) => number | null;
   /** The values that an event claims for the stream, and those that it releases (`Commit.claims`). */
@@ -156,24 +158,19 @@ export class Rows {
   }
 
   private keep<S extends { accountId: number }, E extends DomainEvent>(
-    { aggregate, table, kept }: RowTable<S, E>,
+    { aggregate, table, joined, kept }: RowTable<S, E>,
     id: number,
     row: Loaded<S>,
     keys: Kept<S>['keys'] | undefined,
   ): void {
-    if (!kept || this.events.rowsMayLag) return;
+    if (!kept || !joined || this.events.rowsMayLag) return;
     const stream = streamOf(aggregate, id);
     if (!keys) {
       this.keptRows.forget(stream);
       return;
     }
-    const isUnchanged: Precondition['isUnchanged'] = (of, account, seen) =>
-      `coalesce(${kept(of, account)} = ${seen}, false)`;
-    this.keptRows.keep(stream, {
-      row,
-      keys,
-      precondition: { table, isUnchanged, id, seen: row.joined },
-    });
+    const precondition = { table, joined, id, seen: row.joined };
+    this.keptRows.keep(stream, { row, keys, precondition });
   }
 
   /** Undefined where the customer was erased, or has been given another key: whoever seals has to look then. */
@@ -312,10 +309,10 @@ export class Rows {
   ): Batcher<number, Row | undefined> {
     const known = this.loaders.get(rows.table);
     if (known) return known;
-    const { table, joined = '0', person = 'null::bigint' } = rows;
+    const { table, joined = () => '0', person = 'null::bigint' } = rows;
     // Key by key: as a join, a plan that is made while there are few keys reads all of them.
     const text = `
-      select r.id, r.revision, r.hash, r.fold_version, r.state, ${joined} as joined,
+      select r.id, r.revision, r.hash, r.fold_version, r.state, ${joined('r.id', 'r.account_id')} as joined,
         ${person} as person, k.wrapped, k.former, k.renewed
       from ${table} r left join lateral (
         select * from personal_keys where customer_id = ${person} offset 0) k on true where`;
