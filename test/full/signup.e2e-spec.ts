@@ -156,7 +156,7 @@ describe('signing up in a browser', () => {
     // Not for an address: the second press has the browser drop the first navigation, and a wait would fail with it.
     await page.locator('#joined').waitFor();
     const [customer] = await customersCalled('twice@click.example');
-    expect(page.url()).toContain(customer?.customer_cards[0]?.uuid);
+    expect(page.url()).toContain(`/passes/${customer?.customer_cards[0]?.uuid}`);
     await page.context().close();
   });
 
