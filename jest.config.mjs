@@ -1,10 +1,9 @@
 import './test/support/run-folder.mjs';
 
-/** One transform and one resolver for all projects: sources are tested as written, through the same #imports. */
+/** The same for all projects: sources are tested as written, through the same #imports. */
 const base = {
   // Not in the temporary folder, of which nothing stays.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
-  extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
@@ -18,12 +17,8 @@ const base = {
       },
     ],
   },
-  testEnvironment: 'node',
-  testEnvironmentOptions: { customExportConditions: ['inkpad-source', 'node', 'node-addons'] },
-  moduleNameMapper: {
-    '^@nestjs/throttler$': '<rootDir>/test/support/throttler.mjs',
-    '^(\\.{1,2}/(?!.*\\.json).*)\\.js$': '$1',
-  },
+  testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
+  testRunner: '<rootDir>/test/support/jest/test-runner.mjs',
 };
 
 const postgres = {

@@ -17,9 +17,8 @@ const settings = Object.entries(values).map(([name, value]) => [
   value,
 ]);
 const jest = ['node_modules/jest/bin/jest.js', '--selectProjects=full', '--runInBand'];
-const { status } = spawnSync(
-  process.execPath,
-  ['--experimental-vm-modules', '--no-warnings', ...jest, '--testPathPatterns', 'full/chaos[.]'],
-  { stdio: 'inherit', env: { ...process.env, ...Object.fromEntries(settings) } },
-);
+const { status } = spawnSync(process.execPath, [...jest, '--testPathPatterns', 'full/chaos[.]'], {
+  stdio: 'inherit',
+  env: { ...process.env, ...Object.fromEntries(settings) },
+});
 process.exitCode = status ?? 1;

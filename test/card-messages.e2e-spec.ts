@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
@@ -9,7 +8,7 @@ import { Outbox } from '#messages/outbox.service.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
 import { MessageFollower } from './support/message-follower.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 import { SmsProvider } from './support/sms/sms-provider.js';
 
 type Row = {
@@ -22,7 +21,7 @@ type Row = {
 type Person = { customerId: number; cardId: number; uuid: string };
 
 const SLOW = 120_000;
-let service: Service;
+let service: LocalService;
 let store: Client;
 let template: number;
 let mails: MailServer;
@@ -91,7 +90,7 @@ async function ask({ customerId, cardId: id }: Person): Promise<void> {
     channel: 'poster',
     requestId: 'test',
   };
-  await service.app.get(CommandBus).execute(new RequestCardLinks(context, { customerId, id }));
+  await service.execute(new RequestCardLinks(context, { customerId, id }));
 }
 
 const mailsTo = (email: string) => mails.received.filter(({ to }) => to === email);

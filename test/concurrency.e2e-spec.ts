@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
-import { expectRefused, useService, type ContractClient } from './support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from './support/contract.js';
 import { enrol } from './support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {

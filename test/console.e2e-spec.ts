@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
@@ -31,10 +30,9 @@ async function signedIn(email: string, at: Service = service): Promise<Browser> 
 }
 
 async function member(role: Role): Promise<{ email: string; id: number; browser: Browser }> {
-  const bus = service.app.get(CommandBus);
   const email = `${randomUUID()}@member.example`;
-  const { userId } = await bus.execute(new CreateUser(cli, email, role, PASSWORD));
-  await bus.execute(new AddMember(cli, store.accountId, email, role));
+  const { userId } = await service.execute(new CreateUser(cli, email, role, PASSWORD));
+  await service.execute(new AddMember(cli, store.accountId, email, role));
   return { email, id: userId, browser: await signedIn(email) };
 }
 
@@ -93,7 +91,7 @@ describe('API tokens', () => {
     const [, id] = /tokens\/(\d+)\/revoke/.exec(list.text) ?? [];
     const other = await service.newStore();
     const elsewhere = new AddMember(cli, other.accountId, email, 'staff');
-    await service.app.get(CommandBus).execute(elsewhere);
+    await service.execute(elsewhere);
     const refused = await owner.post(`${page}/tokens/${id}/revoke`);
     expect([refused.status, refused.text.includes('other stores')]).toEqual([422, true]);
     // A manager sees and revokes no more than their own.
@@ -240,9 +238,8 @@ describe('users', () => {
       [store.accountId],
     );
     expect(left).toHaveLength(1);
-    const bus = service.app.get(CommandBus);
     if (left[0]?.user_id === rows[0]?.id) return;
-    await bus.execute(new AddMember(cli, store.accountId, store.email, 'owner'));
+    await service.execute(new AddMember(cli, store.accountId, store.email, 'owner'));
   });
 });
 

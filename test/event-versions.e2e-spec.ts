@@ -7,7 +7,7 @@ import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { testEnvironment } from './support/database.js';
 import { startProgram } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 import { enrol } from './support/story.js';
 
 const DETAILS = {
@@ -18,7 +18,7 @@ const DETAILS = {
   personal: null,
 };
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 
 beforeAll(async () => {

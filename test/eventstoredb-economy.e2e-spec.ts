@@ -4,7 +4,7 @@ import { parsePosition, isAfter } from '#event-store/position.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';
 import { freePort, startProgram, type Program } from './support/program.js';
-import { Client, startService, type Service } from './support/service.js';
+import { Client, startService, type LocalService } from './support/service.js';
 import { StatementCounter } from './support/statement-counter.js';
 import { testEnvironment } from './support/database.js';
 import { enrol } from './support/story.js';
@@ -19,7 +19,7 @@ const FOLLOWERS = ['rows', 'history', 'transparency log', 'webhooks', 'geocoding
 /** What a stamp costs the two servers, with an api and a dispatcher as in production. */
 
 let server: EventStoreDb;
-let service: Service;
+let service: LocalService;
 let sql: { api: StatementCounter; dispatcher: StatementCounter };
 let api: Program;
 let dispatcher: Program;

@@ -13,13 +13,13 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';
 import { Line } from './support/line.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 import { enrol } from './support/story.js';
 
 /** With EventStoreDB, an event can be read a moment before the rows of what it belongs to, or long after its append. */
 
 let server: EventStoreDb;
-let service: Service;
+let service: LocalService;
 let store: Client;
 
 beforeAll(async () => {

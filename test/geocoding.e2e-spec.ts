@@ -3,7 +3,7 @@ import type { LocationJson } from '#locations/location.dto.js';
 import { eventually } from './support/eventually.js';
 import { GeocodingFollower } from './support/geocoders/follower.js';
 import { GeocoderCounterpart, type Known } from './support/geocoders/server.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 
 const HOUSE: Known = { latitude: 53.5503, longitude: 9.9929, as: 'house' };
 const AT_HOUSE = {
@@ -14,7 +14,7 @@ const AT_HOUSE = {
 };
 
 let counterpart: GeocoderCounterpart;
-let service: Service;
+let service: LocalService;
 let follower: GeocodingFollower;
 let before: { store: Client; location: LocationJson };
 

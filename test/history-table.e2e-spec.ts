@@ -4,14 +4,14 @@ import { event } from '#event-store/event-store.contract.js';
 import { EventStore } from '#event-store/event-store.js';
 import { formatPosition } from '#event-store/position.js';
 import type { Client } from './support/service.js';
-import { startService, type Service } from './support/service.js';
+import { startService, type LocalService } from './support/service.js';
 import { testConfig } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { openHistory } from './support/history.js';
 import { useWebhooks } from './support/webhooks.js';
 import { enrol } from './support/story.js';
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 let history: Awaited<ReturnType<typeof openHistory>>;
 const { startDispatcher } = useWebhooks(() => service);

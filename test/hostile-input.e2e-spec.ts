@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { expectRefused, useService, type ContractClient } from './support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from './support/contract.js';
 import { enrol } from './support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {

@@ -6,12 +6,12 @@ import { rowTables } from '../apps/row-tables.js';
 import { eventually } from './support/eventually.js';
 import { testEnvironment } from './support/database.js';
 import { startProgram } from './support/program.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 import { enrol } from './support/story.js';
 
 type Created = { id: number };
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 const sequences = [...rowTables.map(({ table }) => table), 'webhook_subscriptions'];
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LocationJson } from '#locations/location.dto.js';
 import { Console } from './support/console.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 
-let service: Service;
+let service: LocalService;
 let store: Client & { email: string };
 let owner: Console;
 let list: string;

@@ -8,10 +8,10 @@ import { portOf } from '#operations/side-listener.js';
 import { testConfig } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { samples, type Samples } from './support/metrics.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 
 describe('the metrics of the api', () => {
-  let service: Service;
+  let service: LocalService;
   let till: Client;
   const read = async (): Promise<Samples> =>
     samples(await service.app.get(Registry, { strict: false }).metrics());

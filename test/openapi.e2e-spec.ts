@@ -17,7 +17,7 @@ import { EventStore } from '#event-store/event-store.js';
 import { createClient, InkpadError } from '../clients/typescript/src/client.js';
 import { plainPng } from './support/pictures.js';
 import { createAnswerChecker } from './support/openapi.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 
 type Operation = {
   operationId: string;
@@ -57,7 +57,7 @@ const CODE = 'K7QX2M9P';
 /** Not with the story before them: a reward that was redeemed stays, and nobody changes an erased customer. */
 const DELETES = /^(delete|erase)/;
 
-let service: Service;
+let service: LocalService;
 let document: Document;
 let samples: Sample[];
 
@@ -255,7 +255,7 @@ function named(sample: Sample, name: string, by: string): Sample {
 }
 
 /** Ids of events are random. */
-async function withLastEvent(sample: Sample, { app }: Service): Promise<Sample> {
+async function withLastEvent(sample: Sample, { app }: LocalService): Promise<Sample> {
   const newestFirst = { direction: 'backwards' } as const;
   let id = '';
   for await (const event of app.get(EventStore).readStream('customer_card-1', newestFirst)) {

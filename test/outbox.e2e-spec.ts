@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { Console } from './support/console.js';
 import { MailServer } from './support/mail-server.js';
 import { MessageFollower } from './support/message-follower.js';
-import { cli, startService, type Client, type Service } from './support/service.js';
+import { cli, startService, type Client, type LocalService } from './support/service.js';
 import { enrolled } from './support/web-card.js';
 
-let service: Service;
+let service: LocalService;
 let mails: MailServer;
 let store: Client & { email: string };
 let owner: Console;
@@ -116,10 +115,9 @@ describe('the outbox of a store', () => {
   });
 
   it('is not for staff', async () => {
-    const bus = service.app.get(CommandBus);
     const email = 'staff@shop.example';
-    await bus.execute(new CreateUser(cli, email, 'Sam', 'correct horse'));
-    await bus.execute(new AddMember(cli, store.accountId, email, 'staff'));
+    await service.execute(new CreateUser(cli, email, 'Sam', 'correct horse'));
+    await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
     const staff = await Console.of(service, email);
     expect((await staff.get(pageOf(store))).status).toBe(403);
   });

@@ -7,18 +7,18 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
-import { startService, type Service } from './support/service.js';
+import { startService, type LocalService } from './support/service.js';
 import { untilReadable } from './support/store.js';
 import { enrolled } from './support/web-card.js';
 
-let service: Service;
+let service: LocalService;
 
 beforeAll(async () => {
   service = await startService();
 });
 afterAll(() => service.stop());
 
-function tableOf({ app }: Service): PassTable {
+function tableOf({ app }: LocalService): PassTable {
   const of = { strict: false };
   const pool = app.get(Pool, of);
   return new PassTable(

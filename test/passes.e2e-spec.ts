@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
 import { eventually } from './support/eventually.js';
 import { PassFollower, Recorder } from './support/pass-follower.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 import { enrol } from './support/story.js';
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 let follower: PassFollower;
 

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { SkipThrottle, Throttle } from '#http/throttle.js';
 import { LimitToken } from '#identity/token.commands.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
@@ -34,7 +33,7 @@ describe('limits of a token and of an address', () => {
     for (let i = 0; i < 4; i++) await store.get('/api/v1/accounts');
     expect((await store.get('/api/v1/accounts')).status).toBe(429);
     const { rows } = await service.database.query('select max(id) as id from api_tokens');
-    await service.app.get(CommandBus).execute(new LimitToken(cli, Number(rows[0].id), 1000));
+    await service.execute(new LimitToken(cli, Number(rows[0].id), 1000));
     const raised = await eventually(
       () => store.get('/api/v1/accounts'),
       ({ status }) => status === 200,

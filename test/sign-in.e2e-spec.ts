@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { RemoveUser } from '#identity/identity.commands.js';
 import { Secret, TOTP } from 'otpauth';
 import { Browser, type Shown } from './support/browser.js';
@@ -212,7 +211,7 @@ describe('signing in', () => {
     expect(browser.cookies.has('__Host-inkpad')).toBe(false);
     const other = await service.newStore();
     const removed = await signedIn(other.email);
-    await service.app.get(CommandBus).execute(new RemoveUser(cli, other.email));
+    await service.execute(new RemoveUser(cli, other.email));
     expect((await removed.get('/app')).status).toBe(303);
     expect(await auditTypes()).toContain('user.signed_out');
   });

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { createRowTable } from '#database/row-table.js';
 import { rowTables } from '../apps/row-tables.js';
-import { startService, type Service } from './support/service.js';
+import { startService, type LocalService } from './support/service.js';
 
-let service: Service;
+let service: LocalService;
 
 beforeAll(async () => {
   service = await startService();

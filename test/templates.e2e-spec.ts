@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { RewardJson } from '#rewards/reward.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { expectRefused, useService, type ContractClient } from './support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from './support/contract.js';
 import { enrol } from './support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { RemoveUser } from '#identity/identity.commands.js';
@@ -33,7 +32,7 @@ describe('tokens', () => {
   it('stop working with their user', async () => {
     const store = await service.newStore();
     expect((await store.get(store.store)).status).toBe(200);
-    await service.running.app.get(CommandBus).execute(new RemoveUser(cli, store.email));
+    await service.running.execute(new RemoveUser(cli, store.email));
     // Word of a change reaches the api within moments.
     const after = await eventually(
       () => store.get(store.store),
@@ -71,7 +70,7 @@ describe('tokens', () => {
     const tokens = service.running.app.get(Authenticator);
     const caller = await tokens.callerOf(store.token ?? '');
     if (!caller) throw new Error('the token is unknown');
-    await service.running.app.get(CommandBus).execute(new RemoveUser(cli, store.email));
+    await service.running.execute(new RemoveUser(cli, store.email));
     await expect(
       (async () => tokens.refusal(caller, unasked, 'getAccount'))(),
     ).rejects.toBeInstanceOf(UnauthorizedError);
@@ -200,7 +199,7 @@ describe('tokens', () => {
     const { rows } = await service.running.database.query<{ id: number }>(
       'select id from api_tokens order by id desc limit 1',
     );
-    await service.running.app.get(CommandBus).execute(new RevokeToken(cli, Number(rows[0]?.id)));
+    await service.running.execute(new RevokeToken(cli, Number(rows[0]?.id)));
     await eventually(
       async () => (await store.get(store.store)).status,
       (status) => status === 401,

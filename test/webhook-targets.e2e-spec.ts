@@ -16,7 +16,7 @@ import { WebhookClient } from '#sending/webhook.client.js';
 import { testConfig } from './support/database.js';
 import { selfSigned } from './support/eventstoredb/certificate.mjs';
 import { NameServer, type Zone } from './support/name-server.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { startService, type Client, type LocalService } from './support/service.js';
 
 const SLOW = 300_000;
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -50,7 +50,7 @@ describe('a webhook subscription can be made', () => {
     if (name === 'six.example') return { addresses: ['fe80::1', '::ffff:169.254.169.254'] };
     return { addresses: name === 'public.example' ? ['8.8.8.8'] : ['169.254.169.254'] };
   };
-  let service: Service;
+  let service: LocalService;
   let store: Client;
   let names: NameServer;
 

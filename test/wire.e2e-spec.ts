@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import http from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { Failure, Problem } from './support/contract.js';
 import { testDatabase, testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { startProgram } from './support/program.js';
 import { exchange, rawGet } from './support/raw.js';
-import { Client, startService, type Service } from './support/service.js';
+import { Client, startService, type LocalService } from './support/service.js';
 import { enrol } from './support/story.js';
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 let anonymous: Client;
 
@@ -161,6 +164,30 @@ describe('bodies', () => {
     expect(said).toMatch(/^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
   });
 
+  it('over 1 MiB are refused so that a client which is still sending reads the response', async () => {
+    const { pathname, origin } = new URL(cards(), service.baseUrl);
+    const headers = {
+      authorization: `Bearer ${store.token}`,
+      'content-type': 'application/json',
+    };
+    for (const size of [2, 8, 32]) {
+      const body = Buffer.alloc(size * 1024 * 1024, 'x');
+      for (const length of [{ 'content-length': body.length }, {}]) {
+        const request = http.request(origin + pathname, {
+          method: 'POST',
+          headers: { ...headers, ...length },
+        });
+        request.end(body);
+        const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+        expect([size, response.statusCode, await text(response)]).toEqual([
+          size,
+          413,
+          expect.stringContaining('payload_too_large'),
+        ]);
+      }
+    }
+  });
+
   it('are waited for by who sends Expect: 100-continue', async () => {
     const body = JSON.stringify({ card: { name: 'Tea' } });
     const said = await exchange(
@@ -225,7 +252,7 @@ describe('bodies', () => {
 });
 
 describe('a request that does not arrive', () => {
-  let impatient: Service;
+  let impatient: LocalService;
   let client: Client;
 
   beforeAll(async () => {
@@ -300,7 +327,7 @@ describe('a request that does not arrive', () => {
 
 describe('what is answered before there is a request', () => {
   const DEPRECATION = '2040-01-01T00:00:00Z';
-  let announced: Service;
+  let announced: LocalService;
 
   beforeAll(async () => {
     announced = await startService({

@@ -7,13 +7,13 @@ import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/custome
 import {
   expectFailure,
   expectRefused,
-  useService,
+  useSharedService,
   type ContractClient,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {

@@ -1,21 +1,22 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
 import { testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
 import { startProgram } from '../support/program.js';
 import { cli } from '../support/service.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 let subscription: number;
 
 beforeAll(async () => {
   store = await service.newStore();
-  const bus = service.running.app.get(CommandBus);
-  const { tokenId } = await bus.execute(new CreateToken(cli, store.email, 'second till'));
-  await bus.execute(new RevokeToken(cli, tokenId));
+  const { tokenId } = await service.running.execute(
+    new CreateToken(cli, store.email, 'second till'),
+  );
+  await service.running.execute(new RevokeToken(cli, tokenId));
   const { body } = await store.post<{ id: number }>(`${store.store}/webhook_subscriptions`, {
     events: ['*'],
     target_url: 'https://example.com/hook',
@@ -46,7 +47,11 @@ describe('the audit log', () => {
       subject: { webhook_subscription_id: subscription },
     });
     expect(first).toMatchObject({ channel: 'cli', actor: { type: 'system', id: 0, name: null } });
-    const [event] = (await store.get<object[]>(`${store.store}/history`)).body;
+    const { body: history } = await eventually(
+      () => store.get<object[]>(`${store.store}/history`),
+      ({ body }) => body.length > 0,
+    );
+    const [event] = history;
     expect(Object.keys(created ?? {})).toEqual([...Object.keys(event ?? {}), 'subject']);
     expect(JSON.stringify(await audit())).not.toMatch(/whsec_|ink_/);
   });

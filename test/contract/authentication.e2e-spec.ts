@@ -1,17 +1,16 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import {
   expectFailure,
-  useService,
+  useSharedService,
   type ContractClient,
   type Failure,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { cli } from '../support/service.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {
@@ -30,8 +29,6 @@ async function operations(accountId: number): Promise<Operation[]> {
     })),
   );
 }
-
-const bus = () => service.running.app.get(CommandBus);
 
 const asSays = (authorization: string) =>
   service.anonymous.send<Failure>('GET', '/api/v1/accounts', undefined, { authorization });
@@ -91,7 +88,7 @@ describe('authentication', () => {
     const mine = await service.newStore();
     const later = await service.newStore();
     expect((await mine.get(later.store)).status).toBe(404);
-    await bus().execute(new AddMember(cli, later.accountId, mine.email, 'owner'));
+    await service.running.execute(new AddMember(cli, later.accountId, mine.email, 'owner'));
     for (const path of [mine.store, later.store, `${later.store}/cards`]) {
       const reached = await eventually(
         async () => (await mine.get(path)).status,
@@ -124,10 +121,12 @@ describe('authentication', () => {
   });
 
   it('AUTH-10 refuses a revoked token', async () => {
-    const { tokenId, token } = await bus().execute(new CreateToken(cli, store.email, 'second'));
+    const { tokenId, token } = await service.running.execute(
+      new CreateToken(cli, store.email, 'second'),
+    );
     const second = store.as(token);
     expect((await second.get(second.store)).status).toBe(200);
-    await bus().execute(new RevokeToken(cli, tokenId));
+    await service.running.execute(new RevokeToken(cli, tokenId));
     const after = await eventually(
       () => second.get(second.store),
       ({ status }) => status !== 200,
@@ -138,13 +137,13 @@ describe('authentication', () => {
   it('AUTH-11 takes the store from the tokens of a user who leaves it', async () => {
     const left = await service.newStore();
     expect((await left.get(left.store)).status).toBe(200);
-    await bus().execute(new RemoveMember(cli, left.accountId, left.email));
+    await service.running.execute(new RemoveMember(cli, left.accountId, left.email));
     const after = await eventually(
       () => left.get(left.store),
       ({ status }) => status !== 200,
     );
     expectFailure(after, 404, 'not_found');
-    await bus().execute(new AddMember(cli, left.accountId, left.email, 'owner'));
+    await service.running.execute(new AddMember(cli, left.accountId, left.email, 'owner'));
     await eventually(
       () => left.get(left.store),
       ({ status }) => status === 200,

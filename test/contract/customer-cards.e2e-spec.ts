@@ -5,12 +5,12 @@ import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/custome
 import {
   expectFailure,
   expectRefused,
-  useService,
+  useSharedService,
   type ContractClient,
 } from '../support/contract.js';
 import { enrol } from '../support/story.js';
 
-const service = useService({ PUBLIC_URL: 'https://cards.example' });
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 let other: ContractClient;
 let customers: string;

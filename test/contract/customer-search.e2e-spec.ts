@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 
 let people = 0;
 

@@ -3,12 +3,12 @@ import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.
 import {
   expectFailure,
   expectRefused,
-  useService,
+  useSharedService,
   type ContractClient,
 } from '../support/contract.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 let other: ContractClient;
 

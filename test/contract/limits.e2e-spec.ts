@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { atTime } from '../support/clock.js';
 import { expectFailure, useService } from '../support/contract.js';
@@ -138,8 +137,7 @@ describe('limits', () => {
 
   it('LIMIT-09 count each token on its own', async () => {
     const store = await few.newStore();
-    const bus = few.running.app.get(CommandBus);
-    const { token } = await bus.execute(new CreateToken(cli, store.email, 'second'));
+    const { token } = await few.running.execute(new CreateToken(cli, store.email, 'second'));
     await times(6, () => store.get(STORES));
     expect((await store.get(STORES)).status).toBe(429);
     expect(left(await store.as(token).get(STORES))).toBe(4);
@@ -207,9 +205,8 @@ describe('limits', () => {
 
   it('LIMIT-16 may be a token’s own', async () => {
     const store = await few.newStore();
-    const bus = few.running.app.get(CommandBus);
-    const { tokenId, token } = await bus.execute(new CreateToken(cli, store.email, 'busy'));
-    await bus.execute(new LimitToken(cli, tokenId, 7));
+    const { tokenId, token } = await few.running.execute(new CreateToken(cli, store.email, 'busy'));
+    await few.running.execute(new LimitToken(cli, tokenId, 7));
     const answers = await times(8, () => store.as(token).get(STORES));
     expect(answers[0]?.headers.get('ratelimit-limit')).toBe('7');
     expect(answers[0]?.headers.get('ratelimit-policy')).toBe('7;w=60');

@@ -1,15 +1,14 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CardJson } from '#cards/card.dto.js';
 import { AddMember } from '#identity/member.commands.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { cli, type Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
 type Record = { id: number };
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 /** The path of every list that is an array, each with at least five elements. */
 let lists: string[];
@@ -37,10 +36,9 @@ beforeAll(async () => {
     const hook = { events: ['*'], target_url: `https://example.com/${i}` };
     await store.post(`${store.store}/webhook_subscriptions`, hook);
   }
-  const bus = service.running.app.get(CommandBus);
   for (let i = 0; i < 4; i++) {
     const { accountId } = await service.newStore();
-    await bus.execute(new AddMember(cli, accountId, store.email, 'owner'));
+    await service.running.execute(new AddMember(cli, accountId, store.email, 'owner'));
   }
   await eventually(
     async () => (await store.get<Record[]>('/api/v1/accounts')).body.length,

@@ -3,13 +3,13 @@ import type { LocationJson } from '#locations/location.dto.js';
 import {
   expectFailure,
   expectRefused,
-  useService,
+  useSharedService,
   type ContractClient,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 
 const attributes = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { useService } from '../support/contract.js';
+import { useSharedService } from '../support/contract.js';
 import { Client, type Answer } from '../support/service.js';
 
 type Json = Record<string, unknown>;
@@ -13,7 +13,7 @@ type Operation = {
 };
 type Document = Json & { openapi: string; security?: object[]; paths: Record<string, Json> };
 
-const service = useService();
+const service = useSharedService();
 let document: Document;
 let stranger: Client;
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Geocoding } from '#locations/location.js';
-import { CommandBus } from '@nestjs/cqrs';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import { expectRefused, useService, type ContractClient } from '../support/contract.js';
@@ -36,7 +35,7 @@ function geocoded(location: LocationJson, result: Geocoding, address = location.
     requestId: 'geocoding',
   };
   const command = new RecordGeocoding(context, location.id, address, result, 'spec');
-  return service.running.app.get(CommandBus).execute(command);
+  return service.running.execute(command);
 }
 
 const found = (precision: 'rooftop' | 'street' | 'postcode' | 'city'): Geocoding => ({

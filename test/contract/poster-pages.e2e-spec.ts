@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
-import { useService, type ContractClient } from '../support/contract.js';
+import { useSharedService, type ContractClient } from '../support/contract.js';
 import { decoded } from '../support/decoded.js';
 
-const service = useService();
+const service = useSharedService();
 
 /** A public document, without a token. */
 async function fetched(url: string, headers: Record<string, string> = {}) {

@@ -4,12 +4,12 @@ import type { PosterJson } from '#posters/poster.dto.js';
 import {
   expectFailure,
   expectRefused,
-  useService,
+  useSharedService,
   type ContractClient,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 
-const service = useService();
+const service = useSharedService();
 
 async function newCard(store: ContractClient, given: object = {}): Promise<CardJson> {
   const card = { name: 'Coffee', ...given };

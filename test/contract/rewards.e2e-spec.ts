@@ -5,13 +5,13 @@ import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-
 import {
   expectFailure,
   expectRefused,
-  useService,
+  useSharedService,
   type ContractClient,
   type Failure,
 } from '../support/contract.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 let rewards: string;
 

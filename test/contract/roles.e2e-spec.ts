@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember, ChangeRole } from '#identity/member.commands.js';
 import { may, OPERATIONS, ROLES, type Operation, type Role } from '#identity/roles.js';
 import {
   expectFailure,
-  useService,
+  useSharedService,
   type ContractClient,
   type Failure,
 } from '../support/contract.js';
@@ -17,17 +16,15 @@ import { cli } from '../support/service.js';
 type Member = { email: string; client: ContractClient };
 type Described = { id: Operation; method: string; path: string };
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 let members: Record<Role, Member>;
 
-const bus = () => service.running.app.get(CommandBus);
-
 async function memberWith(role: Role): Promise<Member> {
   const email = `${randomUUID()}@member.example`;
-  await bus().execute(new CreateUser(cli, email, role, 'correct horse'));
-  await bus().execute(new AddMember(cli, store.accountId, email, role));
-  const { token } = await bus().execute(new CreateToken(cli, email, role));
+  await service.running.execute(new CreateUser(cli, email, role, 'correct horse'));
+  await service.running.execute(new AddMember(cli, store.accountId, email, role));
+  const { token } = await service.running.execute(new CreateToken(cli, email, role));
   return { email, client: store.as(token) };
 }
 
@@ -88,7 +85,7 @@ describe('roles', () => {
 
   it('ROLE-04 hold in one store, whatever the user is elsewhere', async () => {
     const own = await service.newStore();
-    await bus().execute(new AddMember(cli, own.accountId, members.staff.email, 'owner'));
+    await service.running.execute(new AddMember(cli, own.accountId, members.staff.email, 'owner'));
     const { client } = members.staff;
     await eventually(
       async () => (await client.get(`${own.store}/audit`)).status,
@@ -107,7 +104,7 @@ describe('roles', () => {
       ['manager', 200],
       ['staff', 403],
     ] as const) {
-      await bus().execute(new ChangeRole(cli, store.accountId, email, role));
+      await service.running.execute(new ChangeRole(cli, store.accountId, email, role));
       await eventually(
         async () => (await asked()).status,
         (status) => status === expected,

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { AccountSettings, ConsentTexts } from '#accounts/account.events.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
@@ -68,7 +67,7 @@ const eventsOf = async (stream: string) =>
 
 async function set(at: ContractClient, changes: Partial<AccountSettings>): Promise<void> {
   const context = { ...cli, accountId: at.accountId };
-  await service.running.app.get(CommandBus).execute(new UpdateAccount(context, NOBODY, changes));
+  await service.running.execute(new UpdateAccount(context, NOBODY, changes));
 }
 
 const TEXTS: ConsentTexts = {

@@ -1,14 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { CreateAccount } from '#accounts/account.commands.js';
 import type { AccountJson } from '#accounts/account.dto.js';
 import { AddMember } from '#identity/member.commands.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { cli } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {
@@ -36,8 +35,7 @@ const change = (client: ContractClient, account: object) =>
   client.patch<AccountJson>(client.store, { account });
 
 async function join(client: ContractClient, accountId: number): Promise<void> {
-  const bus = service.running.app.get(CommandBus);
-  await bus.execute(new AddMember(cli, accountId, client.email, 'owner'));
+  await service.running.execute(new AddMember(cli, accountId, client.email, 'owner'));
   await eventually(
     async () => (await client.get(`/api/v1/accounts/${accountId}`)).status,
     (status) => status === 200,
@@ -87,11 +85,12 @@ describe('stores', () => {
   });
 
   it('STORE-05 are personal to the user whose own they are, and to nobody else', async () => {
-    const bus = service.running.app.get(CommandBus);
     const attributes = { name: 'Me', storeName: null, timeZone: 'UTC', locale: 'en' };
-    const { id } = await bus.execute(new CreateAccount(cli, { ...attributes, personal: true }));
+    const { id } = await service.running.execute(
+      new CreateAccount(cli, { ...attributes, personal: true }),
+    );
     const [mine, other] = [await service.newStore(), await service.newStore()];
-    await bus.execute(new AddMember(cli, id, mine.email, 'owner', true));
+    await service.running.execute(new AddMember(cli, id, mine.email, 'owner', true));
     await join(mine, id);
     await join(other, id);
     const path = `/api/v1/accounts/${id}`;

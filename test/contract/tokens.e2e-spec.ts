@@ -1,21 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
-import { expectFailure, useService } from '../support/contract.js';
+import { expectFailure, useSharedService } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { startSecondApi } from '../support/second-api.js';
 import { cli } from '../support/service.js';
 
-const service = useService();
-
-const bus = () => service.running.app.get(CommandBus);
+const service = useSharedService();
 
 describe('tokens', () => {
   it('TOKEN-01 that have expired are refused like revoked ones, also in the midst of being used', async () => {
     const store = await service.newStore();
     const soon = async () => {
       const expiry = new Date(Date.now() + 1_500);
-      const { token } = await bus().execute(new CreateToken(cli, store.email, 'soon', expiry));
+      const { token } = await service.running.execute(
+        new CreateToken(cli, store.email, 'soon', expiry),
+      );
       const client = store.as(token);
       return { client, status: (await client.get(store.store)).status };
     };
@@ -32,7 +31,9 @@ describe('tokens', () => {
     const store = await service.newStore();
     const { program, second } = await startSecondApi(service.running, store);
     try {
-      const { tokenId, token } = await bus().execute(new CreateToken(cli, store.email, 'till'));
+      const { tokenId, token } = await service.running.execute(
+        new CreateToken(cli, store.email, 'till'),
+      );
       const clients = [store, second].map(({ baseUrl, accountId }) => ({ baseUrl, accountId }));
       const statuses = () =>
         Promise.all(
@@ -42,7 +43,7 @@ describe('tokens', () => {
           }),
         );
       expect(await statuses()).toEqual([200, 200]);
-      await bus().execute(new RevokeToken(cli, tokenId));
+      await service.running.execute(new RevokeToken(cli, tokenId));
       await eventually(statuses, (seen) => seen.every((status) => status === 401));
     } finally {
       await program.kill('SIGKILL');

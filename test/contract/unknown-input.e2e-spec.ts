@@ -3,14 +3,14 @@ import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import {
   expectRefused,
-  useService,
+  useSharedService,
   type ContractClient,
   type Failure,
 } from '../support/contract.js';
 import type { Answer } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 let customers: string;
 let path: string;

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import type { Browser, Page } from 'playwright-core';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
 import { MessageFollower } from '../support/message-follower.js';
-import { cli, Client, startService, type Service } from '../support/service.js';
+import { cli, Client, startService, type LocalService } from '../support/service.js';
 import { newPoster } from '../support/signup.js';
 import { enrolled } from '../support/web-card.js';
 
@@ -15,7 +14,7 @@ import { enrolled } from '../support/web-card.js';
 const PUBLIC_URL = 'http://cards.localhost';
 const PASSWORD = 'correct horse';
 
-let service: Service;
+let service: LocalService;
 let store: Client & { email: string };
 let browser: Browser;
 const complaints: string[] = [];
@@ -156,8 +155,7 @@ async function geocoded(
 ): Promise<void> {
   const found = { status: 'ok', precision, latitude: 53.55, longitude: 9.99 } as const;
   const context = { ...cli, accountId: store.accountId };
-  const bus = service.app.get(CommandBus);
-  await bus.execute(new RecordGeocoding(context, id, address, found, 'test'));
+  await service.execute(new RecordGeocoding(context, id, address, found, 'test'));
 }
 
 const shown = async ({ id }: LocationJson) =>

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import type { Browser, Page } from 'playwright-core';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
@@ -22,7 +21,7 @@ const complaints: string[] = [];
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
   store = await service.newStore({ timeZone: 'Europe/Berlin' });
-  await service.app.get(CommandBus).execute(
+  await service.execute(
     new UpdateAccount({ ...cli, accountId: store.accountId }, 0, {
       storeName: 'Café am Hafen',
       consentTexts: {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { enrolled, type Enrolled } from '../support/web-card.js';
 import { startDispatcher } from '../support/webhooks.js';
 
@@ -26,7 +26,7 @@ const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
 
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 let dispatcher: Program;
 let browser: BrowserContext;

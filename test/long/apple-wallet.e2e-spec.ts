@@ -17,7 +17,7 @@ import { appleWorld, type AppleWorld } from '../support/apple/world.js';
 import { testConfig, testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { startProgram, type Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
 const SLOW = 300_000;
@@ -139,7 +139,7 @@ describe('the connection to the push service', () => {
 });
 
 describe('passes on phones', () => {
-  let service: Service;
+  let service: LocalService;
   let store: Client;
   let dispatcher: Program;
 

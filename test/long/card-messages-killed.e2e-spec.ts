@@ -4,10 +4,10 @@ import { eventually } from '../support/eventually.js';
 import { MailServer } from '../support/mail-server.js';
 import { MessageFollower } from '../support/message-follower.js';
 import { startProgram } from '../support/program.js';
-import { startService, type Service } from '../support/service.js';
+import { startService, type LocalService } from '../support/service.js';
 import { enrolled } from '../support/web-card.js';
 
-let service: Service;
+let service: LocalService;
 let mails: MailServer;
 
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
 const ROWS = 100_000;
-let service: Service;
+let service: LocalService;
 let store: Client;
 let code: string;
 

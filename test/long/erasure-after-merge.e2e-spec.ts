@@ -8,14 +8,14 @@ import { eventually } from '../support/eventually.js';
 import { findValues } from '../support/personal-data.js';
 import { startProgram } from '../support/program.js';
 import type { Received } from '../support/receiver.js';
-import { startService, type Answer, type Client, type Service } from '../support/service.js';
+import { startService, type Answer, type Client, type LocalService } from '../support/service.js';
 import { subscribe, useWebhooks } from '../support/webhooks.js';
 
 /** What erasing reaches of somebody whose values another customer has held. */
 
 const SLOW = 300_000;
 
-let service: Service;
+let service: LocalService;
 let environment: NodeJS.ProcessEnv;
 let store: Client;
 const { receive, startDispatcher } = useWebhooks(() => service);

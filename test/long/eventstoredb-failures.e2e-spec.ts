@@ -11,7 +11,7 @@ import { testConfig, testEnvironment } from '../support/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
 import { eventually } from '../support/eventually.js';
 import { startProgram } from '../support/program.js';
-import { Client, startService, type Service } from '../support/service.js';
+import { Client, startService, type LocalService } from '../support/service.js';
 import { historyOf, openStore } from '../support/store.js';
 import { enrol } from '../support/story.js';
 
@@ -20,7 +20,7 @@ type Failure = { code: string; resolution: string };
 const SLOW = 300_000;
 
 let server: EventStoreDb;
-let service: Service;
+let service: LocalService;
 let store: Client;
 /** The same store in another process: it has no part in what the service remembers. */
 let other: Awaited<ReturnType<typeof openStore>>;

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { randomUUID } from 'node:crypto';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
@@ -132,10 +131,9 @@ const outboxIsEmpty = () =>
   );
 
 async function newUser(store: Store): Promise<string> {
-  const bus = service.app.get(CommandBus);
   const email = `${randomUUID()}@owner.example`;
-  await bus.execute(new CreateUser(cli, email, 'Second', 'correct horse'));
-  await bus.execute(new AddMember(cli, store.accountId, email, 'owner'));
+  await service.execute(new CreateUser(cli, email, 'Second', 'correct horse'));
+  await service.execute(new AddMember(cli, store.accountId, email, 'owner'));
   return email;
 }
 
@@ -146,7 +144,7 @@ describe('a subscription that goes on failing', () => {
       const store = await service.newStore();
       const second = await newUser(store);
       const removed = await newUser(store);
-      await service.app.get(CommandBus).execute(new RemoveUser(cli, removed));
+      await service.execute(new RemoveUser(cli, removed));
       // Three days in thirteen seconds.
       const hurry = { WEBHOOK_TIME_SCALE: '20000' };
       const both = [await startDispatcher(hurry), await startDispatcher(hurry)];

@@ -10,9 +10,9 @@ import { PlacesLoader } from '#geocoding/places-loader.service.js';
 import { eventually } from '../support/eventually.js';
 import { GeocodingFollower } from '../support/geocoders/follower.js';
 import { runNode } from '../support/program.js';
-import { startService, type Service } from '../support/service.js';
+import { startService, type LocalService } from '../support/service.js';
 
-let service: Service;
+let service: LocalService;
 let follower: GeocodingFollower;
 
 beforeAll(async () => {

@@ -15,12 +15,12 @@ import {
 } from '../support/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/google/server.mjs';
 import type { Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { stamp, startDispatcher } from '../support/webhooks.js';
 
 let google: GoogleWallet;
-let service: Service;
+let service: LocalService;
 let store: Client;
 const dispatchers: Program[] = [];
 

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +12,7 @@ import { checkpointKey, startSigning } from '../support/checkpoints.js';
 import { testEnvironment } from '../support/database.js';
 import { plainPng } from '../support/pictures.js';
 import { startCommand, startProgram, type Program } from '../support/program.js';
-import { Client, cli, startService, type Service } from '../support/service.js';
+import { Client, cli, startService, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
 /** A store moves from one instance to another: exported with proofs, verified offline, imported. */
@@ -22,8 +21,8 @@ const SLOW = 300_000;
 const folder = mkdtempSync(join(tmpdir(), 'inkpad-export-'));
 const key = checkpointKey();
 
-let from: Service;
-let to: Service;
+let from: LocalService;
+let to: LocalService;
 let store: Client;
 let dispatcher: Program;
 let card: Awaited<ReturnType<typeof enrol>>;
@@ -53,7 +52,7 @@ afterAll(async () => {
   await Promise.all([from.stop(), to.stop()]);
 }, SLOW);
 
-async function run(service: Service, ...args: string[]) {
+async function run(service: LocalService, ...args: string[]) {
   const environment = testEnvironment(service.database.url, service.environment);
   const program = startProgram('dist/scripts/cli.js', environment, args);
   return { code: await program.exitCode, output: program.output() };
@@ -214,10 +213,9 @@ it(
     const events = content(ofStore(await from.history()));
     expect(content(ofStore(await to.history()))).toEqual(events);
 
-    const bus = to.app.get(CommandBus);
-    await bus.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
-    await bus.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
-    const { token } = await bus.execute(new CreateToken(cli, 'new@owner.example', 'till'));
+    await to.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
+    await to.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
+    const { token } = await to.execute(new CreateToken(cli, 'new@owner.example', 'till'));
     const moved = new Client(to.baseUrl, store.accountId, token);
     for (const path of [
       card.path,

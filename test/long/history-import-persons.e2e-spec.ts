@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -93,10 +92,9 @@ it(
     const imported = await run(to, 'cli', 'history:import', '--in', file, '--key', key.verifier);
     expect(imported).toMatchObject({ code: 0 });
 
-    const bus = to.app.get(CommandBus);
-    await bus.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
-    await bus.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
-    const { token } = await bus.execute(new CreateToken(cli, 'new@owner.example', 'till'));
+    await to.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
+    await to.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
+    const { token } = await to.execute(new CreateToken(cli, 'new@owner.example', 'till'));
     const moved = new Client(to.baseUrl, store.accountId, token);
     const list = `${store.store}/customers?items=100`;
     for (const path of [list, ...people.map((one) => one.path)]) {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CommandBus } from '@nestjs/cqrs';
 import { RemoveUser } from '#identity/identity.commands.js';
 import { testEnvironment, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
@@ -142,7 +141,7 @@ describe('the users', () => {
     const [often, now] = [await user(89), await user(0)];
     await user(91);
     const gone = await user(1);
-    await service?.app.get(CommandBus).execute(new RemoveUser(cli, gone));
+    await service?.execute(new RemoveUser(cli, gone));
     await database.query(
       `insert into api_tokens (user_id, name, sha256, has_checksum, created_at, last_used_at)
        select user_id, 'second', sha256('second'), true, now(), now() from api_tokens t

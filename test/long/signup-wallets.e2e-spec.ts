@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { objectOf, openLink, saveToGoogle } from '../support/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/google/server.mjs';
 import type { Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { newPoster, SignupForm } from '../support/signup.js';
 import { startDispatcher } from '../support/webhooks.js';
 
@@ -18,7 +18,7 @@ const ORIGIN = 'https://cards.example';
 
 let world: AppleWorld;
 let google: GoogleWallet;
-let service: Service;
+let service: LocalService;
 let dispatcher: Program;
 let store: Client;
 let poster: PosterJson;

@@ -13,7 +13,7 @@ import {
 } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import { pixelAt, pixelsOf, speckled, quarters, type Pixels } from '../support/pictures.js';
-import { startService, type Service } from '../support/service.js';
+import { startService, type LocalService } from '../support/service.js';
 
 const FIXTURES = 'test/support/strip-sheets';
 const STORE = 1;
@@ -31,7 +31,7 @@ const LOOKS: StripLooks = {
   stripPicture: null,
 };
 
-let service: Service;
+let service: LocalService;
 let images: StripImages;
 /** By name, the hash of a picture that was stored. */
 const pictures = new Map<string, string>();

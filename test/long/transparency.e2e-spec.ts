@@ -15,14 +15,14 @@ import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { MailServer } from '../support/mail-server.js';
 import { freePort, startProgram, type Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 
 /** The tree over all events, and the checkpoints that a dispatcher signs. */
 
 const SLOW = 300_000;
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 let card: { path: string };
 let key: ReturnType<typeof checkpointKey>;

@@ -5,7 +5,7 @@ import { isAfter, parsePosition } from '#event-store/position.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';
-import { startService, type Service } from '../support/service.js';
+import { startService, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { subscribe, useWebhooks } from '../support/webhooks.js';
 
@@ -14,7 +14,7 @@ const LINE = new RegExp(
   `this version does not know the type ${TYPE} of event [-0-9a-f]+; no webhook`,
 );
 
-let service: Service;
+let service: LocalService;
 const { receive, startDispatcher } = useWebhooks(() => service);
 
 beforeAll(async () => {

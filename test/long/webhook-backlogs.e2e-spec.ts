@@ -7,7 +7,7 @@ import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';
 import { isSigned } from '../support/receiver.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
@@ -16,7 +16,7 @@ type Subscription = { id: number };
 const SLOW = 300_000;
 const DAY_MS = 24 * 3_600_000;
 
-let service: Service;
+let service: LocalService;
 const { receive, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
 
 beforeAll(async () => {

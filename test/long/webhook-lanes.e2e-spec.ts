@@ -3,7 +3,7 @@ import pg from 'pg';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
@@ -11,7 +11,7 @@ type Subscription = { id: number; secret: string };
 
 const SLOW = 300_000;
 
-let service: Service;
+let service: LocalService;
 const { receive, receiveHeld, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
 
 beforeAll(async () => {

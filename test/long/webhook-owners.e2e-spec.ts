@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { Line } from '../support/line.js';
 import { samples } from '../support/metrics.js';
 import { freePort } from '../support/program.js';
-import { startService, type Service } from '../support/service.js';
+import { startService, type LocalService } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
@@ -17,7 +17,7 @@ type Subscription = { id: number };
 const SLOW = 300_000;
 const LOCK = 4_711;
 
-let service: Service;
+let service: LocalService;
 let holder: pg.Client;
 const { receive, receiveHeld, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
 

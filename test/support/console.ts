@@ -1,18 +1,18 @@
 import { DataSource } from 'typeorm';
 import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
-import type { Service } from './service.js';
+import type { LocalService } from './service.js';
 
 export type Shown = { status: number; text: string; location: string | null };
 
 /** A browser in which somebody has signed in. */
 export class Console {
   private constructor(
-    private readonly service: Service,
+    private readonly service: LocalService,
     private readonly cookie: string,
     private readonly origin: string,
   ) {}
 
-  static async of(service: Service, email: string): Promise<Console> {
+  static async of(service: LocalService, email: string): Promise<Console> {
     const { rows } = await service.database.query<{ id: string }>(
       'select id from users where email = $1',
       [email],

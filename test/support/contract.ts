@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { TestDatabase } from './database.js';
 import { createAnswerChecker } from './openapi.js';
 import { Client, startService, type Answer, type Service } from './service.js';
+import { sharedService } from './shared-service.js';
 
 /** The body of every failure (docs/api.md, Errors). */
 export type Failure = {
@@ -64,32 +65,31 @@ export class ContractClient extends Client {
 }
 
 /**
- * The service of one contract test file: starts before its tests and stops after them.
+ * The service of one contract test file, in its own process: starts before its tests and stops after them.
  * @param settings in addition to the test settings, whose rate limit is too high to be reached by accident
  * @param given makes the database, where it has to hold something before the service starts
  */
 export function useService(settings: NodeJS.ProcessEnv = {}, given?: () => Promise<TestDatabase>) {
-  let service: Service | undefined;
+  return use(async () => startService(settings, await given?.()));
+}
+
+/**
+ * A service with the usual settings that a contract test file shares with others. Start one with `useService` only
+ * for other settings, and for a test that needs its parts, kills it, sets its clock or lets it fail.
+ */
+export function useSharedService() {
+  return use<Service>(async () =>
+    process.env['TEST_ENGINE'] === 'eventstoredb' ? startService() : sharedService(),
+  );
+}
+
+function use<S extends Service>(start: () => Promise<S>) {
+  let service: S | undefined;
   let check: Check = () => undefined;
 
   beforeAll(async () => {
-    service = await startService(settings, await given?.());
-    const { body } = await new Client(service.baseUrl, 0, null).get<Record<string, unknown>>(
-      '/openapi.json',
-    );
-    const faultsOf = createAnswerChecker(body);
-    // The document does not describe responses to HEAD and OPTIONS.
-    const documented = (request: Request, answer: Answer) =>
-      ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...answer });
-    check = (request, answer) => {
-      if (!isApi(request)) return;
-      const faults = [...faultsOfAny(request, answer), ...documented(request, answer)];
-      if (faults.length === 0) return;
-      const { method, path } = request;
-      throw new Error(
-        `${method} ${path} was answered ${answer.status} against the contract:\n  ${faults.join('\n  ')}\n  ${answer.text.slice(0, 500)}`,
-      );
-    };
+    service = await start();
+    check = await createCheck(service.baseUrl);
   });
   afterAll(() => service?.stop());
 
@@ -110,6 +110,23 @@ export function useService(settings: NodeJS.ProcessEnv = {}, given?: () => Promi
     get anonymous() {
       return new ContractClient(running().baseUrl, 0, null, check);
     },
+  };
+}
+
+async function createCheck(baseUrl: string): Promise<Check> {
+  const { body } = await new Client(baseUrl, 0, null).get<Record<string, unknown>>('/openapi.json');
+  const faultsOf = createAnswerChecker(body);
+  // The document does not describe responses to HEAD and OPTIONS.
+  const documented = (request: Request, answer: Answer) =>
+    ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...answer });
+  return (request, answer) => {
+    if (!isApi(request)) return;
+    const faults = [...faultsOfAny(request, answer), ...documented(request, answer)];
+    if (faults.length === 0) return;
+    const { method, path } = request;
+    throw new Error(
+      `${method} ${path} was answered ${answer.status} against the contract:\n  ${faults.join('\n  ')}\n  ${answer.text.slice(0, 500)}`,
+    );
   };
 }
 

@@ -12,7 +12,7 @@ export type TestDatabase = {
   /** For the role that owns the tables. */
   ownerUrl: string;
   /** As the owner, for what only a test does. */
-  query: pg.Client['query'];
+  query: pg.Pool['query'];
   drop: () => Promise<void>;
 };
 
@@ -26,7 +26,7 @@ function testServer(): { url: string; ownerUrl: string } {
   return server;
 }
 
-/** A migrated database for one test file. */
+/** A migrated database for one test file. Its connection does not keep this process from ending. */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = testServer();
   const template = new URL(server.ownerUrl);
@@ -48,16 +48,20 @@ export async function testDatabase(): Promise<TestDatabase> {
     own.pathname = `/${name}`;
     return own.href;
   }) as [string, string];
-  const client = new pg.Client(ownerUrl);
+  const pool = new pg.Pool({
+    connectionString: ownerUrl,
+    max: 1,
+    idleTimeoutMillis: 0,
+    allowExitOnIdle: true,
+  });
   // The next query fails with it; without a listener the whole test run would end.
-  client.on('error', () => undefined);
-  await client.connect();
+  pool.on('error', () => undefined);
   return {
     url,
     ownerUrl,
-    query: client.query.bind(client),
+    query: pool.query.bind(pool),
     drop: async () => {
-      await client.end();
+      await pool.end();
       await admin(`drop database ${name} with (force)`);
     },
   };

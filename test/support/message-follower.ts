@@ -17,7 +17,7 @@ import { SmsClient } from '#messages/sms.client.js';
 import { SmtpClient } from '#messages/smtp.client.js';
 import { testConfig } from './database.js';
 import { eventually } from './eventually.js';
-import type { Service } from './service.js';
+import type { LocalService } from './service.js';
 import { untilReadable } from './store.js';
 
 /** What sends messages in a dispatcher, over the parts of a running api. */
@@ -30,7 +30,7 @@ export class MessageFollower {
   private readonly started: Promise<void>;
 
   constructor(
-    private readonly service: Service,
+    private readonly service: LocalService,
     settings: NodeJS.ProcessEnv = {},
   ) {
     const get = <T>(type: abstract new (...args: never[]) => T): T =>

@@ -17,7 +17,7 @@ import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { Passes } from '#passes/passes.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { eventually } from './eventually.js';
-import type { Service } from './service.js';
+import type { LocalService } from './service.js';
 import { untilReadable } from './store.js';
 
 /** A channel that reaches every pass, and keeps what it was asked to send. */
@@ -57,7 +57,7 @@ export class PassFollower {
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
-  constructor(private readonly service: Service) {
+  constructor(private readonly service: LocalService) {
     const get = <T>(type: abstract new (...args: never[]) => T): T =>
       service.app.get<T>(type, { strict: false });
     this.pool = get(Pool);

@@ -17,6 +17,7 @@ export async function startSecondApi(
       LOG_LEVEL: 'fatal',
     }),
   );
+  service.onStop(() => program.kill('SIGTERM'));
   const second = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
   await eventually(
     () =>

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { CommandBus } from '@nestjs/cqrs';
+import { CommandBus, type Command } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiModule } from '../../apps/api/src/api.module.js';
 import { CreateAccount } from '#accounts/account.commands.js';
@@ -78,24 +78,30 @@ function isBytes(body: unknown): body is string | Uint8Array<ArrayBuffer> | Read
 }
 
 export type Service = {
-  app: NestFastifyApplication;
   database: TestDatabase;
   /** Settings, besides the database, for another process of the same service. */
   environment: NodeJS.ProcessEnv;
   baseUrl: string;
   /** Every event so far. */
   history: () => Promise<StoredEvent[]>;
+  /** Does what only operators can do, in the way that their command line does it. */
+  execute: <R>(command: Command<R>) => Promise<R>;
   /** A new store with a token for it. */
   newStore: (attributes?: { timeZone?: string }) => Promise<Client & { email: string }>;
+  /** Registers what has to stop before the service does. The last registered stops first. */
+  onStop: (stop: () => Promise<unknown>) => void;
   stop: () => Promise<void>;
 };
+
+/** A service in this process, whose parts a test can reach. */
+export type LocalService = Service & { app: NestFastifyApplication };
 
 /** The api in this process, on a free port unless one is given, with its own database. */
 export async function startService(
   overrides: NodeJS.ProcessEnv = {},
   given?: TestDatabase,
   port = 0,
-): Promise<Service> {
+): Promise<LocalService> {
   const database = given ?? (await testDatabase());
   const engine = await testEngine();
   const environment = { ...engine.environment, ...overrides };
@@ -104,6 +110,8 @@ export async function startService(
   await app.listen(port, '127.0.0.1');
   const baseUrl = await app.getUrl();
   const bus = app.get(CommandBus);
+  const execute: Service['execute'] = (command) => bus.execute(command);
+  const { onStop, stopDependents } = createStops();
   return {
     app,
     database,
@@ -113,26 +121,46 @@ export async function startService(
       await untilReadable(database);
       return historyOf(app.get(EventStore));
     },
-    newStore: async ({ timeZone = 'UTC' } = {}) => {
-      const email = `${randomUUID()}@owner.example`;
-      await bus.execute(new CreateUser(cli, email, 'Owner', 'correct horse'));
-      const { id } = await bus.execute(
-        new CreateAccount(cli, {
-          name: 'Corner Café',
-          storeName: null,
-          personal: false,
-          timeZone,
-          locale: 'en',
-        }),
-      );
-      await bus.execute(new AddMember(cli, id, email, 'owner'));
-      const { token } = await bus.execute(new CreateToken(cli, email, 'till'));
-      return Object.assign(new Client(baseUrl, id, token), { email });
-    },
+    execute,
+    newStore: (attributes) => createStore(baseUrl, execute, attributes),
+    onStop,
     stop: async () => {
+      await stopDependents();
       await app.close();
       await engine.stop();
       await database.drop();
     },
   };
+}
+
+export function createStops() {
+  const stops: (() => Promise<unknown>)[] = [];
+  return {
+    onStop: (stop: () => Promise<unknown>): void => void stops.unshift(stop),
+    stopDependents: async (): Promise<void> => {
+      for (const stop of stops) await stop();
+    },
+  };
+}
+
+/** Creates a store whose owner has a token. */
+export async function createStore(
+  baseUrl: string,
+  execute: Service['execute'],
+  { timeZone = 'UTC' } = {},
+): Promise<Client & { email: string }> {
+  const email = `${randomUUID()}@owner.example`;
+  await execute(new CreateUser(cli, email, 'Owner', 'correct horse'));
+  const { id } = await execute(
+    new CreateAccount(cli, {
+      name: 'Corner Café',
+      storeName: null,
+      personal: false,
+      timeZone,
+      locale: 'en',
+    }),
+  );
+  await execute(new AddMember(cli, id, email, 'owner'));
+  const { token } = await execute(new CreateToken(cli, email, 'till'));
+  return Object.assign(new Client(baseUrl, id, token), { email });
 }

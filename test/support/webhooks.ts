@@ -6,7 +6,7 @@ import { startProgram, type Program } from './program.js';
 import { Receiver } from './receiver.js';
 import type { Client, Service } from './service.js';
 
-/** A real dispatcher process next to a service; waits until it handles stop signals. */
+/** A real dispatcher process next to a service, which it stops before; waits until it handles stop signals. */
 export async function startDispatcher(
   service: Service,
   environment: NodeJS.ProcessEnv = {},
@@ -19,6 +19,7 @@ export async function startDispatcher(
       LOG_LEVEL: 'info',
     }),
   );
+  service.onStop(() => dispatcher.kill('SIGTERM'));
   await eventually(dispatcher.output, (text) => text.includes('started'));
   return dispatcher;
 }

@@ -12,7 +12,7 @@ import { GeocodingCache } from '#geocoding/geocoding-cache.service.js';
 import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
 import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
 import { GeocodingWorker } from '#geocoding/geocoding-worker.service.js';
-import type { Service } from '../service.js';
+import type { LocalService } from '../service.js';
 
 /** What geocodes in a dispatcher, over the parts of a running api. */
 export class GeocodingFollower {
@@ -21,7 +21,7 @@ export class GeocodingFollower {
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
-  constructor({ app }: Service, geocoder?: Geocoder) {
+  constructor({ app }: LocalService, geocoder?: Geocoder) {
     const get = <T>(type: abstract new (...args: never[]) => T): T =>
       app.get<T>(type, { strict: false });
     const [pool, config] = [get(Pool), get(Config)];

@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process';
+
+/**
+ * Runs the built api as its users do, and beside it what executes an operator's commands, until the process that
+ * has forked this one is gone.
+ */
+const built = (file) => import(new URL(`../../dist/${file}`, import.meta.url).href);
+
+const api = spawn(process.execPath, ['dist/apps/api/src/main.js'], {
+  env: process.env,
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const ended = new Promise((resolve) => api.once('exit', resolve));
+const baseUrl = new Promise((resolve) => {
+  let output = '';
+  api.stdout.on('data', (chunk) => {
+    output += chunk;
+    const listening = /listening on (\S+)/.exec(output);
+    if (listening) resolve(listening[1]);
+  });
+});
+process.once('disconnect', async () => {
+  api.kill('SIGTERM');
+  await ended;
+  process.exit();
+});
+
+const [{ CommandBus }, { withServices }, ...modules] = await Promise.all([
+  import('@nestjs/cqrs'),
+  built('scripts/script-services.js'),
+  built('libs/identity/src/identity.commands.js'),
+  built('libs/identity/src/member.commands.js'),
+  built('libs/identity/src/token.commands.js'),
+  built('libs/loyalty/accounts/src/account.commands.js'),
+]);
+const commands = Object.assign({}, ...modules);
+
+await withServices(async (app) => {
+  const bus = app.get(CommandBus);
+  process.on('message', async ({ id, name, fields }) => {
+    const command = Object.assign(Object.create(commands[name].prototype), fields);
+    const [result] = await Promise.allSettled([bus.execute(command)]);
+    process.send({ id, ...result });
+  });
+  process.send({ baseUrl: await baseUrl });
+  await ended;
+});
