@@ -1,4 +1,8 @@
+import path from 'node:path';
 import './test/support/run-folder.mjs';
+
+// For the workers, and for the programs that tests start.
+process.env.NODE_COMPILE_CACHE ??= path.resolve('node_modules/.cache/compile');
 
 /** The same for all projects: sources are tested as written, through the same #imports. */
 const base = {

@@ -100,6 +100,8 @@ async function run(settings) {
     DATA_DIR: dataDir,
     HOST: host,
     PORT: String(port),
+    // Saves the api a fifth of its start: what Node.js 24 has compiled is loaded again, see docs/performance.md.
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || path.join(root, 'dist', '.compile-cache'),
     // Any free port, because a second Inkpad on this machine could have taken a fixed one.
     HEALTH_PORT: process.env.HEALTH_PORT || '0',
     PUBLIC_URL: publicUrl,

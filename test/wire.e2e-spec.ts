@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import http from 'node:http';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Failure, Problem } from './support/contract.js';
 import { testDatabase, testEnvironment } from './support/database.js';
@@ -364,6 +365,23 @@ describe('what is answered before there is a request', () => {
     const { headers } = await fetch(`${announced.baseUrl}/api/v1/status`);
     expect(headers.get('ratelimit-remaining')).toBe('1');
   });
+});
+
+describe('a connection on which nothing was ever sent', () => {
+  it('does not hold up the stop of the api', async () => {
+    const program = startProgram(
+      'dist/apps/api/src/main.js',
+      testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
+    );
+    const listening = /listening on http:\S+:(\d+)/;
+    const output = await eventually(program.output, (said) => listening.test(said));
+    const socket = connect(Number(listening.exec(output)?.[1]), '127.0.0.1');
+    await once(socket, 'connect');
+    const closed = once(socket, 'close');
+    await program.kill('SIGTERM');
+    await closed;
+    expect(program.output()).not.toContain('shutdown has not finished in time');
+  }, 60_000);
 });
 
 describe('the access log', () => {

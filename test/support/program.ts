@@ -33,7 +33,7 @@ export function startCommand(
 ): Program {
   const child: ChildProcess = spawn(program, parameters, {
     cwd,
-    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
+    env: { ...passedOn(), ...environment },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
   child.stdin?.end(input);
@@ -58,10 +58,16 @@ export function runNode(
   environment: NodeJS.ProcessEnv,
 ): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
+    env: { ...passedOn(), ...environment },
     encoding: 'utf8',
   });
   return { status, output: withoutPlace(stdout + stderr) };
+}
+
+/** What programs need of the environment of the tests; everything else is up to each test. */
+function passedOn(): NodeJS.ProcessEnv {
+  const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, TMPDIR, NODE_COMPILE_CACHE };
 }
 
 /** Every script says first which database it works on, beside its answer. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { DynamicModule } from '@nestjs/common';
 import { ModuleRef, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -172,11 +173,21 @@ function readBodies(server: FastifyInstance): void {
 }
 
 /**
- * Fastify closes idle connections only once on shutdown; one that was busy then would be kept alive for another minute.
+ * Closes connections during a shutdown once nothing is under way on them. Fastify does so only once, so one that was busy
+ * then would be kept alive for another minute; and Node.js takes one on which nothing was ever sent for busy. Browsers
+ * and proxies open such connections in advance.
  */
 function closeIdleConnections(server: FastifyInstance): void {
+  const sockets = new Set<Socket>();
+  server.server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   server.addHook('preClose', async () => {
-    const timer = setInterval(() => server.server.closeIdleConnections(), IDLE_EVERY_MS);
+    const timer = setInterval(() => {
+      server.server.closeIdleConnections();
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    }, IDLE_EVERY_MS);
     server.server.once('close', () => clearInterval(timer));
   });
 }

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { CommandBus } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { CreateAccount } from '#accounts/account.commands.js';
+import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { CreateToken } from '#identity/token.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import { operator } from './operator.js';
+import { withServices } from './script-services.js';
+
+const EMAIL = 'owner@inkpad.local';
+
+/** The first user, store and token, with their secrets. */
+export type FirstStore = { api_token: string; account_id: number; email: string; password: string };
+
+/**
+ * Creates the first user, store and token. Each step checks whether it has been done, so that the next start completes
+ * an interrupted one.
+ */
+export function createFirstStore(): Promise<FirstStore> {
+  return withServices(async (app) => {
+    const source = app.get(DataSource);
+    const bus = app.get(CommandBus);
+    const by = operator();
+
+    // An interrupted setup cannot be continued: its password is lost.
+    const interrupted: unknown[] = await source.query(
+      'select 1 from users where lower(email) = $1 and removed_at is null',
+      [EMAIL],
+    );
+    if (interrupted.length > 0) await bus.execute(new RemoveUser(by, EMAIL));
+    const password = randomBytes(12).toString('base64url');
+    await bus.execute(new CreateUser(by, EMAIL, 'Owner', password));
+    const [store]: { id: number }[] = await source.query('select id from accounts limit 1');
+    const accountId =
+      store?.id ??
+      (
+        await bus.execute(
+          new CreateAccount(by, {
+            name: 'My store',
+            storeName: null,
+            personal: true,
+            timeZone: 'UTC',
+            locale: 'en',
+          }),
+        )
+      ).id;
+    await bus.execute(new AddMember(by, accountId, EMAIL, 'owner', true));
+    const { token } = await bus.execute(new CreateToken(by, EMAIL, 'first token'));
+    return { api_token: token, account_id: accountId, email: EMAIL, password };
+  });
+}
