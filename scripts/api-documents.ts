@@ -1,8 +1,9 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { readFileSync } from 'node:fs';
+import { format as formatText, type FormatConfig } from 'oxfmt';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import prettier from 'prettier';
 import { readConfig } from '#kernel/config.js';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
@@ -37,22 +38,23 @@ export async function previewedApi(): Promise<NestFastifyApplication> {
 
 /** The expected content of every generated file that is committed, by its path. */
 export async function apiDocuments(document: OpenApiDocument): Promise<Record<string, string>> {
-  const style = await prettier.resolveConfig('openapi.json');
-  const format = (text: string, parser: 'json' | 'typescript') =>
-    prettier.format(text, { ...style, parser });
+  const schema = GENERATED + astToString(await openapiTS(forTypes(document) as OpenAPI3, TYPES));
+  const operations = `${GENERATED}/** Method and path of each operation, by its name. */\nexport const operations = ${JSON.stringify(routes(document))} as const;\n`;
   return {
-    'openapi.json': await format(JSON.stringify(document), 'json'),
-    'clients/typescript/src/schema.ts': await format(
-      GENERATED + astToString(await openapiTS(forTypes(document) as OpenAPI3, TYPES)),
-      'typescript',
-    ),
-    'clients/typescript/src/operations.ts': await format(
-      `${GENERATED}/** Method and path of each operation, by its name. */\nexport const operations = ${JSON.stringify(routes(document))} as const;\n`,
-      'typescript',
-    ),
+    'openapi.json': await format('openapi.json', JSON.stringify(document)),
+    'clients/typescript/src/schema.ts': await format('schema.ts', schema),
+    'clients/typescript/src/operations.ts': await format('operations.ts', operations),
     'clients/python/src/inkpad/models.py': pythonModels(document),
     'clients/python/src/inkpad/operations.py': pythonOperations(document),
   };
+}
+
+/** Formats as `npm run format` expects it, by the ending of the file's name. */
+async function format(name: string, text: string): Promise<string> {
+  const style = JSON.parse(readFileSync('.oxfmtrc.json', 'utf8')) as FormatConfig;
+  const { code, errors } = await formatText(name, text, style);
+  if (errors.length > 0) throw new Error(`${name}: ${JSON.stringify(errors)}`);
+  return code;
 }
 
 function routes({ paths }: OpenApiDocument) {

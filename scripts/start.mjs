@@ -36,6 +36,9 @@ const endsBeforeGivingUp = 5;
 const unusable = 78;
 const complaintLines = 100;
 
+// For all that is started here: with what Node.js 24 has compiled before, a start takes a fifth less.
+process.env.NODE_COMPILE_CACHE ||= path.join(root, 'dist', '.compile-cache');
+
 const stopAsked = new AbortController();
 const hurryAsked = new AbortController();
 const stopped = new Promise((resolve) => {
@@ -100,8 +103,6 @@ async function run(settings) {
     DATA_DIR: dataDir,
     HOST: host,
     PORT: String(port),
-    // Saves the api a fifth of its start: what Node.js 24 has compiled is loaded again, see docs/performance.md.
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || path.join(root, 'dist', '.compile-cache'),
     // Any free port, because a second Inkpad on this machine could have taken a fixed one.
     HEALTH_PORT: process.env.HEALTH_PORT || '0',
     PUBLIC_URL: publicUrl,

@@ -6965,7 +6965,8 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['CustomerUpdatedEvent'] | components['schemas']['Customer'];
+          | components['schemas']['CustomerUpdatedEvent']
+          | components['schemas']['Customer'];
       };
     };
     responses: {
@@ -7058,7 +7059,8 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['StampEarnedEvent'] | components['schemas']['StampEarnedData'];
+          | components['schemas']['StampEarnedEvent']
+          | components['schemas']['StampEarnedData'];
       };
     };
     responses: {
@@ -7104,7 +7106,8 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['StampRemovedEvent'] | components['schemas']['StampRemovedData'];
+          | components['schemas']['StampRemovedEvent']
+          | components['schemas']['StampRemovedData'];
       };
     };
     responses: {
@@ -7244,7 +7247,8 @@ export interface operations {
     requestBody: {
       content: {
         'application/json':
-          components['schemas']['WebhookTestEvent'] | components['schemas']['WebhookTestData'];
+          | components['schemas']['WebhookTestEvent']
+          | components['schemas']['WebhookTestData'];
       };
     };
     responses: {

@@ -38,7 +38,9 @@ type FactorRow = { secret: Buffer; confirmed: boolean; last_step: number };
 
 /** `waiting`: with the secret that an app has still to prove. */
 export type FactorState =
-  { state: 'off' } | { state: 'waiting'; secret: Buffer } | { state: 'on'; codesLeft: number };
+  | { state: 'off' }
+  | { state: 'waiting'; secret: Buffer }
+  | { state: 'on'; codesLeft: number };
 
 /** Time-based codes of an app, and codes on paper for when it is lost. */
 @Injectable()

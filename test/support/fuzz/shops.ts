@@ -249,7 +249,8 @@ export class Shops {
     now: Json,
   ): void {
     const redemption = said['redemption'] as
-      { stamps_spent: number; stamps_remaining: number } | undefined;
+      | { stamps_spent: number; stamps_remaining: number }
+      | undefined;
     const change = redemption ? -redemption.stamps_spent : Number(sent['stamps']);
     const balance = Number(redemption ? redemption.stamps_remaining : said['stamps_count']);
     const receipt = typeof sent['external_ref'] === 'string' ? sent['external_ref'].trim() : '';

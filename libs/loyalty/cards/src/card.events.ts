@@ -38,4 +38,8 @@ export type CardUnarchived = { type: 'CardUnarchived'; data: Record<string, neve
 export type CardStripImageSet = { type: 'CardStripImageSet'; data: { picture: string } };
 
 export type CardEvent =
-  CardCreated | CardUpdated | CardArchived | CardUnarchived | CardStripImageSet;
+  | CardCreated
+  | CardUpdated
+  | CardArchived
+  | CardUnarchived
+  | CardStripImageSet;

@@ -19,7 +19,12 @@ export type CardDesign = Pick<
 >;
 
 type Inherited =
-  'title' | 'primaryColor' | 'textColor' | 'secondaryColor' | 'requireEmail' | 'requirePhone';
+  | 'title'
+  | 'primaryColor'
+  | 'textColor'
+  | 'secondaryColor'
+  | 'requireEmail'
+  | 'requirePhone';
 
 /** Null: inherited from the card, or implied by the contact collection mode. */
 export type NewPoster = Omit<PosterAttributes, Inherited> & {

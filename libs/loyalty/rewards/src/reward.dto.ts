@@ -63,7 +63,8 @@ export class RewardJson {
   @IntegerProperty() declare readonly card_id: number;
   @TextProperty({ example: 'Free coffee' }) declare readonly name: string;
   @TextProperty({ nullable: true, example: 'Any size' }) declare readonly description:
-    string | null;
+    | string
+    | null;
   @IntegerProperty({ example: 5 }) declare readonly stamps_required: number;
   @IntegerProperty() declare readonly position: number;
   @BooleanProperty() declare readonly active: boolean;

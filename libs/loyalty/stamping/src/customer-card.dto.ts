@@ -113,7 +113,8 @@ export class AvailableRewardJson {
   @IntegerProperty() declare readonly id: number;
   @TextProperty({ example: 'Free coffee' }) declare readonly name: string;
   @TextProperty({ nullable: true, example: 'Any size' }) declare readonly description:
-    string | null;
+    | string
+    | null;
   @IntegerProperty({ example: 5 }) declare readonly stamps_required: number;
 }
 

@@ -23,7 +23,14 @@ type Head = {
 };
 
 type Expected =
-  'status line' | 'field' | 'body' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'nothing';
+  | 'status line'
+  | 'field'
+  | 'body'
+  | 'chunk size'
+  | 'chunk'
+  | 'chunk end'
+  | 'trailer'
+  | 'nothing';
 
 /**
  * The answer to one POST over HTTP/1.1 (RFC 9112), read as its bytes arrive. Whatever leaves room for two readings of

@@ -7,7 +7,13 @@ export const ANSWER_WITHIN_MS = 5_000;
 export class NoAnswerError extends Error {}
 
 export type Fault =
-  'conflict' | 'missing' | 'refused' | 'unreachable' | 'unanswered' | 'again' | 'other';
+  | 'conflict'
+  | 'missing'
+  | 'refused'
+  | 'unreachable'
+  | 'unanswered'
+  | 'again'
+  | 'other';
 
 /** Somebody has to change a setting or a right first; the message says which. */
 export class RefusedError extends Error {}

@@ -6,7 +6,8 @@ export type Announcement = RetirementDates & { announcedAt: Date };
 
 /** What is to become of the announcement when a process starts with its settings. */
 export type RetirementStep =
-  { kind: 'none' | 'announce' | 'change' } | { kind: 'refuse'; why: string };
+  | { kind: 'none' | 'announce' | 'change' }
+  | { kind: 'refuse'; why: string };
 
 /** Everybody is told this long before a version ends. */
 export const REMINDED_BEFORE_DAYS = 30;
