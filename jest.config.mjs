@@ -35,7 +35,7 @@ export default {
   testTimeout: 300_000,
   // A busy machine takes longer than half a second until a worker without open handles is gone.
   workerGracefulExitTimeout: 60_000,
-  reporters: ['default', '<rootDir>/test/support/counts.cjs'],
+  reporters: ['default', '<rootDir>/test/support/jest/reporter.cjs'],
   projects: [
     {
       ...base,

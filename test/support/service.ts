@@ -9,6 +9,7 @@ import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { rememberExchange } from './exchanges.mjs';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './database.js';
 import { historyOf, untilReadable } from './store.js';
 
@@ -55,6 +56,7 @@ export class Client {
       duplex: 'half',
     });
     const text = await response.text();
+    rememberExchange({ method, path, body, status: response.status, text });
     const json = text !== '' && response.headers.get('content-type')?.includes('json');
     return {
       status: response.status,

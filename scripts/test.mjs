@@ -1,0 +1,60 @@
+import './node-version.cjs';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, findWork } from './build.mjs';
+
+/**
+ * `npm test`: everything that needs only Node.js and npm. `npm test -- stamping` runs the tests of one subject, by a part
+ * of their paths, without the checks of format, style and types.
+ */
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const subjects = process.argv.slice(2);
+
+/** More than there are processors: files wait for timers and other processes most of the time. */
+const WORKERS = subjects.length === 0 ? Math.max(4, 3 * os.availableParallelism()) : 2;
+
+if (subjects.length === 0) {
+  // The compiler uses one processor, the other checks another.
+  const types = run('npm', ['run', '--silent', 'typecheck'], 'pipe');
+  for (const check of ['format', 'lint', 'rules', 'test:verifier', 'test:bench']) {
+    await succeed(run('npm', ['run', '--silent', check]));
+  }
+  await succeed(types);
+}
+if (findWork(root, false).build) {
+  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-build-'));
+  const { signal } = new AbortController();
+  await build({ root, dataDir, say: console.log, signal, onStep: () => {} });
+  fs.rmSync(dataDir, { recursive: true });
+}
+const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
+await succeed(
+  run(process.execPath, [
+    jest,
+    '--selectProjects=unit',
+    '--selectProjects=e2e',
+    `--maxWorkers=${WORKERS}`,
+    ...(subjects.length > 0 ? ['--testPathPatterns', ...subjects] : []),
+  ]),
+);
+
+/** @param {'inherit' | 'pipe'} output pipe: printed at the end, if it fails */
+function run(program, parameters, output = 'inherit') {
+  const child = spawn(program, parameters, { cwd: root, stdio: ['inherit', output, output] });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => (text += part));
+  return new Promise((resolve) => {
+    child.once('close', (code) => {
+      if (code !== 0) process.stderr.write(text);
+      resolve(code);
+    });
+  });
+}
+
+async function succeed(running) {
+  const code = await running;
+  if (code !== 0) process.exit(code ?? 1);
+}

@@ -1,0 +1,31 @@
+/** What the clients of the running test have sent and received, for the report of a failure. */
+
+const MAX_EXCHANGES = 2;
+const MAX_TEXT = 2_000;
+
+/** @type {import('./exchanges.mjs').Exchange[]} */
+let exchanges = [];
+
+/** @param {import('./exchanges.mjs').Exchange} exchange */
+export function rememberExchange(exchange) {
+  exchanges = [...exchanges.slice(1 - MAX_EXCHANGES), exchange];
+}
+
+export function forgetExchanges() {
+  exchanges = [];
+}
+
+/** Describes the last requests and their responses, without the token that they were sent with. */
+export function describeExchanges() {
+  return exchanges
+    .map(({ method, path, body, status, text }) => {
+      const sent = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
+      return `${method} ${path} ${shorten(sent ?? '')}\n→ ${status} ${shorten(text)}`;
+    })
+    .join('\n');
+}
+
+/** @param {string} text */
+function shorten(text) {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)} … (${text.length} characters)` : text;
+}
