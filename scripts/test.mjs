@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, findWork } from './build.mjs';
+import { Refusal } from './processes.mjs';
 
 /**
  * `npm test`: everything that needs only Node.js and npm. `npm test -- stamping` runs the tests of one subject, by a part
@@ -24,12 +25,7 @@ if (subjects.length === 0) {
   }
   await succeed(types);
 }
-if (findWork(root, false).build) {
-  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-build-'));
-  const { signal } = new AbortController();
-  await build({ root, dataDir, say: console.log, signal, onStep: () => {} });
-  fs.rmSync(dataDir, { recursive: true });
-}
+if (findWork(root, false).build) await buildOrExit();
 const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 await succeed(
   run(process.execPath, [
@@ -40,6 +36,20 @@ await succeed(
     ...(subjects.length > 0 ? ['--testPathPatterns', ...subjects] : []),
   ]),
 );
+
+async function buildOrExit() {
+  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-build-'));
+  const { signal } = new AbortController();
+  try {
+    await build({ root, dataDir, say: console.log, signal, onStep: () => {} });
+    fs.rmSync(dataDir, { recursive: true });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    // Its log stays in that folder.
+    console.error(error.message);
+    process.exit(1);
+  }
+}
 
 /** @param {'inherit' | 'pipe'} output pipe: printed at the end, if it fails */
 function run(program, parameters, output = 'inherit') {
