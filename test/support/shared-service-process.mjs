@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
+import pg from 'pg';
 
 /**
- * Runs the built api as its users do, and beside it what executes an operator's commands, until the process that
- * has forked this one is gone.
+ * Runs the built api as its users do, and beside it what executes an operator's commands and, in place of a
+ * dispatcher, fills the history, until the process that has forked this one is gone.
  */
 const built = (file) => import(new URL(`../../dist/${file}`, import.meta.url).href);
 
@@ -25,9 +26,25 @@ process.once('disconnect', async () => {
   process.exit();
 });
 
-const [{ CommandBus }, { withServices }, ...modules] = await Promise.all([
+const [
+  { CommandBus },
+  { withServices },
+  { readConfig },
+  { LeaderLock },
+  { EventStore },
+  { EventTypes },
+  { HistoryTable },
+  { HistorySubscription },
+  ...modules
+] = await Promise.all([
   import('@nestjs/cqrs'),
   built('scripts/script-services.js'),
+  built('libs/platform/kernel/src/config.js'),
+  built('libs/platform/database/src/leader-lock.js'),
+  built('libs/platform/event-store/src/event-store.js'),
+  built('libs/platform/event-store/src/event-types.js'),
+  built('libs/loyalty/history/src/history-table.service.js'),
+  built('libs/loyalty/history/src/history.subscription.js'),
   built('libs/identity/src/identity.commands.js'),
   built('libs/identity/src/member.commands.js'),
   built('libs/identity/src/token.commands.js'),
@@ -42,6 +59,14 @@ await withServices(async (app) => {
     const [result] = await Promise.allSettled([bus.execute(command)]);
     process.send({ id, ...result });
   });
+  const filling = new AbortController();
+  const history = new HistorySubscription(
+    app.get(EventStore),
+    new HistoryTable(app.get(pg.Pool), app.get(EventTypes)),
+    new LeaderLock(readConfig(process.env)),
+  ).run(filling.signal);
   process.send({ baseUrl: await baseUrl });
   await ended;
+  filling.abort();
+  await history;
 });
