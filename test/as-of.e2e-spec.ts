@@ -43,7 +43,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await service.close();
   await engine.stop();
-  await database.drop();
+  await database.close();
 });
 
 /** Each as a process of its own would have it. */

@@ -370,7 +370,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
   afterAll(async () => {
     await Promise.all(running.map((program) => program.kill('SIGTERM')));
     await eventStoreDb.stop();
-    await database.drop();
+    await database.close();
   });
 
   /** The same, where there is no other host to reach. */

@@ -367,7 +367,7 @@ describe('with a mail server', () => {
     const second = await startService(
       // Only the dispatcher connects to it.
       { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'Inkpad <cards@shop.example>' },
-      { ...service.database, drop: async () => {} },
+      { ...service.database, close: async () => {} },
     );
     try {
       const browser = await signedIn(store.email, second);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await client.end();
-  await database.drop();
+  await database.close();
 });
 
 it('leaves nothing of an answer for the collection of the old generation', async () => {

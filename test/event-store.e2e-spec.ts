@@ -20,7 +20,7 @@ async function open() {
     close: async () => {
       await store.onApplicationShutdown();
       await source.destroy();
-      await database.drop();
+      await database.close();
     },
   };
 }

@@ -47,7 +47,7 @@ async function openOn(
       await store.onApplicationShutdown();
       await stop();
       await source.destroy();
-      await database.drop();
+      await database.close();
     },
   };
 }

@@ -204,7 +204,7 @@ describe.each(['photon', 'pelias'] as const)('a server that speaks %s', (protoco
     other.places.set('Marktplatz 1', HOUSE);
     const { database } = service;
     const settings = { ...service.environment, ...other.settings };
-    const api = await startService(settings, { ...database, drop: async () => undefined });
+    const api = await startService(settings, { ...database, close: async () => undefined });
     await follower.stop();
     const next = new GeocodingFollower(api);
     const store = await api.newStore();

@@ -66,7 +66,7 @@ afterAll(async () => {
   await here.close();
   await there.close();
   await engine.stop();
-  await database.drop();
+  await database.close();
 });
 
 function count(

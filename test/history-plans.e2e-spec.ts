@@ -26,7 +26,7 @@ beforeAll(async () => {
   );
   await database.query('analyze history');
 });
-afterAll(() => database.drop());
+afterAll(() => database.close());
 
 async function planOf(accountId: number, filter: Partial<HistoryFilter>): Promise<string> {
   const slice = { accountId, low: 0, high: ROWS, limit: 101 };

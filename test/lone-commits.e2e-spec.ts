@@ -18,7 +18,7 @@ describe('a commit of one stream', () => {
     close = async () => {
       await store.onApplicationShutdown();
       await source.destroy();
-      await database.drop();
+      await database.close();
     };
   });
   afterAll(() => close());

@@ -23,7 +23,7 @@ beforeAll(async () => {
   close = async () => {
     masterKeys.onModuleDestroy();
     await source.destroy();
-    await database.drop();
+    await database.close();
   };
 });
 afterAll(() => close());

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await opened.close();
-  await database.drop();
+  await database.close();
 });
 
 // begin | the server ends the connection | the next statement

@@ -94,7 +94,7 @@ describe('limits of a page', () => {
       expect(await statuses('picture')).toEqual([200, 200, 200, 200, null]);
     } finally {
       await app.close();
-      await database.drop();
+      await database.close();
     }
   });
 });
@@ -155,7 +155,7 @@ describe('a second api on the same database', () => {
   });
   afterAll(async () => {
     await Promise.all(programs.map((program) => program.kill('SIGTERM')));
-    await database.drop();
+    await database.close();
   });
 
   async function startApi(): Promise<Program> {

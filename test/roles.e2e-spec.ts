@@ -116,7 +116,7 @@ describe('the audit log', () => {
     await database.query(`insert into audit_log
       (type, actor, channel, request_id, subject, recorded_at) values ('t', '{}', 'cli', 'r', '{}', now())`);
   });
-  afterAll(() => database.drop());
+  afterAll(() => database.close());
 
   it.each(['update audit_log set type = type', 'delete from audit_log', 'truncate audit_log'])(
     'is not changed even by its owner: %s',
@@ -140,7 +140,7 @@ describe('an installation with one role for everything', () => {
   });
   afterAll(async () => {
     await database.query(`drop owned by ${role}; drop role ${role}`);
-    await database.drop();
+    await database.close();
   });
 
   it('goes on, and is told at start', async () => {

@@ -49,7 +49,7 @@ describe('row catch-up', () => {
   afterAll(async () => {
     await process.close();
     await server.stop();
-    await database.drop();
+    await database.close();
   });
 
   afterEach(() =>

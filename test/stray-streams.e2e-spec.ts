@@ -26,7 +26,7 @@ beforeAll(async () => {
   );
   await database.query('vacuum analyze');
 });
-afterAll(() => database.drop());
+afterAll(() => database.close());
 
 it('looks each stream up once, however many rows there are', async () => {
   await database.query('delete from rows_of_cards where id = 4711');

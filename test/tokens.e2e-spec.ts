@@ -188,7 +188,7 @@ describe('tokens', () => {
     await query(`update api_tokens set last_used_at = now() - interval '2 minutes' where id = $1`, [
       id,
     ]);
-    const again = await startService({}, { ...service.running.database, drop: async () => {} });
+    const again = await startService({}, { ...service.running.database, close: async () => {} });
     await new Client(again.baseUrl, store.accountId, store.token).get(store.store);
     await again.stop();
     expect((await lastUse())?.getTime()).toBeGreaterThanOrEqual(before.getTime());
@@ -229,7 +229,7 @@ describe('tokens', () => {
         (status) => status === 200,
       );
     }
-    const again = await startService({}, { ...service.running.database, drop: async () => {} });
+    const again = await startService({}, { ...service.running.database, close: async () => {} });
     try {
       const token = await old();
       await eventually(

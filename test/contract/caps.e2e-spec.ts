@@ -15,7 +15,7 @@ let other: Service;
 beforeAll(async () => {
   store = await service.newStore();
   const { database, environment } = service.running;
-  other = await startService(environment, { ...database, drop: async () => undefined });
+  other = await startService(environment, { ...database, close: async () => undefined });
 });
 afterAll(() => other.stop());
 

@@ -210,7 +210,7 @@ describe('a version', () => {
     expect(refusalOf(database, {})).toBe(
       'API_V1_DEPRECATION_DATE: v1 was announced on 2025-01-01 as deprecated from 2025-01-01 and retired from 2090-06-30T12:00:00Z, so set these dates again, or withdraw them with npm run cli -- retirement:withdraw.\n',
     );
-    await database.drop();
+    await database.close();
   });
 
   it('VER-12 says where a list goes on beside where the policy is', async () => {

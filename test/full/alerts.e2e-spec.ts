@@ -38,7 +38,7 @@ describe('the alert rules', () => {
   });
   afterAll(async () => {
     await Promise.all(running.map((program) => program.kill('SIGTERM')));
-    await database.drop();
+    await database.close();
   });
 
   it('are what Prometheus reads', () => {

@@ -126,7 +126,7 @@ describe('PgBouncer in its way', () => {
   beforeAll(async () => {
     database = await testDatabase();
   });
-  afterAll(() => database.drop());
+  afterAll(() => database.close());
 
   it('refuses the processes while it is not told to ignore their options', async () => {
     const pooler = await startPgBouncer(database.url, { pool_mode: 'session' });

@@ -113,7 +113,7 @@ describe('an api whose Redis', () => {
   afterEach(async () => {
     await api.program.kill('SIGTERM');
     await redis.stop();
-    await database.drop();
+    await database.close();
   });
 
   it('is not there starts without it, and finds it when it comes', async () => {

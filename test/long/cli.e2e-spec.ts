@@ -10,7 +10,7 @@ beforeAll(async () => {
   environment = testEnvironment(database.url);
 });
 
-afterAll(() => database.drop());
+afterAll(() => database.close());
 
 async function cli(args: string[], input?: string): Promise<{ code: number | null; said: string }> {
   const program = startProgram('dist/scripts/cli.js', environment, args, input);

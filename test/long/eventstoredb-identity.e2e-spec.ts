@@ -104,7 +104,7 @@ describe('an event store and its database', () => {
     } finally {
       await Promise.all(opened.map(({ close }) => close()));
     }
-    await database.drop();
+    await database.close();
   });
 
   it('go on when a process died between the two notes', async () => {
@@ -113,7 +113,7 @@ describe('an event store and its database', () => {
     await database.query('update es.identity set linked_at = null');
     expect(await started(database, server.connectionString, 'died_')).toBe('started');
     expect(await linkOf(database)).toMatchObject({ linked: true });
-    await database.drop();
+    await database.close();
   });
 
   it('are linked when the history is of before there were ids', async () => {
@@ -167,7 +167,7 @@ describe('a process is refused', () => {
     expect(await started(database, server.connectionString)).toMatch(
       /^The database is empty, and EventStoreDB \(streams \*\) holds a history already: .*$/,
     );
-    await database.drop();
+    await database.close();
   });
 
   it('with the database of another history', async () => {
@@ -244,7 +244,7 @@ describe('an event store that was unavailable at the start', () => {
       await other.close();
       await waiting.close();
       await arrived.stop();
-      await database.drop();
+      await database.close();
     },
     SLOW,
   );
@@ -268,7 +268,7 @@ describe('an event store that refuses us', () => {
         /^The certificate of EventStoreDB is not trusted \(self-signed certificate\): name .*$/,
       );
       expect(await at('inkpad:secret', `?tlsCAFile=${ca}`)).toBe('started');
-      await database.drop();
+      await database.close();
       await secured.stop();
     },
     SLOW,
@@ -332,7 +332,7 @@ describe('an event store that refuses us', () => {
       expect((await grant('other'))[0]).toBe(0);
       expect(await tried('other', readIdentity)).toBe('done');
       expect(await started(database, urlOf('inkpad:secret'))).toBe('started');
-      await database.drop();
+      await database.close();
       await secured.stop();
     },
     SLOW,

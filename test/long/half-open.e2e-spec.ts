@@ -109,7 +109,7 @@ describe('a connection that falls silent', () => {
   afterAll(async () => {
     line.unmute();
     await line.close();
-    await database.drop();
+    await database.close();
   });
 
   it('that listens is made anew, and says that something may have been missed', async () => {

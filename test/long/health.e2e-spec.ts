@@ -49,7 +49,7 @@ describe.each([
   afterAll(async () => {
     await program.kill('SIGTERM');
     await line.close();
-    await database.drop();
+    await database.close();
   });
 
   const get = (path: string) => ask(address + path);
@@ -156,7 +156,7 @@ it('a dispatcher is ready while its loops run', async () => {
   server.close();
   server.closeAllConnections();
   await app.close();
-  await database.drop();
+  await database.close();
 });
 
 it('only this machine asks about the dispatcher, unless the settings say otherwise', async () => {

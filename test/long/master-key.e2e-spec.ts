@@ -35,7 +35,7 @@ async function place() {
   const database = await testDatabase();
   const engine = await testEngine();
   const running = new Set<Service>();
-  const kept = { ...database, drop: async () => undefined };
+  const kept = { ...database, close: async () => undefined };
   return {
     database,
     environment: (keys: NodeJS.ProcessEnv) =>
@@ -54,7 +54,7 @@ async function place() {
     stop: async () => {
       for (const service of running) await service.stop();
       await engine.stop();
-      await database.drop();
+      await database.close();
     },
   };
 }

@@ -58,7 +58,7 @@ afterAll(async () => {
   await stop();
   await receiver.stop();
   await server.stop();
-  await database.drop();
+  await database.close();
 }, SLOW);
 
 describe('the history moves', () => {
@@ -73,7 +73,7 @@ describe('the history moves', () => {
       expect(output.trim()).toMatch(
         /^EventStoreDB \(streams taken_\*\) holds the history of another database: .*$/,
       );
-      await another.drop();
+      await another.close();
     },
     SLOW,
   );

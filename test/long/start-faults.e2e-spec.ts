@@ -60,7 +60,7 @@ describe('npm start of a version that is retired', () => {
       starter.kill('SIGINT');
       await new Promise((resolve) => starter.once('exit', resolve));
     }
-    await announced.drop();
+    await announced.close();
   });
 
   it('comes up with everything, and the first start prints its token', async () => {
@@ -127,7 +127,7 @@ describe('what cannot be used', () => {
 
   afterAll(async () => {
     taken.close();
-    await made.drop();
+    await made.close();
   });
 
   const SCRIPTS = ['cli', 'verify'] as const;
@@ -235,7 +235,7 @@ describe('what cannot be used', () => {
       DATABASE_URL: fresh.url,
       POSTER_FONT_BOLD: '/no/such/font',
     });
-    await fresh.drop();
+    await fresh.close();
     expect([code, lastMessage(said.split('\n'))]).toEqual([
       1,
       expect.stringMatching(/^POSTER_FONT_BOLD: /),

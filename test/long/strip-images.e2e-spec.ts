@@ -288,14 +288,14 @@ describe('drawn images', () => {
     const hash = await remember({ stampColor: '#010204' });
     const first = await images.png(hash, 3, '1x');
     const { database, environment } = service;
-    const other = await startService(environment, { ...database, drop: async () => undefined });
+    const other = await startService(environment, { ...database, close: async () => undefined });
     try {
       const theirs = other.app.get(StripImages, { strict: false });
       expect(await theirs.png(hash, 3, '1x')).toEqual(first);
       // What is not what the design shows can only come from the table.
       const { query } = service.database;
       await query("update strip_images set png = 'not drawn' where hash = $1", [hash]);
-      const third = await startService(environment, { ...database, drop: async () => undefined });
+      const third = await startService(environment, { ...database, close: async () => undefined });
       const found = await third.app.get(StripImages, { strict: false }).png(hash, 3, '1x');
       await third.stop();
       expect(found?.toString()).toBe('not drawn');

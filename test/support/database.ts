@@ -13,7 +13,8 @@ export type TestDatabase = {
   ownerUrl: string;
   /** As the owner, for what only a test does. */
   query: pg.Pool['query'];
-  drop: () => Promise<void>;
+  /** Ends all connections to it, so that no transaction holds up the readers of the next database. */
+  close: () => Promise<void>;
 };
 
 /** The server of this worker. */
@@ -26,7 +27,11 @@ function testServer(): { url: string; ownerUrl: string } {
   return server;
 }
 
-/** A migrated database for one test file. Its connection does not keep this process from ending. */
+/**
+ * A migrated database for one test file. Its connection does not keep this process from ending. It stays until its
+ * server is removed: ext4 searches long for new files among those that were deleted in the last minutes, which made
+ * creating a database take 0.27 s of processor instead of 0.07.
+ */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = testServer();
   const template = new URL(server.ownerUrl);
@@ -60,9 +65,11 @@ export async function testDatabase(): Promise<TestDatabase> {
     url,
     ownerUrl,
     query: pool.query.bind(pool),
-    drop: async () => {
+    close: async () => {
       await pool.end();
-      await admin(`drop database ${name} with (force)`);
+      await admin(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+      );
     },
   };
 }

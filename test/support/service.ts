@@ -130,7 +130,7 @@ export async function startService(
       await stopDependents();
       await app.close();
       await engine.stop();
-      await database.drop();
+      await database.close();
     },
   };
 }
