@@ -149,6 +149,9 @@ describe('a change of what an opened pass shows', () => {
     const before = await follower.tag(id);
     const limit = { card: { max_stamps_per_day: 7 } };
     expect((await store.send('PATCH', `${store.store}/cards/${card.id}`, limit)).status).toBe(200);
+    for (const action of ['archive', 'unarchive', 'archive']) {
+      expect((await store.post(`${store.store}/cards/${card.id}/${action}`)).status).toBe(200);
+    }
     await follower.caughtUp();
     expect(await follower.tag(id)).toBe(before);
     expect(await askedFor(id)).toBeUndefined();

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { readPass } from '../support/apple/pass-reader.mjs';
 import { PASS_TYPE } from '../support/apple/certificates.mjs';
 import type { Phone } from '../support/apple/phone.mjs';
@@ -42,6 +44,24 @@ async function owner(options: Parameters<typeof enrol>[1] = {}): Promise<Owned> 
   const phone = world.phone(service.baseUrl);
   const serial = await phone.add(story.customerCard.apple_wallet_url);
   return { ...story, phone, serial };
+}
+
+/** Another customer who holds the same card. */
+async function ownerOf(card: CardJson): Promise<Owned> {
+  const { status, body: customer } = await store.post<CreatedCustomerJson>(
+    `${store.store}/customers`,
+    {
+      customer: { first_name: 'Ben', email: 'ben@example.com' },
+      card_id: card.id,
+    },
+  );
+  expect(status).toBe(201);
+  const { customer_card: customerCard } = customer;
+  if (!customerCard) throw new Error('nobody was enrolled');
+  const phone = world.phone(service.baseUrl);
+  const serial = await phone.add(customerCard.apple_wallet_url);
+  const path = `${store.store}/customers/${customer.id}/customer_cards/${customerCard.id}`;
+  return { card, customer, customerCard, rewards: [], path, phone, serial };
 }
 
 /** Until the phone shows it, and nothing is left to be sent. */
@@ -288,14 +308,32 @@ describe('a pass on a phone', () => {
     expect(phone.messages).toEqual(['You have 1 stamp.']);
   });
 
-  it('APPLE-13 is void once its card is archived or its customer erased, with nothing personal left', async () => {
-    const archived = await owner();
-    await store.post(`${store.store}/cards/${archived.card.id}/archive`);
+  it('APPLE-13 is void once its card has expired or was merged, or its customer erased', async () => {
     const isVoid = ({ phone, serial }: Owned) => phone.shows(serial).pass.voided === true;
+    const expired = await owner();
+    const expire = (expires_at: string | null) =>
+      store.send('PATCH', `${store.store}/cards/${expired.card.id}`, { card: { expires_at } });
+    expect((await expire('2020-01-01T00:00:00Z')).status).toBe(200);
     await eventually(
-      () => isVoid(archived),
+      () => isVoid(expired),
       (value) => value,
     );
+    expect((await expire('2199-01-01T00:00:00Z')).status).toBe(200);
+    await eventually(
+      () => isVoid(expired),
+      (value) => !value,
+    );
+    const kept = await owner();
+    const merged = await ownerOf(kept.card);
+    const { status } = await store.post(`${store.store}/customers/${kept.customer.id}/merge`, {
+      from_customer_id: merged.customer.id,
+    });
+    expect(status).toBe(200);
+    await eventually(
+      () => isVoid(merged),
+      (value) => value,
+    );
+    expect(isVoid(kept)).toBe(false);
     const erased = await owner({ card: { show_member_field: true } });
     expect(JSON.stringify(erased.phone.shows(erased.serial).pass)).toContain('Anna');
     await store.post(`${store.store}/customers/${erased.customer.id}/erase`, {
@@ -307,6 +345,25 @@ describe('a pass on a phone', () => {
     );
     await untilQuiet();
     expect(JSON.stringify(erased.phone.shows(erased.serial).pass)).not.toContain('Anna');
-    for (const { phone } of [archived, erased]) expect(phone.messages).toEqual([]);
+    for (const { phone } of [expired, merged, erased]) expect(phone.messages).toEqual([]);
+  });
+
+  it('APPLE-14 stays valid when its card is archived, is kept up to date, and can be added', async () => {
+    const mine = await owner({ card: { stamps_required: 9 } });
+    const before = mine.phone.shows(mine.serial).pass;
+    const { status } = await store.post(`${store.store}/cards/${mine.card.id}/archive`);
+    expect(status).toBe(200);
+    const second = world.phone(service.baseUrl);
+    await second.add(mine.customerCard.apple_wallet_url);
+    expect(second.shows(mine.serial).pass).toEqual(before);
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '1/9');
+    const { pass } = mine.phone.shows(mine.serial);
+    expect(pass.voided).toBeUndefined();
+    expect(JSON.stringify(pass)).not.toContain('no longer valid');
+    expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
+    await store.post(`${store.store}/cards/${mine.card.id}/unarchive`);
+    await untilQuiet();
+    expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
   });
 });

@@ -68,6 +68,13 @@ const isInstalled = async (store: ContractClient, path: string) =>
 
 const WEB_CARD = 'https://cards.example/passes';
 
+function untilState(uuid: string, state: string) {
+  return eventually(
+    () => objectOf(google, uuid),
+    (object) => object?.['state'] === state,
+  );
+}
+
 describe('the Google link of a customer card', () => {
   it('GOOGLE-01 leads to Google with a signed link', async () => {
     const store = await service.newStore();
@@ -119,10 +126,6 @@ describe('the Google link of a customer card', () => {
     const unknown = randomUUID();
     expect(await openLink(store, unknown)).toBe(`${WEB_CARD}/${unknown}`);
     expect(await openLink(store, 'no%20uuid')).toBe(`${WEB_CARD}/no%20uuid`);
-    const archived = await enrol(store);
-    await store.post(`${store.store}/cards/${archived.card.id}/archive`);
-    const { uuid } = archived.customerCard;
-    expect(await openLink(store, uuid)).toBe(`${WEB_CARD}/${uuid}`);
     const expired = await enrol(store);
     await store.patch(`${store.store}/cards/${expired.card.id}`, {
       card: { expires_at: '2020-01-01T00:00:00Z' },
@@ -218,21 +221,41 @@ describe('a card in Google Wallet', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('GOOGLE-09 is void once the card is archived or the customer erased', async () => {
+  it('GOOGLE-09 is inactive once the customer was erased or the card merged, and expired with its card', async () => {
     const one = await saved();
-    await one.store.post(`${one.store.store}/cards/${one.card.id}/archive`);
-    await eventually(
-      () => objectOf(google, one.uuid),
-      (object) => object?.['state'] === 'INACTIVE',
+    const expire = (expires_at: string) =>
+      one.store.patch(`${one.store.store}/cards/${one.card.id}`, { card: { expires_at } });
+    expect((await expire('2020-01-01T00:00:00Z')).status).toBe(200);
+    await untilState(one.uuid, 'EXPIRED');
+    expect(balanceOf(google, one.uuid)).toBe('0 / 10');
+    expect((await expire('2199-01-01T00:00:00Z')).status).toBe(200);
+    await untilState(one.uuid, 'ACTIVE');
+    const { body: other } = await one.store.post<CreatedCustomerJson>(
+      `${one.store.store}/customers`,
+      { customer: { first_name: 'Ben', email: 'ben@example.com' }, card_id: one.card.id },
     );
+    const merged = other.customer_card?.uuid ?? '';
+    await saveToGoogle(google, one.store, merged);
+    const path = `${one.store.store}/customers/${one.customer.id}/merge`;
+    expect((await one.store.post(path, { from_customer_id: other.id })).status).toBe(200);
+    await untilState(merged, 'INACTIVE');
+    expect(objectOf(google, one.uuid)).toMatchObject({ state: 'ACTIVE' });
     const { store, customer, uuid } = await saved({ card: { show_member_field: true } });
     expect(JSON.stringify(objectOf(google, uuid))).toContain('Anna');
     await store.post(`${store.store}/customers/${customer.id}/erase`);
-    const object = await eventually(
-      () => objectOf(google, uuid),
-      (shown) => shown?.['state'] === 'INACTIVE',
-    );
+    const object = await untilState(uuid, 'INACTIVE');
     expect(JSON.stringify(object)).not.toContain('Anna');
+  });
+
+  it('GOOGLE-15 stays active when its card is archived, is kept up to date, and can be saved', async () => {
+    const { store, card, path, uuid } = await saved();
+    const before = objectOf(google, uuid);
+    expect((await store.post(`${store.store}/cards/${card.id}/archive`)).status).toBe(200);
+    expect(await openLink(store, uuid)).toContain(`${google.saveUrl}/`);
+    expect(objectOf(google, uuid)).toEqual(before);
+    await stamp(store, path);
+    await untilBalance(google, uuid, '1 / 10');
+    expect(objectOf(google, uuid)).toMatchObject({ state: 'ACTIVE', barcode: { type: 'QR_CODE' } });
   });
 });
 

@@ -116,19 +116,46 @@ describe('the page', () => {
     expect((await get(faint.page)).text).toContain('--card:#EEEEEE;--on-card:#000000');
   });
 
-  it('WEBCARD-06 says kindly that a card has expired, or is no longer given out', async () => {
-    const expired = await enrolled(store, { card: { expires_at: '2199-01-01T00:00:00Z' } });
+  it('WEBCARD-06 says that a card has expired, and offers and asks nothing more', async () => {
+    const expired = await enrolled(store, {
+      card: { expires_at: '2199-01-01T00:00:00Z' },
+      rewards: [
+        ['Cookie', 3],
+        ['Free coffee', 10],
+      ],
+    });
+    await expired.stamp(4);
     await store.patch(`${store.store}/cards/${expired.card.id}`, {
       card: { expires_at: '2025-01-31T10:00:00Z' },
     });
     const page = await get(expired.page);
     expect(page.status).toBe(200);
-    expect(words(page.text)).toContain('This card expired on January 31, 2025.');
-    const archived = await enrolled(store);
-    await store.post(`${store.store}/cards/${archived.card.id}/archive`);
-    const old = await get(archived.page);
-    expect(old.status).toBe(200);
-    expect(words(old.text)).toContain('This card is no longer given out.');
+    const read = words(page.text);
+    expect(read).toContain('This card expired on January 31, 2025.');
+    expect(read).toContain('Cookie About Cookie');
+    for (const gone of ['Show this code', 'Next reward', 'to go', 'Ready to redeem', 'Tell me']) {
+      expect(read).not.toContain(gone);
+    }
+    expect(page.text).toContain('class="page ended"');
+    expect(page.text).not.toContain('<progress');
+  });
+
+  it('WEBCARD-29 shows an archived card like any other', async () => {
+    for (const locale of ['en', 'de', 'es', 'fr']) {
+      const own = await service.newStore();
+      await own.patch(own.store, { account: { locale } });
+      const { page, card, stamp } = await enrolled(own, { rewards: [['Cookie', 3]] });
+      await stamp(3);
+      const before = await get(page);
+      expect((await own.post(`${own.store}/cards/${card.id}/archive`)).status).toBe(200);
+      const after = await get(page);
+      const timeless = (text: string) =>
+        text.replace(/<p class="panel notice offline[^]*?<\/p>/, '');
+      expect([after.status, timeless(after.text)]).toEqual([200, timeless(before.text)]);
+      expect(after.text).toContain('id="notify"');
+      await stamp(1);
+      expect(words((await get(page)).text)).toContain('4 / 10');
+    }
   });
 
   it('WEBCARD-07 is the same 404 for a link that never was and for an erased customer', async () => {

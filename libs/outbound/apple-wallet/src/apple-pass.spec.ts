@@ -52,8 +52,9 @@ const issuer = {
   webServiceUrl: 'https://cards.example/wallet/apple',
   token: 'x'.repeat(43),
 };
-const compose = (changes: Partial<PassContent> = {}, told: Told = quiet) =>
-  applePass({ ...content, ...changes }, told, issuer);
+const NOW = new Date('2026-11-01T12:00:00Z');
+const compose = (changes: Partial<PassContent> = {}, told: Told = quiet, now = NOW) =>
+  applePass({ ...content, ...changes }, told, issuer, now);
 const back = ({ storeCard }: PassJson, key: string) =>
   storeCard.backFields.find((field) => field.key === key);
 
@@ -123,6 +124,19 @@ describe('pass.json', () => {
       label: 'Latest news',
       value: 'This card is no longer valid.',
     });
+  });
+
+  it('is voided from the moment its card expires, and keeps what it says', () => {
+    const { expiresAt } = content;
+    const end = Date.parse(expiresAt ?? '');
+    const before = compose({}, quiet, new Date(end - 1));
+    const after = compose({}, quiet, new Date(end));
+    expect(before.voided).toBeUndefined();
+    expect(after.voided).toBe(true);
+    expect(after).not.toHaveProperty('locations');
+    expect(passFaults(after)).toEqual([]);
+    expect(after.storeCard.headerFields).toEqual(before.storeCard.headerFields);
+    expect(back(after, 'news')).toEqual(back(before, 'news'));
   });
 
   it.each<[string, Told['notice'], string]>([

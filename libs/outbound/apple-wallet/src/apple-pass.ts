@@ -1,4 +1,5 @@
 import { zonedTime } from '#kernel/zoned-time.js';
+import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassField, PassJson } from './pass-json.js';
 import type { Words } from './words-en.js';
@@ -28,10 +29,10 @@ export type Issuer = {
  * The layout: the stamps are the strip image, so that no primary field covers it; header text and balance above it,
  * member and distance to the reward below, beside the two fields of the store; everything else on the back.
  */
-export function applePass(content: PassContent, told: Told, issuer: Issuer): PassJson {
+export function applePass(content: PassContent, told: Told, issuer: Issuer, now: Date): PassJson {
   const { words, locale } = wordsOf(content.locale);
   const { card, state, storeName } = content;
-  const isVoid = state === 'void';
+  const isVoid = state === 'void' || isExpired(content, now);
   const text = rgbOf(card.textColor);
   return {
     formatVersion: 1,

@@ -39,12 +39,14 @@ export class ApplePasses {
       throw new UnavailableError('Passes for Apple Wallet cannot be signed at present');
     }
     const { pass, content } = await this.contents.open(customerCard);
-    const json = applePass(content, pass, {
+    const now = new Date();
+    const issuer = {
       passTypeId: credentials.passTypeId,
       teamId: credentials.teamId,
       webServiceUrl: `${this.config.publicUrl}/wallet/apple`,
       token: this.tokenOf(customerCard.uuid),
-    });
+    };
+    const json = applePass(content, pass, issuer, now);
     const faults = passFaults(json);
     // A phone would refuse it without a word.
     if (faults.length > 0) throw new Error(`pass ${customerCard.id}: ${faults.join('; ')}`);
@@ -52,7 +54,7 @@ export class ApplePasses {
       passFile('pass.json', Buffer.from(JSON.stringify(json))),
       ...(await this.pictures.filesOf(content)),
     ];
-    return { bytes: await passPackage(files, this.signerOf(credentials), new Date()), pass };
+    return { bytes: await passPackage(files, this.signerOf(credentials), now), pass };
   }
 
   /** In constant time. */

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { pause } from '#kernel/pause.js';
+import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
@@ -48,13 +49,13 @@ export class GoogleLinks {
     const { google, publicUrl } = this.config;
     if (google === null) return undefined;
     const { pass, content } = await this.contents.open(card);
-    if (content.state === 'void' || hasExpired(content, now)) return undefined;
+    if (content.state === 'void' || isExpired(content, now)) return undefined;
     const place = { issuerId: google.issuerId, idSuffix: google.idSuffix, publicUrl };
     const { hasClass, hasObject } = await this.objects.register(card, pass.noticeTag);
     const isThere = hasObject || (await this.publish(card));
     const payload = isThere
       ? { loyaltyObjects: [idsOf(content, place)] }
-      : await this.wholePayload(content, place, hasClass);
+      : await this.wholePayload(content, place, hasClass, now);
     const jwt = saveJwt(google.account, payload, new URL(publicUrl).origin, now);
     return jwt.length > LONGEST_SAVE_JWT ? undefined : `${google.saveUrl}/${jwt}`;
   }
@@ -84,9 +85,10 @@ export class GoogleLinks {
     content: PassContent,
     place: GooglePlace,
     hasClass: boolean,
+    now: Date,
   ): Promise<Payload> {
     const { logo, strip } = await this.images.linksOf(content);
-    const loyaltyObjects = [withoutNulls(loyaltyObject(content, place, strip.hero))];
+    const loyaltyObjects = [withoutNulls(loyaltyObject(content, place, strip.hero, now))];
     return hasClass
       ? { loyaltyObjects }
       : { loyaltyObjects, loyaltyClasses: [withoutNulls(loyaltyClass(content, place, logo))] };
@@ -95,8 +97,4 @@ export class GoogleLinks {
 
 function idsOf({ uuid, cardId }: PassContent, place: GooglePlace) {
   return { id: objectId(uuid, place), classId: classId(cardId, place) };
-}
-
-function hasExpired({ expiresAt }: PassContent, now: Date): boolean {
-  return expiresAt !== null && new Date(expiresAt) <= now;
 }

@@ -14,6 +14,7 @@ const UUID = '0d9e3f6a-7b1c-4e8d-9a5f-2c6b8e1d4f70';
 const PLACE = { issuerId: '3388', idSuffix: 'test', publicUrl: 'https://cards.example' };
 const LOGO = 'https://cards.example/img/logo/a.png';
 const HERO = 'https://cards.example/img/strip/a/3@hero.png';
+const NOW = new Date('2026-11-01T12:00:00Z');
 
 const CONTENT = {
   customerCardId: 7,
@@ -109,7 +110,7 @@ describe('the class of a card', () => {
 
 describe('the object of a customer card', () => {
   it('has what is the customer’s own', () => {
-    expect(loyaltyObject(CONTENT, PLACE, HERO)).toEqual({
+    expect(loyaltyObject(CONTENT, PLACE, HERO, NOW)).toEqual({
       id: `3388.cc_${UUID}_test`,
       classId: '3388.card_5_test',
       state: 'ACTIVE',
@@ -139,7 +140,7 @@ describe('the object of a customer card', () => {
 
   it('takes away what there is no more', () => {
     const bare = { ...CONTENT, stampsToReward: null, memberName: null, expiresAt: null };
-    const object = loyaltyObject(bare, PLACE, HERO);
+    const object = loyaltyObject(bare, PLACE, HERO, NOW);
     expect(object).toMatchObject({
       accountName: null,
       secondaryLoyaltyPoints: null,
@@ -150,29 +151,45 @@ describe('the object of a customer card', () => {
 
   it('shows the member where the missing stamps would be', () => {
     expect(
-      loyaltyObject({ ...CONTENT, stampsToReward: null }, PLACE, HERO).secondaryLoyaltyPoints,
+      loyaltyObject({ ...CONTENT, stampsToReward: null }, PLACE, HERO, NOW).secondaryLoyaltyPoints,
     ).toEqual({ label: 'Member', balance: { string: 'Anna Berg' } });
   });
 
   it('has the nearest locations itself where there are ten or more', () => {
-    const locations = loyaltyObject({ ...CONTENT, locations: many(10) }, PLACE, HERO).locations;
+    const locations = loyaltyObject(
+      { ...CONTENT, locations: many(10) },
+      PLACE,
+      HERO,
+      NOW,
+    ).locations;
     expect(locations).toHaveLength(10);
-    expect(loyaltyObject({ ...CONTENT, locations: many(9) }, PLACE, HERO).locations).toEqual([]);
+    expect(loyaltyObject({ ...CONTENT, locations: many(9) }, PLACE, HERO, NOW).locations).toEqual(
+      [],
+    );
   });
 
   it('keeps nothing personal once it is void', () => {
-    const object = loyaltyObject({ ...CONTENT, state: 'void' }, PLACE, HERO);
+    const object = loyaltyObject({ ...CONTENT, state: 'void' }, PLACE, HERO, NOW);
     expect(object.state).toBe('INACTIVE');
     expect(Object.keys(object).sort()).toEqual(
-      [...Object.keys(loyaltyObject(CONTENT, PLACE, HERO)), 'messages'].sort(),
+      [...Object.keys(loyaltyObject(CONTENT, PLACE, HERO, NOW)), 'messages'].sort(),
     );
     for (const own of ['Anna', 'ABCD2345', '3 / 10', 'Cookie', HERO]) {
       expect(JSON.stringify(object)).not.toContain(own);
     }
   });
 
+  it('expires at the end of its card, and is active again when that moves', () => {
+    const end = Date.parse(CONTENT.expiresAt ?? '');
+    const stateAt = (at: number, content = CONTENT) =>
+      loyaltyObject(content, PLACE, HERO, new Date(at)).state;
+    expect([stateAt(end - 1), stateAt(end)]).toEqual(['ACTIVE', 'EXPIRED']);
+    expect(stateAt(end, { ...CONTENT, expiresAt: null })).toBe('ACTIVE');
+    expect(stateAt(end, { ...CONTENT, state: 'void' })).toBe('INACTIVE');
+  });
+
   it('has another hash for another thing to show, and only then', () => {
-    const hash = (content: PassContent) => googleHash(loyaltyObject(content, PLACE, HERO));
+    const hash = (content: PassContent) => googleHash(loyaltyObject(content, PLACE, HERO, NOW));
     expect(hash({ ...CONTENT })).toBe(hash(CONTENT));
     expect(hash({ ...CONTENT, stampsCount: 4 })).not.toBe(hash(CONTENT));
     expect(hash({ ...CONTENT, storeName: 'Tea House' })).toBe(hash(CONTENT));

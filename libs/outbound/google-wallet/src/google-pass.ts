@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { zonedTime } from '#kernel/zoned-time.js';
 import { canonicalJson } from '#event-store/canonical-json.js';
+import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
 import { wordsOf, type Words } from './words.js';
 
@@ -31,7 +32,7 @@ export type LoyaltyClass = {
 export type LoyaltyObject = {
   id: string;
   classId: string;
-  state: 'ACTIVE' | 'INACTIVE';
+  state: 'ACTIVE' | 'EXPIRED' | 'INACTIVE';
   accountId: string | null;
   accountName: string | null;
   loyaltyPoints: Points | null;
@@ -98,6 +99,7 @@ export function loyaltyObject(
   content: PassContent,
   place: GooglePlace,
   hero: string,
+  now: Date,
 ): LoyaltyObject {
   const ids = { id: objectId(content.uuid, place), classId: classId(content.cardId, place) };
   if (content.state === 'void') return voidObject(ids);
@@ -106,7 +108,7 @@ export function loyaltyObject(
   const balance = `${stampsCount} / ${card.stampsRequired}`;
   return {
     ...ids,
-    state: 'ACTIVE',
+    state: isExpired(content, now) ? 'EXPIRED' : 'ACTIVE',
     accountId: code,
     accountName: memberName,
     loyaltyPoints: { label: words.stamps, balance: { string: balance } },
@@ -141,7 +143,7 @@ export function unlockedMessage(rewardName: string, tag: number, locale: string)
   return { id: `unlocked_${tag}`, header, body: body(rewardName) };
 }
 
-/** Archived or erased: nothing personal stays with Google. There is no way to delete an object. */
+/** Erased or merged: nothing personal stays with Google. There is no way to delete an object. */
 function voidObject(ids: { id: string; classId: string }): LoyaltyObject {
   return {
     ...ids,

@@ -145,7 +145,7 @@ export class GooglePasses {
   ): Promise<GoogleAnswer> {
     const { customerCardId, sentHash } = held;
     const { strip } = await this.images.linksOf(content);
-    const wanted = loyaltyObject(content, this.placeOf(google), strip.hero);
+    const wanted = loyaltyObject(content, this.placeOf(google), strip.hero, new Date());
     const hash = googleHash(wanted);
     if (hash === sentHash) return { kind: 'ok', body: {} };
     const isLoud =

@@ -42,7 +42,7 @@ export type PassContent = {
   uuid: string;
   /** The barcode's value. */
   code: string;
-  /** void: archived, erased, or merged into another card; the pass is greyed. */
+  /** void: the customer was erased, or the card merged into another one. An archived card stays valid. */
   state: 'valid' | 'void';
   storeName: string;
   /** BCP 47. */
@@ -96,8 +96,7 @@ export function passContent(parts: PassParts): PassContent {
     cardId: card.id,
     uuid: customerCard.uuid,
     code: customerCard.code,
-    state:
-      member === null || customerCard.mergedInto || card.archivedAt !== null ? 'void' : 'valid',
+    state: member === null || customerCard.mergedInto ? 'void' : 'valid',
     storeName: store.name,
     locale: store.locale,
     timeZone: store.timeZone,

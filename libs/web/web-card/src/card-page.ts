@@ -92,13 +92,14 @@ function cardMain(view: CardView, told: Told, at: string): Html {
       </p>`
     }
     ${notice(content, told, now)} ${card(view, told)}
-    <div class="details">${rewards(content, told)} ${keep(view, told, at)}</div>
+    <div class="details">${rewards(view, told)} ${keep(view, told, at)}</div>
   </main>`;
 }
 
-function card({ content, strip }: CardView, told: Told): Html {
+function card({ content, strip, now }: CardView, told: Told): Html {
   const { words, locale } = told;
   const { card: looks, storeName, stampsCount } = content;
+  const isEnded = hasEnded(content, now);
   const numbers = new Intl.NumberFormat(locale);
   const balance = `${numbers.format(stampsCount)} / ${numbers.format(looks.stampsRequired)}`;
   return html`<article class="card" aria-label="${looks.name}">
@@ -109,10 +110,12 @@ function card({ content, strip }: CardView, told: Told): Html {
       </div>
       <p class="count"><span class="label">${words.stamps}</span> <strong>${balance}</strong></p>
     </div>
-    ${picture(strip, summary(content, told))} ${fields(content, told)}
+    ${picture(strip, summary(content, told))} ${fields(content, isEnded, told)}
     <figure>
       ${qrCode(content.code, words.qrCode(content.code))}
-      <figcaption><span class="code">${content.code}</span>${words.showCode}</figcaption>
+      <figcaption>
+        <span class="code">${content.code}</span>${!isEnded && words.showCode}
+      </figcaption>
     </figure>
   </article>`;
 }
@@ -129,11 +132,15 @@ function picture(strip: StripLinks, alt: string): Html {
   />`;
 }
 
-function fields({ memberName, stampsToReward, card: looks }: PassContent, told: Told): Html | null {
+function fields(
+  { memberName, stampsToReward, card: looks }: PassContent,
+  isEnded: boolean,
+  told: Told,
+): Html | null {
   const { words } = told;
   const shown: [string, string][] = [];
   if (memberName !== null) shown.push([words.member, memberName]);
-  if (stampsToReward !== null && stampsToReward > 0) {
+  if (!isEnded && stampsToReward !== null && stampsToReward > 0) {
     shown.push([words.toReward, counted(words.stampCount, stampsToReward, told)]);
   }
   for (const { label, value } of looks.auxiliaryFields) shown.push([label ?? '', value]);
@@ -149,17 +156,19 @@ function fields({ memberName, stampsToReward, card: looks }: PassContent, told: 
   </dl>`;
 }
 
-function rewards({ rewards: all, stampsCount }: PassContent, told: Told): Html | null {
+function rewards({ content, now }: CardView, told: Told): Html | null {
+  const { rewards: all } = content;
   if (all.length === 0) return null;
+  const isEnded = hasEnded(content, now);
   return html`<section class="panel" aria-labelledby="rewards">
     <h2 id="rewards">${told.words.rewards}</h2>
     <ul>
-      ${all.map((reward) => rewardItem(reward, stampsCount, told))}
+      ${all.map((reward) => rewardItem(reward, content.stampsCount, isEnded, told))}
     </ul>
   </section>`;
 }
 
-function rewardItem(reward: PassReward, stampsCount: number, told: Told): Html {
+function rewardItem(reward: PassReward, stampsCount: number, isEnded: boolean, told: Told): Html {
   const { words } = told;
   const { name, description, stampsRequired, available } = reward;
   const missing = stampsRequired - stampsCount;
@@ -174,9 +183,10 @@ function rewardItem(reward: PassReward, stampsCount: number, told: Told): Html {
   return html`<li>
     <div class="reward">
       <h3>${name}</h3>
-      ${state}
+      ${!isEnded && state}
     </div>
-    ${description !== null && html`<p class="about">${description}</p>`} ${!available && progress}
+    ${description !== null && html`<p class="about">${description}</p>`}
+    ${!isEnded && !available && progress}
   </li>`;
 }
 
@@ -217,13 +227,8 @@ function validity(content: PassContent, told: Told): Html | null {
 }
 
 function notice(content: PassContent, told: Told, now: Date): Html | null {
-  const { words } = told;
-  const expired = isExpired(content, now) && content.expiresAt !== null;
-  if (!expired && content.state === 'valid') return null;
-  const text =
-    expired && content.expiresAt !== null
-      ? words.expired(day(content.expiresAt, content, told))
-      : words.archived;
+  if (content.expiresAt === null || !isExpired(content, now)) return null;
+  const text = told.words.expired(day(content.expiresAt, content, told));
   return html`<p class="panel notice wide">${text}</p>`;
 }
 

@@ -19,7 +19,6 @@ export const de: Words = {
   showCode: 'Diesen Code an der Kasse zeigen',
   validUntil: (day) => `Gültig bis ${day}`,
   expired: (day) => `Diese Karte ist am ${day} abgelaufen.`,
-  archived: 'Diese Karte wird nicht mehr ausgegeben. Gesammeltes kann weiter eingelöst werden.',
   onYourPhone: 'Auf dem Handy',
   addToApple: 'Zu Apple Wallet hinzufügen',
   addToGoogle: 'Zu Google Wallet hinzufügen',

@@ -17,7 +17,6 @@ export type Words = {
   showCode: string;
   validUntil: (day: string) => string;
   expired: (day: string) => string;
-  archived: string;
   onYourPhone: string;
   addToApple: string;
   addToGoogle: string;
@@ -58,7 +57,6 @@ export const en: Words = {
   showCode: 'Show this code at the counter',
   validUntil: (day) => `Valid until ${day}`,
   expired: (day) => `This card expired on ${day}.`,
-  archived: 'This card is no longer given out. What you have collected can still be redeemed.',
   onYourPhone: 'On your phone',
   addToApple: 'Add to Apple Wallet',
   addToGoogle: 'Add to Google Wallet',

@@ -20,7 +20,6 @@ export const es: Words = {
   showCode: 'Muestre este código en caja',
   validUntil: (day) => `Válida hasta el ${day}`,
   expired: (day) => `Esta tarjeta caducó el ${day}.`,
-  archived: 'Esta tarjeta ya no se entrega. Lo que ha reunido todavía se puede canjear.',
   onYourPhone: 'En su teléfono',
   addToApple: 'Añadir a Apple Wallet',
   addToGoogle: 'Añadir a Google Wallet',

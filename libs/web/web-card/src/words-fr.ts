@@ -20,7 +20,6 @@ export const fr: Words = {
   showCode: 'Présentez ce code à la caisse',
   validUntil: (day) => `Valable jusqu’au ${day}`,
   expired: (day) => `Cette carte a expiré le ${day}.`,
-  archived: 'Cette carte n’est plus délivrée. Ce que vous avez collecté peut encore être utilisé.',
   onYourPhone: 'Sur votre téléphone',
   addToApple: 'Ajouter à Apple Wallet',
   addToGoogle: 'Ajouter à Google Wallet',
