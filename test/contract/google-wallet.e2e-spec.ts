@@ -93,6 +93,10 @@ describe('the Google link of a customer card', () => {
 
   it('GOOGLE-02 saves the card as it is', async () => {
     const store = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const pin = { latitude: 53.5503, longitude: 9.9929 };
+    await store.post(`${store.store}/locations`, {
+      location: { name: 'Old Town', address: 'Marktplatz 1, Hamburg', pin },
+    });
     const { customerCard, card } = await enrol(store, {
       card: { stamps_required: 8, card_color: '#123456', expires_at: '2099-01-31T22:59:59Z' },
       rewards: [3, 8],
@@ -110,6 +114,7 @@ describe('the Google link of a customer card', () => {
       issuerName: 'Corner Café',
       programName: 'Coffee',
       hexBackgroundColor: '#123456',
+      merchantLocations: [pin],
       callbackOptions: { url: 'https://cards.example/wallet/google/callback' },
     });
     expect(JSON.stringify(shown)).toContain('Reward at 3: 3 stamps');

@@ -44,6 +44,13 @@ function checkManifest(sums, files) {
   }
 }
 
+/** Keys that phones of today ignore or are about to, as in Apple's "Wallet Passes" and "Wallet Developer Guide". */
+const DEPRECATED = {
+  barcode: 'use barcodes',
+  relevantDate: 'use relevantDates',
+  suppressStripShine: 'no phone since iOS 7 draws a shine',
+};
+
 function checkKeys(pass) {
   const texts = ['passTypeIdentifier', 'teamIdentifier', 'serialNumber', 'organizationName', 'description']; // prettier-ignore
   refuse('PASS-06', pass.formatVersion !== 1, 'formatVersion is not 1');
@@ -57,6 +64,9 @@ function checkKeys(pass) {
   refuse('PASS-08', (pass.locations ?? []).length > 10, 'more than ten locations');
   for (const { format } of pass.barcodes ?? []) {
     refuse('PASS-09', !/^PKBarcodeFormat(QR|PDF417|Aztec|Code128)$/.test(format), `barcode ${format}`); // prettier-ignore
+  }
+  for (const [key, instead] of Object.entries(DEPRECATED)) {
+    refuse('PASS-11', pass[key] !== undefined, `${key} is deprecated: ${instead}`);
   }
   const keys = fieldsOf(pass).map(({ key }) => key);
   refuse('PASS-10', new Set(keys).size < keys.length, 'two fields have one key');

@@ -7,6 +7,29 @@ export const MOST_KEPT_MESSAGES = 10;
 export const LONGEST_JWT = 1800;
 const MOST_LOCATIONS = 10;
 const STATES = new Set(['ACTIVE', 'COMPLETED', 'EXPIRED', 'INACTIVE']);
+/** The values of enumerations that are not legacy aliases in camel case. */
+const VALUES = {
+  'barcode.type': /^(AZTEC|CODE_39|CODE_128|CODABAR|DATA_MATRIX|EAN_8|EAN_13|ITF_14|PDF_417|QR_CODE|UPC_A|TEXT_ONLY)$/, // prettier-ignore
+  multipleDevicesAndHoldersAllowedStatus:
+    /^(MULTIPLE_HOLDERS|ONE_USER_ALL_DEVICES|ONE_USER_ONE_DEVICE)$/,
+  notifyPreference: /^NOTIFY_ON_UPDATE$/,
+};
+/**
+ * What Google still takes and does nothing with, with what is right, as in "REST Resource: loyaltyclass" and "REST
+ * Resource: loyaltyobject".
+ */
+const DEPRECATED = {
+  locations: 'use merchantLocations',
+  infoModuleData: 'use textModulesData',
+  allowMultipleUsersPerObject: 'use multipleDevicesAndHoldersAllowedStatus',
+  wordMark: 'it is not shown',
+  version: 'it has no meaning',
+  kind: 'it has no meaning',
+  linkedOfferIds: 'use auto linked passes',
+  'callbackOptions.updateRequestUrl': 'use url',
+  'programLogo.sourceUri.description': 'use contentDescription',
+  'heroImage.sourceUri.description': 'use contentDescription',
+};
 /** A change of one of these is what NOTIFY_ON_UPDATE tells of. */
 const TELLING_FIELDS = ['loyaltyPoints', 'secondaryLoyaltyPoints'];
 
@@ -18,7 +41,6 @@ const CLASS_FIELDS = new Set([
   'reviewStatus',
   'hexBackgroundColor',
   'heroImage',
-  'locations',
   'merchantLocations',
   'accountNameLabel',
   'accountIdLabel',
@@ -51,7 +73,6 @@ const OBJECT_FIELDS = new Set([
   'linksModuleData',
   'imageModulesData',
   'validTimeInterval',
-  'locations',
   'merchantLocations',
   'notifyPreference',
   'groupingInfo',
@@ -78,6 +99,15 @@ export function faultOfId(issuerId, id) {
 /** @param {'loyaltyClass' | 'loyaltyObject'} kind @param {Record<string, any>} given */
 export function faultOfFields(kind, given) {
   const known = kind === 'loyaltyClass' ? CLASS_FIELDS : OBJECT_FIELDS;
+  for (const [path, instead] of Object.entries(DEPRECATED)) {
+    if (valueAt(given, path) !== undefined) return invalid(`${path} is deprecated: ${instead}`);
+  }
+  for (const [path, values] of Object.entries(VALUES)) {
+    const value = valueAt(given, path);
+    if (value !== undefined && value !== null && !values.test(value)) {
+      return invalid(`${path}: invalid value ${value}`);
+    }
+  }
   const unknown = Object.keys(given).find((name) => !known.has(name));
   if (unknown !== undefined) {
     return invalid(`Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`);
@@ -128,10 +158,10 @@ function faultOfParts(given, allowHttp) {
       return invalid(`The image ${uri} cannot be fetched: it must be public and https`);
     }
   }
-  for (const name of ['locations', 'merchantLocations']) {
-    const locations = given[name] ?? [];
-    if (locations.length > MOST_LOCATIONS) return invalid(`more than ${MOST_LOCATIONS} ${name}`);
-    if (locations.some((/** @type {any} */ one) => !isDegrees(one))) return invalid(`bad ${name}`);
+  const locations = given.merchantLocations ?? [];
+  if (locations.length > MOST_LOCATIONS) return invalid(`more than ${MOST_LOCATIONS} locations`);
+  if (locations.some((/** @type {any} */ one) => !isDegrees(one))) {
+    return invalid('bad merchantLocations');
   }
   if ((given.messages ?? []).length > MOST_KEPT_MESSAGES) return invalid('too many messages');
   const ids = (given.textModulesData ?? []).map((/** @type {any} */ one) => one.id);
@@ -150,6 +180,11 @@ function isFetchable(uri, allowHttp) {
 /** @param {{ latitude?: unknown, longitude?: unknown }} place */
 function isDegrees({ latitude, longitude }) {
   return Math.abs(Number(latitude)) <= 90 && Math.abs(Number(longitude)) <= 180;
+}
+
+/** @param {any} record @param {string} path */
+function valueAt(record, path) {
+  return path.split('.').reduce((value, name) => value?.[name], record);
 }
 
 /** @param {unknown} text */

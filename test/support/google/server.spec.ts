@@ -218,9 +218,9 @@ describe('the counterpart of Google Wallet', () => {
     await insertBoth();
     const places = (n: number) =>
       Array.from({ length: n }, (_, i) => ({ latitude: i, longitude: 8 }));
-    expect((await patch({ locations: places(10) })).status).toBe(200);
-    expect((await patch({ locations: places(11) })).status).toBe(400);
-    expect((await patch({ locations: [{ latitude: 91, longitude: 8 }] })).status).toBe(400);
+    expect((await patch({ merchantLocations: places(10) })).status).toBe(200);
+    expect((await patch({ merchantLocations: places(11) })).status).toBe(400);
+    expect((await patch({ merchantLocations: [{ latitude: 91, longitude: 8 }] })).status).toBe(400);
     const messages = Array.from({ length: 11 }, (_, i) => message(String(i)));
     expect((await patch({ messages })).status).toBe(400);
   });
@@ -229,6 +229,49 @@ describe('the counterpart of Google Wallet', () => {
     expect((await call('POST', 'loyaltyClass', { ...CLASS, textColor: '#fff' })).status).toBe(400);
     await insertBoth();
     expect((await patch({ stamps: 3 })).status).toBe(400);
+  });
+
+  it('G-22 refuses what is deprecated, in requests and in save links', async () => {
+    await insertBoth();
+    const sourceUri = { uri: 'https://cards.example/a.png', description: 'A' };
+    const place = { latitude: 52.5, longitude: 13.4 };
+    const ofEither = [
+      { locations: [place] },
+      { locations: [] },
+      { infoModuleData: {} },
+      { kind: 'walletobjects#loyaltyObject' },
+      { version: '1' },
+      { heroImage: { sourceUri } },
+    ];
+    for (const deprecated of [...ofEither, { barcode: { type: 'qrCode' } }, { state: 'active' }]) {
+      expect([deprecated, (await patch(deprecated)).status]).toEqual([deprecated, 400]);
+    }
+    const reviewStatus = 'UNDER_REVIEW';
+    for (const deprecated of [
+      ...ofEither,
+      { programLogo: { sourceUri } },
+      { allowMultipleUsersPerObject: true },
+      { wordMark: {} },
+      { callbackOptions: { updateRequestUrl: 'https://cards.example/update' } },
+      { multipleDevicesAndHoldersAllowedStatus: 'oneUserAllDevices' },
+    ]) {
+      const path = `loyaltyClass/${CLASS.id}`;
+      const { status } = await call('PATCH', path, { reviewStatus, ...deprecated });
+      expect([deprecated, status]).toEqual([deprecated, 400]);
+      const inserted = { ...CLASS, id: `${ISSUER}.card_2`, ...deprecated };
+      expect((await call('POST', 'loyaltyClass', inserted)).status).toBe(400);
+    }
+    const loyaltyObjects = [{ ...OBJECT, id: `${ISSUER}.cc_2`, locations: [place] }];
+    const { email: iss } = google.account;
+    const iat = Math.floor(clock / 1000);
+    const token = jwt({
+      iss,
+      aud: 'google',
+      typ: 'savetowallet',
+      iat,
+      payload: { loyaltyObjects },
+    });
+    expect((await google.save(`${google.saveUrl}/${token}`)).status).toBe(400);
   });
 
   it('G-14 merges what is patched', async () => {

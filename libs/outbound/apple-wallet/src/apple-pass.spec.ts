@@ -88,6 +88,10 @@ describe('pass.json', () => {
       },
     });
     expect(pass.voided).toBeUndefined();
+    expect(back(pass, 'expires')).toMatchObject({
+      value: '2027-07-31T23:59:59+02:00',
+      ignoresTimeZone: true,
+    });
     expect(back(pass, 'rewards')?.value).toBe(
       'Free coffee: 2 stamps (ready for you)\nAny size\n\nCake: 10 stamps',
     );
@@ -211,6 +215,7 @@ describe('the schema of pass.json', () => {
   const field = { key: 'x', value: 'y' };
   it.each<[string, object, RegExp]>([
     ['a key that no phone knows', { colour: 'red' }, /^colour: is unknown/],
+    ['a deprecated key', { suppressStripShine: true }, /^suppressStripShine: is unknown/],
     ['a missing key', { description: undefined }, /^description: is missing/],
     ['a colour in hex', { labelColor: '#ffffff' }, /^labelColor: must be rgb/],
     ['a colour out of range', { labelColor: 'rgb(0, 0, 256)' }, /^labelColor/],

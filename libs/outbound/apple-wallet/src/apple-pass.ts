@@ -48,7 +48,6 @@ export function applePass(content: PassContent, told: Told, issuer: Issuer, now:
     webServiceURL: issuer.webServiceUrl,
     authenticationToken: issuer.token,
     sharingProhibited: true,
-    suppressStripShine: true,
     barcodes: [
       {
         format: 'PKBarcodeFormatQR',
@@ -143,6 +142,8 @@ function backFields(content: PassContent, words: Words, locale: string): PassFie
             value: zonedTime(expiresAt, timeZone),
             dateStyle: 'PKDateStyleMedium' as const,
             timeStyle: 'PKDateStyleNone' as const,
+            // Else a phone in another time zone would show another day.
+            ignoresTimeZone: true as const,
           },
         ]),
     ...(shops.length === 0 || state === 'void'

@@ -1,4 +1,7 @@
-/** pass.json of a store card, as far as this service writes it. Whatever a phone does not know, it ignores silently. */
+/**
+ * pass.json of a store card, as far as this service writes it (Apple: "Wallet Passes", Pass and PassFieldContent).
+ * Whatever a phone does not know, it ignores silently.
+ */
 export type PassJson = {
   formatVersion: 1;
   passTypeIdentifier: string;
@@ -14,7 +17,6 @@ export type PassJson = {
   webServiceURL: string;
   authenticationToken: string;
   sharingProhibited: true;
-  suppressStripShine: true;
   barcodes: PassBarcode[];
   locations?: PassPlace[];
   /** With seconds and offset. */
@@ -37,6 +39,7 @@ export type PassField = {
   changeMessage?: string;
   dateStyle?: 'PKDateStyleMedium';
   timeStyle?: 'PKDateStyleNone';
+  ignoresTimeZone?: true;
 };
 
 export type PassBarcode = {
@@ -103,7 +106,6 @@ const PASS: Keys = {
         : `must have at least ${SHORTEST_TOKEN} characters`,
   },
   sharingProhibited: { rule: only(true) },
-  suppressStripShine: { rule: only(true) },
   barcodes: { rule: list },
   locations: { rule: list, optional: true },
   expirationDate: {
@@ -127,6 +129,7 @@ const FIELD: Keys = {
   changeMessage: { rule: matching(/%@/, 'must contain %@'), optional: true },
   dateStyle: { rule: only('PKDateStyleMedium'), optional: true },
   timeStyle: { rule: only('PKDateStyleNone'), optional: true },
+  ignoresTimeZone: { rule: only(true), optional: true },
 };
 
 const BARCODE: Keys = {

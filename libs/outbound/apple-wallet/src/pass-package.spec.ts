@@ -94,6 +94,9 @@ describe('a signed pass', () => {
     ['PASS-07', { webServiceURL: 'https://a.example', authenticationToken: 'x'.repeat(15) }],
     ['PASS-08', { locations: Array.from({ length: 11 }, () => ({})) }],
     ['PASS-09', { barcodes: [{ format: 'QR' }] }],
+    ['PASS-11', { barcode: { format: 'PKBarcodeFormatQR' } }],
+    ['PASS-11', { relevantDate: '2027-01-31T10:00:00Z' }],
+    ['PASS-11', { suppressStripShine: true }],
     ['PASS-10', { storeCard: { backFields: [{ key: 'a' }, { key: 'a' }] } }],
   ])('is refused by %s: %j', async (rule, changes) => {
     const bytes = await passPackage(files(pass(changes)), sign, NOW);

@@ -73,7 +73,7 @@ describe('the class of a card', () => {
           body: 'Cookie: 3 stamps\nFree coffee: 10 stamps\nAny size',
         },
       ],
-      locations: [
+      merchantLocations: [
         { latitude: 48.1, longitude: 11.5 },
         { latitude: 52.5, longitude: 13.4 },
       ],
@@ -98,7 +98,7 @@ describe('the class of a card', () => {
     const [one, another] = [CONTENT, other].map((each) => loyaltyClass(each, PLACE, LOGO));
     expect(another).toEqual(one);
     const tenOrMore = { ...CONTENT, locations: many(10) };
-    expect(loyaltyClass(tenOrMore, PLACE, LOGO).locations).toEqual([]);
+    expect(loyaltyClass(tenOrMore, PLACE, LOGO).merchantLocations).toEqual([]);
   });
 
   it('speaks the language of the store', () => {
@@ -134,7 +134,7 @@ describe('the object of a customer card', () => {
         ],
       },
       validTimeInterval: { end: { date: '2027-01-31T23:59:59+01:00' } },
-      locations: [],
+      merchantLocations: [],
     });
   });
 
@@ -156,16 +156,11 @@ describe('the object of a customer card', () => {
   });
 
   it('has the nearest locations itself where there are ten or more', () => {
-    const locations = loyaltyObject(
-      { ...CONTENT, locations: many(10) },
-      PLACE,
-      HERO,
-      NOW,
-    ).locations;
-    expect(locations).toHaveLength(10);
-    expect(loyaltyObject({ ...CONTENT, locations: many(9) }, PLACE, HERO, NOW).locations).toEqual(
-      [],
-    );
+    const object = loyaltyObject({ ...CONTENT, locations: many(10) }, PLACE, HERO, NOW);
+    expect(object.merchantLocations).toHaveLength(10);
+    expect(
+      loyaltyObject({ ...CONTENT, locations: many(9) }, PLACE, HERO, NOW).merchantLocations,
+    ).toEqual([]);
   });
 
   it('keeps nothing personal once it is void', () => {

@@ -12,6 +12,10 @@ const CALLBACK_PATH = '/wallet/google/callback';
 /** Where passes belong: part of every id, and what their links lead to. */
 export type GooglePlace = { issuerId: string; idSuffix: string; publicUrl: string };
 
+/**
+ * As in Google's REST reference, "REST Resource: loyaltyclass". `merchantLocations` are what a phone shows the pass at;
+ * the deprecated `locations` trigger nothing.
+ */
 export type LoyaltyClass = {
   id: string;
   issuerName: string;
@@ -23,12 +27,14 @@ export type LoyaltyClass = {
   accountNameLabel: string;
   accountIdLabel: string;
   textModulesData: TextModule[];
-  locations: Place[];
+  merchantLocations: Place[];
   multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES';
   callbackOptions: { url: string };
 };
 
-/** A patch merges fields, so that what is to be taken away stands here as null. */
+/**
+ * "REST Resource: loyaltyobject". A patch merges fields, so that what is to be taken away stands here as null.
+ */
 export type LoyaltyObject = {
   id: string;
   classId: string;
@@ -42,7 +48,7 @@ export type LoyaltyObject = {
   textModulesData: TextModule[];
   linksModuleData: { uris: { id: string; uri: string; description: string }[] } | null;
   validTimeInterval: { end: { date: string } } | null;
-  locations: Place[];
+  merchantLocations: Place[];
   /** Only where there must be none left. */
   messages?: [];
 };
@@ -88,7 +94,7 @@ export function loyaltyClass(content: PassContent, place: GooglePlace, logo: str
     accountNameLabel: words.member,
     accountIdLabel: words.code,
     textModulesData: classTexts(content, words),
-    locations: areShared(content.locations) ? placesOf(content.locations) : [],
+    merchantLocations: areShared(content.locations) ? placesOf(content.locations) : [],
     multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES',
     callbackOptions: { url: `${place.publicUrl}${CALLBACK_PATH}` },
   };
@@ -123,7 +129,7 @@ export function loyaltyObject(
     },
     validTimeInterval:
       expiresAt === null ? null : { end: { date: zonedTime(expiresAt, content.timeZone) } },
-    locations: areShared(content.locations) ? [] : placesOf(content.locations),
+    merchantLocations: areShared(content.locations) ? [] : placesOf(content.locations),
   };
 }
 
@@ -157,7 +163,7 @@ function voidObject(ids: { id: string; classId: string }): LoyaltyObject {
     textModulesData: [],
     linksModuleData: null,
     validTimeInterval: null,
-    locations: [],
+    merchantLocations: [],
     messages: [],
   };
 }
