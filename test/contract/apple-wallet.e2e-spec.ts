@@ -366,4 +366,53 @@ describe('a pass on a phone', () => {
     await untilQuiet();
     expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
   });
+
+  it('APPLE-15 is fetched by a phone whose tag and date lie ahead after a restored backup', async () => {
+    const mine = await owner({ card: { stamps_required: 9 } });
+    const { id } = mine.customerCard;
+    const { library } = mine.phone;
+    const list = (since: string) =>
+      call('GET', `devices/${library}/registrations/${PASS_TYPE}?passesUpdatedSince=${since}`);
+    const pass = (since: string) =>
+      call('GET', `passes/${PASS_TYPE}/${mine.serial}`, {
+        ...authorized(mine),
+        'if-modified-since': since,
+      });
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '1/9');
+    const { rows } = await service.database.query<{ tag: string }>(
+      'select tag from passes where customer_card_id = $1',
+      [id],
+    );
+    const newest = Number(rows[0]?.tag);
+    expect((await list(String(newest))).status).toBe(204);
+    for (const never of [newest + 1, newest + 1000, '999999999999999', '-1', '1e3', '']) {
+      const listed = await list(String(never));
+      expect([never, listed.status]).toEqual([never, 200]);
+      expect(await listed.json()).toMatchObject({ lastUpdated: String(newest) });
+    }
+    const ahead = new Date(Date.now() + 60_000).toUTCString();
+    // What a backup of an hour ago would have.
+    await service.database.query(`select setval('pass_tags', 1, false)`);
+    await service.database.query(
+      `update passes set tag = 0, balance_tag = 0, notice_tag = 0, notice = null,
+         changed_at = now() - interval '1 hour'`,
+    );
+    const given = mine.phone.shows(mine.serial).modified ?? '';
+    for (const date of [given, ahead]) expect((await pass(date)).status).toBe(200);
+    const settled = (await pass(ahead)).headers.get('last-modified') ?? '';
+    expect((await pass(settled)).status).toBe(304);
+    // It asks with the tag of before, which lies ahead now: without a push, and after one.
+    const listed = await list(String(newest));
+    expect([listed.status, await listed.json()]).toEqual([
+      200,
+      { serialNumbers: [mine.serial], lastUpdated: '0' },
+    ]);
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '2/9');
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '3/9');
+    expect(mine.phone.messages).toEqual(['You have 1 stamp.', 'You have 2 stamps.', 'You have 3 stamps.']); // prettier-ignore
+    expect(mine.phone.complaints).toEqual([]);
+  });
 });

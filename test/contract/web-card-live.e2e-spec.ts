@@ -102,6 +102,38 @@ describe('events of a web card', () => {
     await stamp(1);
     expect(await again.changed()).toBeGreaterThan(newest);
     expect(again.changes.every((change) => change > newest)).toBe(true);
+    const { page: unchanged } = await enrolled(store);
+    const { tag: first } = await shown(unchanged);
+    const never = ['999999999', '999999999999999', '-1', 'nonsense', '1e3', ''];
+    for (const one of never) {
+      expect(await (await open(`${unchanged}/events?since=${one}`)).changed()).toBe(first);
+      const seen = await open(`${unchanged}/events?since=${first}`, { 'last-event-id': one });
+      expect([one, await seen.changed()]).toEqual([one, first]);
+      for (const stream of streams.splice(0)) stream.close();
+      await eventually(openCards, (count) => count === 0);
+    }
+    expect(await (await open(`${unchanged}/events`)).changed()).toBe(first);
+    expect(await (await open(`${unchanged}/events?since=1&since=2`)).changed()).toBe(first);
+  });
+
+  it('WEBCARD-30 tell a page whose number lies ahead after a restored backup', async () => {
+    const { page, stamp } = await enrolled(store);
+    await shown(page);
+    await stamp(1);
+    const { tag: before } = await eventually(
+      () => shown(page),
+      ({ tag }) => tag > 0,
+    );
+    // What a backup of before would have.
+    await service.running.database.query(`select setval('pass_tags', 1, false)`);
+    await service.running.database.query(
+      'update passes set tag = 0, balance_tag = 0, notice_tag = 0, notice = null',
+    );
+    const stream = await open(`${page}/events?since=${before}`);
+    expect(await stream.changed()).toBe(0);
+    await stamp(1);
+    expect(await stream.changed(1)).toBeGreaterThan(0);
+    expect((await shown(page)).text).toContain('2 / 10');
   });
 
   it('WEBCARD-18 are limited for an address and in all', async () => {

@@ -110,6 +110,31 @@ describe('the web card in a browser', () => {
     await page.close();
   });
 
+  it('catches up with a card whose tags begin lower after a restored backup', async () => {
+    const own = await enrolled(store);
+    const page = await browser.newPage();
+    await page.route(
+      service.baseUrl + own.page,
+      async (route) => {
+        const response = await route.fetch();
+        const body = (await response.text()).replace(/data-tag="\d+"/, 'data-tag="999999"');
+        await route.fulfill({ response, body });
+      },
+      { times: 1 },
+    );
+    await page.goto(service.baseUrl + own.page);
+    await eventually(
+      () => page.locator('#card').getAttribute('data-tag'),
+      (tag) => tag !== '999999',
+    );
+    await own.stamp(2);
+    await eventually(
+      () => balance(page),
+      (shown) => shown === '2 / 10',
+    );
+    await page.close();
+  });
+
   it('takes a new colour of the card, which its policy does not allow until it is loaded anew', async () => {
     const page = await open();
     await store.send('PATCH', `${store.store}/cards/${card.card.id}`, {

@@ -17,10 +17,11 @@ import { RejectedError, UnauthorizedError } from '#kernel/errors.js';
 import { BodyLimit } from '#http/body-limit.js';
 import { Throttle } from '#http/throttle.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
+import { parseTag } from '#passes/pass-tag.js';
 import { Passes } from '#passes/passes.service.js';
 import { AppleDevices } from './apple-devices.service.js';
 import { ApplePasses } from './apple-passes.service.js';
-import { isUnchanged, lastModified, pushTokenIn, tagOf, toldByPhone } from './passkit.js';
+import { isUnchanged, lastModified, pushTokenIn, toldByPhone } from './passkit.js';
 
 const REGISTRATIONS = 'devices/:device/registrations/:pass_type';
 const LOG_BYTES = 16 * 1024;
@@ -65,7 +66,8 @@ export class PasskitController {
     @Query('passesUpdatedSince') since: unknown,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { serials, tag } = await this.devices.changed(deviceOf(path), tagOf(since));
+    const known = await this.holders.findIssuedTag(parseTag(since));
+    const { serials, tag } = await this.devices.changed(deviceOf(path), known);
     reply.header('cache-control', 'no-store');
     if (serials.length === 0) await reply.status(204).send();
     else await reply.send({ serialNumbers: serials, lastUpdated: String(tag) });

@@ -15,9 +15,13 @@ export function lastModified({ changedAt }: Changed, now: Date): number {
   return now.getTime() - changedAt.getTime() < SETTLED_MS ? second - 1000 : second;
 }
 
-/** @param since the If-Modified-Since of a phone */
+/**
+ * Tells whether a phone has the pass as it is. A later date than the pass's is no sign of that: it was given out before
+ * a backup was restored.
+ * @param since the If-Modified-Since of a phone
+ */
 export function isUnchanged({ changedAt }: Changed, since: string | undefined): boolean {
-  return since !== undefined && Date.parse(since) >= secondOf(changedAt);
+  return since !== undefined && Date.parse(since) === secondOf(changedAt);
 }
 
 /** @returns undefined unless it is hex, which then can stand in a path */
@@ -26,11 +30,6 @@ export function pushTokenIn(body: unknown): string | undefined {
   return typeof pushToken === 'string' && /^[0-9a-f]{16,200}$/i.test(pushToken)
     ? pushToken
     : undefined;
-}
-
-/** @returns null for none, and for one that is not ours: the phone then learns of all its passes */
-export function tagOf(given: unknown): number | null {
-  return typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : null;
 }
 
 /** What a phone reports, without line breaks and without the serial numbers, which open passes. */

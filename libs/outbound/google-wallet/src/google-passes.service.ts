@@ -160,7 +160,10 @@ export class GooglePasses {
     return answer;
   }
 
-  /** A message that Google has already, because a process died after sending it, is not sent again. */
+  /**
+   * A message that Google has already, because a process died after sending it, is not sent again. After a restored
+   * backup another message may have had its id.
+   */
   private async tell(
     { pass, content, google }: { pass: Pass; content: PassContent; google: GoogleWallet },
     rewardName: string,
@@ -172,7 +175,9 @@ export class GooglePasses {
     if (found.kind !== 'ok') return found;
     const kept = messagesIn(found.body);
     const message = unlockedMessage(rewardName, noticeTag, content.locale);
-    if (kept.some((one) => one.id === message.id)) return found;
+    if (kept.some(({ id: keptId, body }) => keptId === message.id && body === message.body)) {
+      return found;
+    }
     if (kept.length >= MOST_MESSAGES) {
       const messages = kept.slice(1 - MOST_MESSAGES);
       const pruned = await this.client.patch('loyaltyObject', id, { messages }, signal);
@@ -223,6 +228,6 @@ function outcomeOf(answer: GoogleAnswer, attempts: number): PassOutcome {
   }
 }
 
-function messagesIn({ messages }: Record<string, unknown>): { id?: unknown }[] {
-  return Array.isArray(messages) ? (messages as { id?: unknown }[]) : [];
+function messagesIn({ messages }: Record<string, unknown>): { id?: unknown; body?: unknown }[] {
+  return Array.isArray(messages) ? (messages as { id?: unknown; body?: unknown }[]) : [];
 }

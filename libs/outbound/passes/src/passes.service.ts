@@ -119,6 +119,20 @@ export class Passes {
     return row && passOf(row);
   }
 
+  /**
+   * Finds out whether a tag that somebody shows was given out. After a restored backup phones and pages still have tags
+   * that lie ahead: they have missed everything since, so they are told of everything.
+   * @returns null for none, and for a tag that was never given out
+   */
+  async findIssuedTag(tag: number | null): Promise<number | null> {
+    if (tag === null || tag === 0) return tag;
+    const [newest] = await ask<{ tag: string }>(this.pool, {
+      name: 'pass_tags_newest',
+      text: 'select last_value * is_called::int as tag from pass_tags',
+    });
+    return newest && tag <= Number(newest.tag) ? tag : null;
+  }
+
   /** Notes what the pass shows, unless a change has done so meanwhile. */
   async shown(customerCardId: number, contentHash: string): Promise<void> {
     await ask(this.pool, {

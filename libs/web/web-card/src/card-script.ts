@@ -11,6 +11,7 @@ const show = (id, is) => { const found = byId(id); if (found) found.hidden = !is
 let main = byId('card');
 const at = main.dataset.at;
 let source, watch, installation, registration, subscription;
+let asked = 0, shown = 0;
 
 function listen() {
   stop();
@@ -42,6 +43,7 @@ function stop() {
 }
 
 async function refresh() {
+  const turn = ++asked;
   let response;
   try {
     response = await fetch(at, { cache: 'no-store' });
@@ -56,7 +58,9 @@ async function refresh() {
   if (!text.includes(style)) return location.reload();
   const page = new DOMParser().parseFromString(text.replace(style, ''), 'text/html');
   const fresh = page.getElementById('card');
-  if (Number(fresh.dataset.tag) < Number(main.dataset.tag)) return;
+  // A later request has been answered already. Not by tags: after a restored backup they begin lower.
+  if (turn < shown) return;
+  shown = turn;
   const focused = document.activeElement && document.activeElement.id;
   const isNew = fresh.dataset.summary !== main.dataset.summary;
   main.replaceWith(document.adoptNode(fresh));

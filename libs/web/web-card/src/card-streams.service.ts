@@ -18,6 +18,9 @@ const LOOK_EVERY_MS = 60_000;
 const MOST_UNREAD = 16 * 1024;
 const REFUSED_FOR_SECONDS = 30;
 
+/** Below the tag of a card that has never changed. */
+const NO_TAG = -1;
+
 type Watcher = { stream: Readable; told: number };
 
 /**
@@ -50,10 +53,10 @@ export class CardStreams implements OnModuleDestroy {
 
   /**
    * Server-sent events about one card, until the page is closed.
-   * @param known the tag that the page shows; if the card has changed since, it is told at once
+   * @param known the tag that the page shows; if the card has changed since, or without one, it is told at once
    * @throws RateLimitedError, UnavailableError
    */
-  async open(customerCardId: number, known: number, ip: string): Promise<Readable> {
+  async open(customerCardId: number, known: number | null, ip: string): Promise<Readable> {
     const watcher = this.admit(customerCardId, known, ip);
     try {
       await (this.listening ??= this.listen());
@@ -73,7 +76,7 @@ export class CardStreams implements OnModuleDestroy {
     await this.notifications?.close();
   }
 
-  private admit(customerCardId: number, known: number, ip: string): Watcher {
+  private admit(customerCardId: number, known: number | null, ip: string): Watcher {
     const { most, perAddress } = this.config.openCards;
     const address = addressKey(ip);
     const ofAddress = this.byAddress.get(address) ?? 0;
@@ -82,7 +85,7 @@ export class CardStreams implements OnModuleDestroy {
     this.byAddress.set(address, ofAddress + 1);
     this.counted(1);
     const stream = new Readable({ read: () => undefined });
-    const watcher = { stream, told: known };
+    const watcher = { stream, told: known ?? NO_TAG };
     const watchers = this.watchers.get(customerCardId) ?? new Set();
     this.watchers.set(customerCardId, watchers.add(watcher));
     stream.push(`retry: ${2_000 + Math.floor(Math.random() * 3_000)}\n\n`);

@@ -7,6 +7,7 @@ import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
+import { parseTag } from '#passes/pass-tag.js';
 import { Passes } from '#passes/passes.service.js';
 import { cardManifest } from './card-manifest.js';
 import { cardPage, plainPage, type StripLinks } from './card-page.js';
@@ -116,14 +117,14 @@ export class WebCardController {
   @Get('events')
   async events(
     @Param('uuid') uuid: string,
-    @Query('since') since: string | undefined,
+    @Query('since') since: unknown,
     @Req() { ip, headers, method }: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const card = await this.known(uuid);
     await this.passes.open(card);
-    const tag = Number(headers['last-event-id'] ?? since);
-    const stream = await this.streams.open(card.id, Number.isSafeInteger(tag) ? tag : 0, ip);
+    const known = await this.passes.findIssuedTag(parseTag(headers['last-event-id'] ?? since));
+    const stream = await this.streams.open(card.id, known, ip);
     // Fastify does not send it then, so no browser that leaves would ever end it, and it would be counted for ever.
     if (method === 'HEAD') stream.push(null);
     await reply
