@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { readConfig } from '#kernel/config.js';
 import { connecting } from '#database/connecting.js';
+import { databaseClient } from '#database/database-client.js';
 import { runScript } from './run-script.js';
 
 const CONNECT_WITHIN_MS = 10_000;
@@ -20,8 +20,7 @@ runScript(async () => {
 
 async function hasTokens(): Promise<boolean> {
   const { databaseUrl } = readConfig(process.env);
-  const client = new pg.Client({
-    connectionString: databaseUrl,
+  const client = databaseClient(databaseUrl, 'setup', {
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
     query_timeout: CONNECT_WITHIN_MS,
   });

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { testDatabase, type TestDatabase } from '../support/database.js';
+import { databaseClient } from '#database/database-client.js';
+import { dataSource, poolOf, QUEUE_LIMITS } from '#database/data-source.js';
+import { PINNED } from '#database/session.js';
+import { testConfig, testDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { startPgBouncer, type PgBouncer } from '../support/pgbouncer.js';
 import { startService, type Service } from '../support/service.js';
@@ -11,7 +14,6 @@ import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js'
 
 const SLOW = 120_000;
 const LEADER_LOCK = 727001;
-const NAMED_LIMITS = { ignore_startup_parameters: 'options' };
 
 async function asking<R>(url: string, work: (client: pg.Client) => Promise<R>): Promise<R> {
   const client = new pg.Client({ connectionString: url });
@@ -23,9 +25,6 @@ async function asking<R>(url: string, work: (client: pg.Client) => Promise<R>): 
     await client.end();
   }
 }
-
-const limitIn = (url: string): Promise<unknown> =>
-  asking(url, async (client) => (await client.query('show statement_timeout')).rows[0]);
 
 /** The sessions of the server that hold the leader's lock. */
 async function leadersIn(database: TestDatabase): Promise<number[]> {
@@ -47,7 +46,6 @@ describe('PgBouncer that pools by session', () => {
     pooler = await startPgBouncer(database.url, {
       pool_mode: 'session',
       default_pool_size: '60',
-      ...NAMED_LIMITS,
     });
     service = await startService(
       { DATABASE_URL: pooler.url, WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' },
@@ -102,21 +100,18 @@ describe('PgBouncer that pools by session', () => {
     expect(heard).toEqual(['hello']);
   });
 
-  it('drops the limits that processes ask for, which the role has to set instead', async () => {
-    const asked = new URL(pooler.url);
-    asked.searchParams.set('options', '-c statement_timeout=20000');
-    expect(await limitIn(asked.href)).toEqual({ statement_timeout: '0' });
-    const { username, pathname } = asked;
-    await service.database.query(
-      `alter role ${username} in database ${pathname.slice(1)} set statement_timeout = '20s'`,
-    );
-    // A connection of the server that was made before keeps what it has.
-    const fresh = await startPgBouncer(service.database.url, {
-      pool_mode: 'session',
-      ...NAMED_LIMITS,
-    });
-    expect(await limitIn(fresh.url)).toEqual({ statement_timeout: '20s' });
-    await fresh.stop();
+  it('leaves limits and pinned settings to the processes', async () => {
+    const { username, pathname } = new URL(pooler.url);
+    const role = `alter role ${username} in database ${pathname.slice(1)} set`;
+    await service.database.query(`${role} datestyle = 'German'`);
+    await service.database.query(`${role} bytea_output = 'escape'`);
+    const source = dataSource(testConfig(pooler.url), 'test', QUEUE_LIMITS);
+    await source.initialize();
+    const expected = { ...PINNED, ...QUEUE_LIMITS.session };
+    const names = Object.keys(expected).map((name) => `current_setting('${name}') as ${name}`);
+    const { rows } = await poolOf(source).query(`select ${names.join(', ')}`);
+    expect(rows).toEqual([expected]);
+    await source.destroy();
   });
 });
 
@@ -128,19 +123,38 @@ describe('PgBouncer in its way', () => {
   });
   afterAll(() => database.close());
 
-  it('refuses the processes while it is not told to ignore their options', async () => {
-    const pooler = await startPgBouncer(database.url, { pool_mode: 'session' });
-    const asked = new URL(pooler.url);
-    asked.searchParams.set('options', '-c statement_timeout=20000');
-    await expect(limitIn(asked.href)).rejects.toThrow('unsupported startup parameter: options');
+  it('pins what it passes on to the sessions of the server, also when it pools by transaction', async () => {
+    const { username, pathname } = new URL(database.url);
+    await database.query(
+      `alter role ${username} in database ${pathname.slice(1)} set datestyle = 'German'`,
+    );
+    const pooler = await startPgBouncer(database.url, {
+      pool_mode: 'transaction',
+      default_pool_size: '3',
+    });
+    const clients = Array.from({ length: 3 }, () => databaseClient(pooler.url, 'test'));
+    for (const client of clients) await client.connect();
+    // In transactions that overlap, so that each has another session than the one it was opened on.
+    const styles = await Promise.all(
+      clients.map(async (client) => {
+        await client.query('begin');
+        const { rows } = await client.query<{ style: string; strings: string; zone: string }>(
+          `select current_setting('datestyle') as style, current_setting('timezone') as zone,
+             current_setting('standard_conforming_strings') as strings, pg_sleep(0.2)`,
+        );
+        await client.query('commit');
+        return rows[0];
+      }),
+    );
+    for (const style of styles) {
+      expect(style).toMatchObject({ style: PINNED['datestyle'], strings: 'on', zone: 'UTC' });
+    }
+    await Promise.all(clients.map((client) => client.end()));
     await pooler.stop();
   });
 
   it("keeps a leader's lock after the leader, when it pools by transaction", async () => {
-    const pooler = await startPgBouncer(database.url, {
-      pool_mode: 'transaction',
-      ...NAMED_LIMITS,
-    });
+    const pooler = await startPgBouncer(database.url, { pool_mode: 'transaction' });
     await asking(pooler.url, (client) =>
       client.query('select pg_advisory_lock($1)', [LEADER_LOCK]),
     );

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { TypeORMError } from 'typeorm';
-import { UnreachableError } from '#kernel/config.js';
+import { ConfigError, UnreachableError } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 
 const NETWORK = new Map([
@@ -36,8 +36,9 @@ export function placeOf(databaseUrl: string): string {
 }
 
 function isAboutConnecting(error: unknown): error is Error {
-  // What TypeORM itself throws, and type errors, are faults of our own.
-  return error instanceof Error && !(error instanceof TypeORMError || error instanceof TypeError);
+  // A refusal says by itself what to do. What TypeORM itself throws, and type errors, are faults of our own.
+  const others = [ConfigError, TypeORMError, TypeError];
+  return error instanceof Error && !others.some((kind) => error instanceof kind);
 }
 
 function reasonOf(error: Error): string {

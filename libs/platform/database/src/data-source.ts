@@ -13,16 +13,20 @@ import {
 } from './database-client.js';
 import { migrations } from './migrations.js';
 import { ensureServiceRole, grantToService } from './roles.js';
+import type { SessionSettings } from './session.js';
 import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 /** An open writing transaction holds back every reader of the log, so the length of ours is limited. */
-const SESSION_LIMITS =
-  '-c statement_timeout=20000 -c idle_in_transaction_session_timeout=20000 -c lock_timeout=10000';
+const SESSION_LIMITS: SessionSettings = {
+  statement_timeout: '20s',
+  idle_in_transaction_session_timeout: '20s',
+  lock_timeout: '10s',
+};
 
-const LIMITS = { options: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
+const LIMITS = { session: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
 /**
  * For what works on queues, which are short most of the time: a statement that was planned then must not read all of one
  * that has become long. Where it has to be read as a whole, that is not worth compiling. And as everything goes by index,
@@ -30,10 +34,18 @@ const LIMITS = { options: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
  */
 export const QUEUE_LIMITS: typeof LIMITS = {
   ...LIMITS,
-  options: `${SESSION_LIMITS} -c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan`,
+  session: {
+    ...SESSION_LIMITS,
+    enable_seqscan: 'off',
+    jit: 'off',
+    plan_cache_mode: 'force_generic_plan',
+  },
 };
 /** For migrations: on a large table one may take hours. */
-const NO_LIMITS: typeof LIMITS = { options: '', query_timeout: 0 };
+const NO_LIMITS: typeof LIMITS = {
+  session: { statement_timeout: '0', lock_timeout: '0' },
+  query_timeout: 0,
+};
 
 export function dataSourceOptions(
   config: Config,

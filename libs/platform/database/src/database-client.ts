@@ -1,7 +1,13 @@
 import pg from 'pg';
+import {
+  assertUsable,
+  openingStatement,
+  type ServerFacts,
+  type SessionSettings,
+} from './session.js';
 
 /**
- * Longer than the server's own limit for a statement (SESSION_LIMITS), so that it expires only when no answer
+ * Longer than the server's own limit for a statement (LIMITS), so that it expires only when no answer
  * comes at all.
  */
 export const ANSWER_WITHIN_MS = 22_000;
@@ -31,14 +37,23 @@ export class SilentConnectionError extends Error {
   }
 }
 
+/** @property session settings of the session beside the pinned ones */
+export type DatabaseClientConfig = pg.ClientConfig & { session?: SessionSettings };
+
 /**
+ * Pins the settings of its session, so that neither server, database nor role decides what our statements mean, and refuses
+ * a database that Inkpad cannot work with.
+ *
  * Ends itself when the server does not answer. The driver's own `query_timeout` only gives up waiting: the
  * connection stays in use, and whatever is asked next queues up behind the statement that hangs.
  */
 export class DatabaseClient extends pg.Client {
-  constructor(settings: pg.ClientConfig = {}) {
+  private readonly session: SessionSettings;
+
+  constructor(settings: DatabaseClientConfig = {}) {
     // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
     super({ ...settings, query_timeout: 0 });
+    this.session = settings.session ?? {};
     const usual = settings.query_timeout ?? 0;
     let timer: NodeJS.Timeout | undefined;
     let due = Infinity;
@@ -68,11 +83,42 @@ export class DatabaseClient extends pg.Client {
       return end(...given);
     }) as typeof this.end;
   }
+
+  override connect(): Promise<this>;
+  override connect(callback: (error: Error | null) => void): void;
+  override connect(callback?: (error: Error | null) => void): Promise<this> | undefined {
+    // The pool listens only once it is called back; an error in between must not end the process.
+    this.on('error', ignore);
+    const opened = super.connect().then(() => this.open());
+    if (!callback) return opened.then(() => this).finally(() => this.off('error', ignore));
+    opened
+      .then(
+        () => callback(null),
+        (error: Error) => callback(error),
+      )
+      .finally(() => this.off('error', ignore));
+    return undefined;
+  }
+
+  private async open(): Promise<void> {
+    const opening: LimitedStatement = {
+      text: openingStatement(this.session),
+      query_timeout: CONNECT_WITHIN_MS,
+    };
+    try {
+      const { rows } = await this.query<ServerFacts>(opening);
+      assertUsable(rows[0], `${this.database ?? ''} at ${this.host}:${this.port}`);
+    } catch (error) {
+      // Nobody else will: a pool forgets a client that could not connect.
+      this.end().catch(ignore);
+      throw error;
+    }
+  }
 }
 
 /** When one connection falls silent, the idle ones are most likely dead as well. */
 export class DatabasePool extends pg.Pool {
-  constructor(settings: pg.PoolConfig) {
+  constructor(settings: pg.PoolConfig & DatabaseClientConfig) {
     super({ ...settings, Client: DatabaseClient });
     this.on('release', (error: unknown) => {
       if (error instanceof SilentConnectionError) this.discardIdle();
@@ -93,7 +139,7 @@ export class DatabasePool extends pg.Pool {
 export function databaseClient(
   databaseUrl: string,
   application: string,
-  more: pg.ClientConfig = {},
+  more: DatabaseClientConfig = {},
 ): DatabaseClient {
   return new DatabaseClient({
     connectionString: databaseUrl,
@@ -110,7 +156,6 @@ export function databaseClient(
  * that is stopped or cut off alive for ever, and with it the lock.
  */
 export function checkNowAndThen(client: DatabaseClient): void {
-  // Not asked for in `options`, which a pooler may drop.
   const check: LimitedStatement = {
     text: `set idle_session_timeout = ${UNCHECKED_FOR_MS}`,
     query_timeout: CHECK_WITHIN_MS,
@@ -151,6 +196,10 @@ function isPromiseWanted(given: unknown[]): boolean {
   const hasCallback = given.some((each) => typeof each === 'function');
   const isSubmitted = typeof statement === 'object' && statement !== null && 'submit' in statement;
   return !hasCallback && !isSubmitted;
+}
+
+function ignore(): void {
+  // Whoever waits for the connection gets the first error.
 }
 
 function limitOf(statement: unknown): number | undefined {

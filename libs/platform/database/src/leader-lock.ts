@@ -8,8 +8,11 @@ const POLL_MS = 1_000;
 /** Long enough for several polls of the others, so that one of them gets the lock. */
 const STEPPED_DOWN_MS = 5_000;
 /** Makes the server notice after about ten seconds that the leader's machine has gone. */
-const NOTICE_LOSS =
-  '-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
+const NOTICE_LOSS = {
+  tcp_keepalives_idle: '4',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '3',
+};
 
 /** What only one process at a time does: whoever holds the advisory lock of this number. */
 export type Leadership = { name: string; lock: number };
@@ -52,7 +55,7 @@ export class LeaderLock {
     signal: AbortSignal,
     lead: (leading: AbortSignal) => Promise<void>,
   ): Promise<boolean> {
-    const client = databaseClient(this.config.databaseUrl, name, { options: NOTICE_LOSS });
+    const client = databaseClient(this.config.databaseUrl, name, { session: NOTICE_LOSS });
     const lost = new AbortController();
     client.on('error', (error) => {
       log.warn(`leadership was lost: ${error.message}`);

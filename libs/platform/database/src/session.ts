@@ -1,0 +1,63 @@
+import { ConfigError } from '#kernel/config.js';
+
+export type SessionSettings = Readonly<Record<string, string>>;
+
+/**
+ * Lists what decides how PostgreSQL reads our statements and writes its rows. A server, a database, a role and PGOPTIONS
+ * may set each of them otherwise. Left alone are what an operator decides: durability (`synchronous_commit`) and
+ * `default_transaction_read_only`, which providers set while a disk is full.
+ */
+export const PINNED: SessionSettings = {
+  client_encoding: 'UTF8',
+  datestyle: 'ISO, MDY',
+  intervalstyle: 'postgres',
+  timezone: 'UTC',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+  transform_null_equals: 'off',
+  quote_all_identifiers: 'off',
+  search_path: 'public',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+};
+
+/** The oldest release that Inkpad is made for, as `server_version_num` says it. */
+const OLDEST_SERVER = 150_000;
+const ENCODING = 'UTF8';
+
+export type ServerFacts = { version: string; version_number: number; encoding: string };
+
+/**
+ * Renders the first statement of a session. One round trip pins the settings and says what kind of database it is. Not in
+ * the startup packet: PgBouncer refuses or drops what stands there. Settings that a release does not know are passed over.
+ */
+export function openingStatement(settings: SessionSettings): string {
+  const values = Object.entries({ ...PINNED, ...settings }).map(
+    ([name, value]) => `('${name}', '${value}')`,
+  );
+  // Without backslashes, so that it means the same whatever standard_conforming_strings is.
+  return `select current_setting('server_version') as version,
+      current_setting('server_version_num')::int as version_number,
+      current_setting('server_encoding') as encoding,
+      count(set_config(name, value, false)) as pinned
+    from (values ${values.join(', ')}) as wanted (name, value)
+    where current_setting(name, true) is not null`;
+}
+
+/** @throws ConfigError that says what to do, when the server or its database is none that Inkpad can work with */
+export function assertUsable(facts: ServerFacts | undefined, place: string): void {
+  if (!facts) throw new Error('the server said nothing about itself');
+  const { version, version_number, encoding } = facts;
+  if (version_number < OLDEST_SERVER) {
+    throw new ConfigError(
+      `The database ${place} is on PostgreSQL ${version}, but Inkpad needs PostgreSQL 15 or newer: upgrade the server, or name another one in DATABASE_URL.`,
+    );
+  }
+  if (encoding !== ENCODING) {
+    throw new ConfigError(
+      `The database ${place} has the encoding ${encoding}, which does not hold every text: create one with create database … encoding 'UTF8' template template0, and name it in DATABASE_URL.`,
+    );
+  }
+}

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { databaseClient } from '#database/database-client.js';
+import { dataSource, poolOf, QUEUE_LIMITS } from '#database/data-source.js';
+import { PINNED } from '#database/session.js';
+import {
+  testConfig,
+  testDatabase,
+  testEnvironment,
+  type TestDatabase,
+} from './support/database.js';
+import { databaseIn, nameIn } from './support/encodings.js';
+import { eventually } from './support/eventually.js';
+import { runNode } from './support/program.js';
+import { startService, type Service } from './support/service.js';
+import { enrol } from './support/story.js';
+import { stamp, subscribe, useWebhooks } from './support/webhooks.js';
+
+/** None of them is what Inkpad expects. */
+const HOSTILE: Record<string, string> = {
+  client_encoding: 'LATIN1',
+  datestyle: 'German',
+  intervalstyle: 'iso_8601',
+  timezone: 'Asia/Kolkata',
+  bytea_output: 'escape',
+  extra_float_digits: '-10',
+  standard_conforming_strings: 'off',
+  array_nulls: 'off',
+  transform_null_equals: 'on',
+  quote_all_identifiers: 'on',
+  search_path: 'nowhere',
+  default_transaction_isolation: 'serializable',
+  default_transaction_deferrable: 'on',
+  statement_timeout: '1s',
+  lock_timeout: '1ms',
+};
+
+/** What the whole of a database, and a role in it, say that sessions begin with. */
+async function makeHostile(database: TestDatabase, settings: Record<string, string>) {
+  const { username, pathname } = new URL(database.url);
+  for (const [name, value] of Object.entries(settings)) {
+    await database.query(`alter database ${pathname.slice(1)} set ${name} = '${value}'`);
+    await database.query(
+      `alter role ${username} in database ${pathname.slice(1)} set ${name} = '${value}'`,
+    );
+  }
+}
+
+type Asking = { query: (text: string) => Promise<{ rows: unknown[] }> };
+
+async function settingsOf(client: Asking, names: string[]): Promise<Record<string, string>> {
+  const list = names.map((name) => `current_setting('${name}') as ${name}`);
+  const { rows } = await client.query(`select ${list.join(', ')}`);
+  return rows[0] as Record<string, string>;
+}
+
+describe('a database whose settings are not ours', () => {
+  let service: Service;
+  const webhooks = useWebhooks(() => service);
+
+  beforeAll(async () => {
+    const database = await testDatabase();
+    await makeHostile(database, HOSTILE);
+    service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' }, database);
+  });
+  afterAll(() => service.stop());
+
+  it('gives others what it says', async () => {
+    const other = new pg.Client(service.database.url);
+    await other.connect();
+    const { client_encoding: _ours, ...settings } = HOSTILE;
+    const names = Object.keys(settings).filter((name) => name !== 'datestyle');
+    expect(await settingsOf(other, names)).toMatchObject(
+      Object.fromEntries(names.map((name) => [name, settings[name]])),
+    );
+    await other.end();
+  });
+
+  it('pins every setting on a connection that listens, leads or belongs to a script', async () => {
+    const client = databaseClient(service.database.url, 'test', {
+      session: { tcp_keepalives_idle: '4' },
+    });
+    await client.connect();
+    expect(await settingsOf(client, Object.keys(PINNED))).toEqual(PINNED);
+    expect(await settingsOf(client, ['tcp_keepalives_idle'])).toEqual({ tcp_keepalives_idle: '4' });
+    await client.end();
+  });
+
+  it.each([
+    ['an api', undefined],
+    ['a dispatcher', QUEUE_LIMITS],
+  ])('pins every setting in the pool of %s, and its limits', async (_what, limits) => {
+    const source = dataSource(testConfig(service.database.url), 'test', limits);
+    await source.initialize();
+    const { session } = limits ?? { session: { statement_timeout: '20s', lock_timeout: '10s' } };
+    const expected = { ...PINNED, ...session };
+    expect(await settingsOf(poolOf(source), Object.keys(expected))).toEqual(expected);
+    const [typeorm] = (await source.query(`select current_setting('datestyle') as style`)) as {
+      style: string;
+    }[];
+    expect(typeorm).toEqual({ style: PINNED['datestyle'] });
+    await source.destroy();
+  });
+
+  it('keeps every text and time of customers, stamps and deliveries', async () => {
+    const store = await service.newStore();
+    const receiver = await webhooks.receive();
+    const subscription = await subscribe(store, receiver);
+    const { path } = await enrol(store);
+    await webhooks.startDispatcher();
+    await stamp(store, path, 2);
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 2,
+    );
+    const name = `☕ O'Brien \\ "NULL"`;
+    const made = await store.post<{ id: number; first_name: string; created_at: string }>(
+      `${store.store}/customers`,
+      { customer: { first_name: name, email: 'obrien@example.com' } },
+    );
+    expect([made.status, made.body.first_name]).toEqual([201, name]);
+    const read = await store.get(`${store.store}/customers/${made.body.id}`);
+    expect(read.body).toMatchObject({ first_name: name, created_at: made.body.created_at });
+    const deliveries = await eventually(
+      () =>
+        store.get<{ status: string }[]>(
+          `${store.store}/webhook_subscriptions/${subscription.id}/deliveries`,
+        ),
+      ({ body }) => body.every(({ status }) => status === 'delivered'),
+    );
+    expect(deliveries.status).toBe(200);
+    expect(deliveries.body).toHaveLength(2);
+  });
+
+  it('migrates, and runs statements of a migration as long as they take', async () => {
+    const { url, ownerUrl } = service.database;
+    const environment = testEnvironment(url, { DATABASE_MIGRATION_URL: ownerUrl });
+    expect(runNode(['dist/scripts/migrate.js'], environment)).toEqual({
+      status: 0,
+      output: 'the database is up to date\n',
+    });
+  });
+});
+
+describe('a database in another encoding', () => {
+  it.each(['LATIN1', 'SQL_ASCII'])('is refused by every connection: %s', async (encoding) => {
+    const database = await testDatabase();
+    const url = await databaseIn(encoding, database);
+    const refusal = `has the encoding ${encoding}, which does not hold every text`;
+    const client = databaseClient(url, 'test');
+    await expect(client.connect()).rejects.toThrow(refusal);
+    const source = dataSource(testConfig(url), 'test');
+    await expect(source.initialize()).rejects.toThrow(refusal);
+    await eventually(
+      () => database.query(`select from pg_stat_activity where datname = $1`, [nameIn(url)]),
+      ({ rowCount }) => rowCount === 0,
+    );
+    await database.close();
+  });
+});

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
+import { databaseIn, nameIn } from '../support/encodings.js';
+import { runNode } from '../support/program.js';
+
+let database: TestDatabase;
+let url: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  url = await databaseIn('LATIN1', database);
+});
+afterAll(() => database.close());
+
+it.each([
+  ['the api', 78, ['dist/apps/api/src/main.js']],
+  ['the dispatcher', 78, ['dist/apps/dispatcher/src/main.js']],
+  ['migrate', 1, ['dist/scripts/migrate.js']],
+  ['setup', 1, ['dist/scripts/setup.js']],
+  ['the command line', 1, ['dist/scripts/cli.js', 'store:list']],
+  ['verify', 1, ['dist/scripts/verify.js']],
+  ['rebuild', 1, ['dist/scripts/rebuild.js']],
+  ['backup', 1, ['dist/scripts/backup.js', '/tmp/inkpad-no-backup']],
+])('%s refuses a database that is not UTF-8 in one sentence', (_who, code, args) => {
+  const { host } = new URL(url);
+  const { status, output } = runNode(args, testEnvironment(url));
+  expect([status, output.trimEnd().split('\n').at(-1)]).toEqual([
+    code,
+    `The database ${nameIn(url)} at ${host} has the encoding LATIN1, which does not hold every text: create one with create database … encoding 'UTF8' template template0, and name it in DATABASE_URL.`,
+  ]);
+  expect(output).not.toContain('    at ');
+});
