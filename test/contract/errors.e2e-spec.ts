@@ -234,6 +234,46 @@ describe('failures', () => {
     }
   });
 
+  it('ERR-23 are the same 503 while it is full, can only be read or has no connections left', async () => {
+    const shop = await breaking.newStore();
+    const { path } = await enrol(shop);
+    const { query } = breaking.running.database;
+    const refused: Answer<Failure>[] = [];
+    const refuse = async () => {
+      const answer = await eventually(
+        () => shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
+        (found) => found?.status === 503,
+      );
+      if (answer) refused.push(answer);
+    };
+    await query(`create function fail() returns trigger language plpgsql as $$
+      begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$`);
+    await query(
+      'create trigger failing before insert on es.events for each row execute function fail()',
+    );
+    await refuse();
+    await query('drop function fail cascade');
+    await asAdmin(`alter database ${databaseName()} set default_transaction_read_only = on`, []);
+    await breakConnections();
+    await refuse();
+    await asAdmin(`alter database ${databaseName()} reset default_transaction_read_only`, []);
+    await asAdmin('alter role inkpad_app connection limit 0', []);
+    await breakConnections();
+    await refuse();
+    await asAdmin('alter role inkpad_app connection limit -1', []);
+    for (const answer of refused) {
+      expectFailure(answer, 503, 'unavailable');
+      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      expect(answer.body.resolution).toContain('Nothing was written');
+    }
+    await breakConnections();
+    await eventually(
+      () => shop.get(path),
+      ({ status }) => status === 200,
+    );
+    expect(await writtenBy(refused)).toEqual([]);
+  });
+
   it('ERR-21 are never a 5xx for something that was written', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);

@@ -6,8 +6,14 @@ import {
 } from 'typeorm';
 import { ConfigError } from '#kernel/config.js';
 import { UnavailableError } from '#kernel/errors.js';
-import type { LimitedStatement } from './database-client.js';
-import { databaseErrorOf, endsConnection, isRolledBackForRetry, SQLSTATE } from './sqlstate.js';
+import { isFailureToConnect, type LimitedStatement } from './database-client.js';
+import {
+  databaseErrorOf,
+  endsConnection,
+  isOutageState,
+  isRolledBackForRetry,
+  SQLSTATE,
+} from './sqlstate.js';
 
 /** @throws when the database does not answer in time; the query is then abandoned */
 export async function isAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
@@ -127,7 +133,15 @@ export const DATABASE_UNAVAILABLE_MS = 1_000;
 
 /** Nothing is wrong with the work itself; it can be tried again when the database is back. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  return error instanceof UnavailableError || isConnectionLoss(error);
+  return error instanceof UnavailableError || isConnectionLoss(error) || isOutage(error);
+}
+
+/**
+ * Whether the database refused for want of space, memory or connections, can only be read, or let nobody in. Nothing was
+ * written, unless the server has ended the connection with it: a full disk of the log stops all of it (PANIC).
+ */
+export function isOutage(error: unknown): boolean {
+  return isFailureToConnect(error) || isOutageState(databaseErrorOf(error)?.code);
 }
 
 /** The same, or others were in the way for too long: nothing was written, and it can be tried again. */

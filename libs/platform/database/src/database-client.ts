@@ -5,6 +5,7 @@ import {
   type ServerFacts,
   type SessionSettings,
 } from './session.js';
+import { isOutageState } from './sqlstate.js';
 
 /**
  * Longer than the server's own limit for a statement (LIMITS), so that it expires only when no answer
@@ -37,8 +38,21 @@ export class SilentConnectionError extends Error {
   }
 }
 
+/** What the server lacked when it last refused a statement or a connection of a pool. */
+export type Outages = { last: { message: string; at: number } | undefined };
+
 /** @property session settings of the session beside the pinned ones */
-export type DatabaseClientConfig = pg.ClientConfig & { session?: SessionSettings };
+export type DatabaseClientConfig = pg.ClientConfig & {
+  session?: SessionSettings;
+  outages?: Outages;
+};
+
+const failuresToConnect = new WeakSet<Error>();
+
+/** Whether no connection came about, for whatever reason: nothing was asked on it. */
+export function isFailureToConnect(error: unknown): boolean {
+  return error instanceof Error && failuresToConnect.has(error);
+}
 
 /**
  * Pins the settings of its session, so that neither server, database nor role decides what our statements mean, and refuses
@@ -54,6 +68,10 @@ export class DatabaseClient extends pg.Client {
     // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
     super({ ...settings, query_timeout: 0 });
     this.session = settings.session ?? {};
+    const { outages } = settings;
+    this.connection.on('errorMessage', ({ code, message }: pg.DatabaseError) => {
+      if (outages && isOutageState(code)) outages.last = { message, at: performance.now() };
+    });
     const usual = settings.query_timeout ?? 0;
     let timer: NodeJS.Timeout | undefined;
     let due = Infinity;
@@ -89,7 +107,13 @@ export class DatabaseClient extends pg.Client {
   override connect(callback?: (error: Error | null) => void): Promise<this> | undefined {
     // The pool listens only once it is called back; an error in between must not end the process.
     this.on('error', ignore);
-    const opened = super.connect().then(() => this.open());
+    const opened = super
+      .connect()
+      .then(() => this.open())
+      .catch((error: Error) => {
+        failuresToConnect.add(error);
+        throw error;
+      });
     if (!callback) return opened.then(() => this).finally(() => this.off('error', ignore));
     opened
       .then(
@@ -118,8 +142,13 @@ export class DatabaseClient extends pg.Client {
 
 /** When one connection falls silent, the idle ones are most likely dead as well. */
 export class DatabasePool extends pg.Pool {
+  readonly outages: Outages;
+
   constructor(settings: pg.PoolConfig & DatabaseClientConfig) {
-    super({ ...settings, Client: DatabaseClient });
+    const outages: Outages = { last: undefined };
+    const more = { outages, Client: DatabaseClient };
+    super({ ...settings, ...more });
+    this.outages = outages;
     this.on('release', (error: unknown) => {
       if (error instanceof SilentConnectionError) this.discardIdle();
     });

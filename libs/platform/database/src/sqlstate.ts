@@ -27,7 +27,15 @@ export function isRolledBackForRetry(error: unknown): boolean {
   return ROLLED_BACK.has(databaseErrorOf(error)?.code ?? '');
 }
 
-/** Class 57P is a server shutting down, class 08 a lost connection. */
+/** Class 57P is a server shutting down, class 08 a lost connection, 25P03 and 25P04 limits of transactions. */
 export function endsConnection({ code = '' }: pg.DatabaseError): boolean {
-  return code.startsWith('57P') || code.startsWith('08');
+  return code.startsWith('57P') || code.startsWith('08') || ['25P03', '25P04'].includes(code);
+}
+
+/**
+ * Whether the server lacks what it needs, which passes without a change of ours: class 53 is space, memory and
+ * connections, class 58 the operating system, 25006 a database that can only be read.
+ */
+export function isOutageState(code: string | undefined): boolean {
+  return code !== undefined && (/^5[38]/.test(code) || code === '25006');
 }

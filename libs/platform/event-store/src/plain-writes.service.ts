@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Channel, KeyedRequest } from '#kernel/aggregate.js';
-import { UnknownOutcomeError } from '#kernel/errors.js';
+import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
-import { isConnectionLoss, isPassing } from '#database/connection.js';
+import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
 import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -50,7 +50,7 @@ export class PlainWrites {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
     for (let repeated = false; ; repeated = true) {
       try {
-        const answer = await this.source.transaction(async (manager) => {
+        const answer = await this.transaction(async (manager) => {
           const made = await work(new PlainTransaction(manager, by, repeated));
           if (by.keyed) {
             const response = { status: by.keyed.status, body: made };
@@ -69,6 +69,23 @@ export class PlainWrites {
         }
         await wait(SETTLE_EVERY_MS);
       }
+    }
+  }
+
+  /** @throws UnavailableError when there is no connection, and so nothing was done */
+  private async transaction<A>(work: (manager: EntityManager) => Promise<A>): Promise<A> {
+    const runner = this.source.createQueryRunner();
+    try {
+      await runner.connect().catch((cause: unknown) => {
+        throw new UnavailableError('The database cannot be reached', { cause });
+      });
+      return await runner.manager.transaction(work);
+    } catch (error) {
+      // Rejects where the server has ended the connection with it, perhaps in the middle of the commit.
+      if (isOutage(error)) await runner.query('select 1');
+      throw error;
+    } finally {
+      await runner.release();
     }
   }
 }

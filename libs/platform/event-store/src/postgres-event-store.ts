@@ -7,6 +7,7 @@ import {
   inTransaction,
   isAnswering,
   isConnectionLoss,
+  isOutage,
   withConnection,
 } from '#database/connection.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
@@ -213,6 +214,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
     let unknown = false;
+    let refused: UnavailableError | undefined;
     if (group.length > 1) {
       try {
         return await this.append(group, false);
@@ -221,9 +223,12 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
           `a group of ${group.length} appends failed and is repeated one by one: ${messageOf(error)}`,
         );
         unknown = isConnectionLoss(error);
+        if (isOutage(error)) refused = outageOf(error);
       }
     }
-    return Promise.allSettled(group.map((commit) => this.commitAlone(commit, unknown, deadline)));
+    return Promise.allSettled(
+      group.map((commit) => this.commitAlone(commit, deadline, { unknown, refused })),
+    );
   }
 
   /**
@@ -232,12 +237,15 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
    */
   private async commitAlone(
     commit: Commit,
-    afterLoss = false,
     deadline = performance.now() + SETTLE_WITHIN_MS,
+    before: { unknown: boolean; refused: UnavailableError | undefined } = {
+      unknown: false,
+      refused: undefined,
+    },
   ): Promise<Head[]> {
     const began = performance.now();
-    let unknown = afterLoss;
-    let refused: unknown;
+    let refused: unknown = before.refused;
+    let unknown = before.unknown || refused !== undefined;
     for (let attempt = 0; ; attempt++) {
       try {
         if (unknown && (await this.isStored(commit))) {
@@ -249,13 +257,19 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         if (result?.status === 'fulfilled') return result.value;
         throw result?.reason ?? new Error('a commit has one result');
       } catch (error) {
+        if (refused && error === refused) throw error;
         if (isRefusal(error)) {
           if (!unknown || refused) throw error;
           refused = error;
           continue;
         }
+        if (isOutage(error) && !unknown) {
+          refused = outageOf(error);
+          unknown = true;
+          continue;
+        }
         const lost = isConnectionLoss(error);
-        const unreachable = error instanceof UnavailableError;
+        const unreachable = error instanceof UnavailableError || isOutage(error);
         if (unreachable && !unknown) throw error;
         if (!lost && !unreachable && !isRolledBackForRetry(error)) throw error;
         unknown ||= lost;
@@ -346,6 +360,11 @@ function isIndependent(commit: Commit): boolean {
   const { writes, claims, releases, cap, erasures, founder } = commit;
   const beside = [claims, releases, erasures].some((list) => list?.length);
   return writes.length === 1 && !beside && !cap && !founder;
+}
+
+/** Nothing was written, unless the server stopped in the middle of the commit: whoever throws it looks first. */
+function outageOf(cause: unknown): UnavailableError {
+  return new UnavailableError('The database cannot take changes now', { cause });
 }
 
 /** Nothing was written, except perhaps by an earlier try of our own. */

@@ -24,7 +24,7 @@ import {
   messageWithCause,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
-import { isConnectionLoss, isPassing } from '#database/connection.js';
+import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
 import type { StoredResponse } from '#event-store/stored-responses.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
@@ -219,6 +219,7 @@ function answerTo(error: unknown): Answer {
   }
   if (error instanceof MissingHostError) return WITHOUT_HOST;
   if (error instanceof UnavailableError) return answerOf('unavailable', { error: error.message });
+  if (isOutage(error)) return answerOf('unavailable', { error: 'The database cannot do this now' });
   if (isPassing(error)) return answerOf('unavailable');
   const early = refusedEarly(error) ?? (error instanceof Error && refusedEarly(error.cause));
   if (early) return early;

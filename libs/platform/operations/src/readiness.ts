@@ -4,7 +4,7 @@ import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { messageWithCause } from '#kernel/errors.js';
 import { missingMigrations, poolOf } from '#database/data-source.js';
-import { isAnswering } from '#database/connection.js';
+import { assertWritable } from '#database/outages.js';
 import { EventStore } from '#event-store/event-store.js';
 
 const WITHIN_MS = 2_000;
@@ -30,7 +30,7 @@ export class Readiness implements OnModuleDestroy {
     registry: Registry,
   ) {
     this.checks = [
-      new Check('database', () => isAnswering(poolOf(source), WITHIN_MS), this.log),
+      new Check('database', () => assertWritable(poolOf(source), WITHIN_MS), this.log),
       new Check('event_store', () => store.ping(WITHIN_MS), this.log),
       new Check('migrations', () => this.askForMigrations(), this.log),
     ];

@@ -1,0 +1,41 @@
+import type pg from 'pg';
+import { inTransaction } from './connection.js';
+import type { DatabasePool, LimitedStatement } from './database-client.js';
+import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
+
+/** Long enough for a load balancer to notice, short enough to come back soon. */
+const RECENT_MS = 5_000;
+
+/** Has to extend a file, which a full disk refuses: a change of one row often finds room in a page that is there. */
+const FILE_EXTENSION = `create temp table space_probe on commit drop as
+  select repeat('x', 1000) as filler from generate_series(1, 20)`;
+
+/**
+ * Rejects when the database does not answer in time, cannot be written to, or has just refused others for want of space
+ * or connections. Costs one read; only after a refusal something is written, until that succeeds.
+ */
+export async function assertWritable(pool: pg.Pool, withinMs: number): Promise<void> {
+  const statement: LimitedStatement = {
+    text: `select pg_is_in_recovery() as standby, current_setting('transaction_read_only') as read_only`,
+    query_timeout: withinMs,
+  };
+  const { rows } = await pool.query<{ standby: boolean; read_only: string }>(statement);
+  if (rows[0]?.standby) throw new Error('it is a standby, which cannot be written to');
+  if (rows[0]?.read_only === 'on') throw new Error('it is read-only');
+  const { outages } = pool as DatabasePool;
+  const last = outages.last;
+  if (!last) return;
+  if (performance.now() < last.at + RECENT_MS) throw new Error(`it has just said: ${last.message}`);
+  await probeSpace(pool, withinMs);
+  if (outages.last === last) outages.last = undefined;
+}
+
+async function probeSpace(pool: pg.Pool, withinMs: number): Promise<void> {
+  const statement: LimitedStatement = { text: FILE_EXTENSION, query_timeout: withinMs };
+  try {
+    await inTransaction(pool, (client) => client.query(statement));
+  } catch (error) {
+    // An administrator has taken the right to temporary tables away; then only time tells.
+    if (databaseErrorOf(error)?.code !== SQLSTATE.insufficientPrivilege) throw error;
+  }
+}

@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { randomUUID } from 'node:crypto';
+import type { PosterJson } from '#posters/poster.dto.js';
+import { Browser } from './support/browser.js';
+import { Console } from './support/console.js';
+import { eventually } from './support/eventually.js';
+import type { Failure } from './support/contract.js';
+import { expectFailure } from './support/contract.js';
+import { EventStream } from './support/event-stream.js';
+import type { Program } from './support/program.js';
+import { startService, type Answer, type Client, type LocalService } from './support/service.js';
+import { newPoster, SignupForm } from './support/signup.js';
+import { enrol } from './support/story.js';
+import { enrolled, type Enrolled } from './support/web-card.js';
+import { startDispatcher } from './support/webhooks.js';
+
+const ORIGIN = 'https://cards.example';
+const KEYED = { 'idempotency-key': 'before the outage' };
+
+let service: LocalService;
+let store: Client & { email: string };
+let dispatcher: Program;
+let dispatcherHealth: string;
+let poster: PosterJson;
+let card: Enrolled;
+/** Of a customer card. */
+let path: string;
+let replayed: Answer;
+
+beforeAll(async () => {
+  service = await startService({ TRUST_PROXY_HOPS: '1', WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  dispatcher = await startDispatcher(service);
+  const [, port = ''] = /health on port (\d+)/.exec(dispatcher.output()) ?? [];
+  dispatcherHealth = `http://127.0.0.1:${port}/health/ready`;
+  store = await service.newStore();
+  ({ path } = await enrol(store));
+  poster = await newPoster(store);
+  card = await enrolled(store);
+  replayed = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEYED);
+});
+afterAll(() => service.stop());
+
+const databaseName = () => new URL(service.database.url).pathname.slice(1);
+
+async function asAdmin(statement: string): Promise<void> {
+  const url = new URL(service.database.ownerUrl);
+  url.pathname = '/postgres';
+  const client = new pg.Client(url.href);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Of the service, so that it has to connect anew. */
+const endSessions = () =>
+  asAdmin(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = '${databaseName()}' and application_name like 'inkpad %'`,
+  );
+
+/** What writes run into from now on. */
+async function failWith(code: string, message: string): Promise<void> {
+  await service.database.query(`
+    create or replace function fail() returns trigger language plpgsql as $$
+    begin raise exception using errcode = '${code}', message = '${message}'; end $$`);
+  for (const table of ['es.events', 'es.streams', 'audit_log', 'sessions']) {
+    await service.database.query(
+      `create trigger failing before insert or update on ${table} for each statement execute function fail()`,
+    );
+  }
+}
+
+const workAgain = () => service.database.query('drop function fail cascade');
+
+async function readiness(process: 'api' | 'dispatcher') {
+  const response = await fetch(
+    process === 'api' ? `${service.baseUrl}/health/ready` : dispatcherHealth,
+  );
+  return { status: response.status, body: await response.json() };
+}
+
+async function untilReady(): Promise<void> {
+  for (const process of ['api', 'dispatcher'] as const) {
+    await eventually(
+      () => readiness(process),
+      ({ status }) => status === 200,
+    );
+  }
+}
+
+/** Changes work again at once: nothing of the outage is kept. */
+async function untilStamped(): Promise<void> {
+  await eventually(
+    () => store.post(`${path}/stamp`, { stamps: 1 }),
+    ({ status }) => status === 200,
+  );
+}
+
+const UNREADY = {
+  status: 503,
+  body: { status: 'unavailable', checks: expect.objectContaining({ database: 'unavailable' }) },
+};
+
+/** Changes of every kind. */
+function changes(): Record<string, () => Promise<Answer<Failure>>> {
+  const customer = () => ({
+    customer: { first_name: 'Bea', email: `${randomUUID()}@example.com` },
+  });
+  return {
+    'a stamp': () => store.post(`${path}/stamp`, { stamps: 1 }),
+    'a stamp under a key': () =>
+      store.send('POST', `${path}/stamp`, { stamps: 1 }, { 'idempotency-key': randomUUID() }),
+    'a customer': () => store.post(`${store.store}/customers`, customer()),
+    'a card': () => store.post(`${store.store}/cards`, { card: { name: 'Tea' } }),
+    'a subscription': () =>
+      store.post(`${store.store}/webhook_subscriptions`, {
+        event: 'stamp.earned',
+        target_url: 'http://127.0.0.1:9/',
+      }),
+    'a subscription under a key': () =>
+      store.send(
+        'POST',
+        `${store.store}/webhook_subscriptions`,
+        { event: 'stamp.earned', target_url: 'http://127.0.0.1:9/' },
+        { 'idempotency-key': randomUUID() },
+      ),
+  };
+}
+
+async function expectUnavailable(answer: Answer<Failure>): Promise<void> {
+  expectFailure(answer, 503, 'unavailable');
+  expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  expect(answer.body.resolution).toContain('Nothing was written');
+}
+
+async function writtenSince(revision: number): Promise<number> {
+  return (await service.history()).length - revision;
+}
+
+describe.each([
+  {
+    what: 'a database that can only be read',
+    begin: async () => {
+      await asAdmin(`alter database ${databaseName()} set default_transaction_read_only = on`);
+      await endSessions();
+    },
+    end: async () => {
+      await asAdmin(`alter database ${databaseName()} reset default_transaction_read_only`);
+      await endSessions();
+    },
+    isReadOnly: true,
+  },
+  {
+    what: 'a full disk',
+    begin: () => failWith('53100', 'could not extend file: No space left on device'),
+    end: workAgain,
+  },
+  {
+    what: 'a disk that fails',
+    begin: () => failWith('58030', 'could not write to file: Input/output error'),
+    end: workAgain,
+  },
+])('$what', ({ begin, end, isReadOnly = false }) => {
+  let before: number;
+
+  beforeAll(async () => {
+    await untilReady();
+    before = (await service.history()).length;
+    await begin();
+    // The first requests meet the sessions that were ended.
+    await eventually(
+      () => store.get(path),
+      ({ status }) => status === 200,
+    );
+  });
+  afterAll(async () => {
+    await end();
+    await untilReady();
+    await untilStamped();
+  });
+
+  it('is 503 for every change, with advice, and nothing is written', async () => {
+    for (const change of Object.values(changes())) await expectUnavailable(await change());
+    // In one group.
+    const stamps = await Promise.all(
+      Array.from({ length: 30 }, () => store.post<Failure>(`${path}/stamp`, { stamps: 1 })),
+    );
+    for (const answer of stamps) await expectUnavailable(answer);
+    expect(await writtenSince(before)).toBe(0);
+  });
+
+  it('is what readiness says', async () => {
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    expect(await readiness('api')).toEqual(UNREADY);
+    // Of a disk it hears when it writes itself.
+    const dispatcherStatus = isReadOnly ? 503 : (await readiness('dispatcher')).status;
+    await eventually(
+      () => readiness('dispatcher'),
+      ({ status }) => status === dispatcherStatus,
+    );
+    const live = await fetch(`${service.baseUrl}/health/live`);
+    expect(live.status).toBe(200);
+  });
+
+  it('still answers what reads', async () => {
+    expect((await store.get(`${store.store}/customers`)).status).toBe(200);
+    const again = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEYED);
+    // Whoever has the key is written down first.
+    const { status, text } = isReadOnly ? { status: 503, text: again.text } : replayed;
+    expect([again.status, again.text]).toEqual([status, text]);
+    const page = await fetch(service.baseUrl + card.page);
+    // Its first visit is written down.
+    expect(page.status).toBe(isReadOnly ? 503 : 200);
+    const stream = await EventStream.open(`${service.baseUrl}${card.page}/events`);
+    expect([200, 503]).toContain(stream.status);
+    stream.close();
+  });
+
+  it('is a page for people who sign up', async () => {
+    const form = await SignupForm.open(service.baseUrl, ORIGIN, poster);
+    const sent = await form.send(
+      { first_name: 'Cleo', email: `${randomUUID()}@example.com` },
+      { accept: 'text/html' },
+    );
+    expect([sent.status, sent.headers.get('content-type')]).toEqual([
+      503,
+      'text/html; charset=utf-8',
+    ]);
+  });
+
+  if (isReadOnly) {
+    it('is a page for people who sign in or work in the console', async () => {
+      const browser = new Browser(service);
+      const shown = await browser.signIn(store.email, 'wrong password');
+      expect(shown.status).toBe(503);
+      expect(shown.text).toContain('Not available right now');
+    });
+  }
+});
+
+describe('no connections left', () => {
+  const limit = (most: number) => asAdmin(`alter role inkpad_app connection limit ${most}`);
+
+  beforeAll(async () => {
+    await untilReady();
+    await limit(0);
+    await endSessions();
+  });
+  afterAll(async () => {
+    await limit(-1);
+    await untilReady();
+    await untilStamped();
+  });
+
+  it('is 503 for every request, with advice', async () => {
+    await eventually(
+      () => store.get(path),
+      ({ status }) => status === 503,
+    );
+    for (const change of Object.values(changes())) await expectUnavailable(await change());
+    for (const read of [path, `${store.store}/customers`, `${store.store}/cards`]) {
+      await expectUnavailable(await store.get(read));
+    }
+    for (const page of [card.page, new URL(poster.signup_url).pathname, '/app']) {
+      const shown = await fetch(service.baseUrl + page, { headers: { accept: 'text/html' } });
+      // Nobody is looked up who has no cookie.
+      expect(page === '/app' ? 200 : 503).toBe(shown.status);
+    }
+    const signedIn = await new Browser(service).signIn(store.email, 'wrong password');
+    expect(signedIn.status).toBe(503);
+  });
+
+  it('is what readiness says', async () => {
+    expect(await readiness('api')).toEqual(UNREADY);
+    await eventually(
+      () => readiness('dispatcher'),
+      ({ status }) => status === 503,
+    );
+  });
+});
+
+it('is a page in the console', async () => {
+  const console = await Console.of(service, store.email);
+  const location = { name: 'Town', address: 'Marktplatz 1, Hamburg' };
+  const { body: place } = await store.post<{ id: number }>(`${store.store}/locations`, {
+    location,
+  });
+  await failWith('53100', 'No space left on device');
+  try {
+    const page = `/app/stores/${store.accountId}/locations/${place.id}`;
+    const pin = { latitude: '53.5503', longitude: '9.9929' };
+    const shown = await console.submit(page, `${page}/pin`, pin);
+    expect(shown.status).toBe(503);
+  } finally {
+    await workAgain();
+  }
+});
