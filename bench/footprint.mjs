@@ -76,17 +76,29 @@ async function measure(stage, plan) {
   await pause(plan.idleSeconds * 1_000, stage.abort.signal);
   const idle = { api: memoryOf(api.pid), dispatcher: memoryOf(dispatcher.pid) };
   const busy = await underLoad(stage, service, { api, dispatcher }, plan);
+  await untilQuiet(stage, dispatcher.pid);
+  await pause(plan.idleSeconds * 1_000, stage.abort.signal);
+  const after = { api: memoryOf(api.pid), dispatcher: memoryOf(dispatcher.pid) };
 
   console.log(
     `Node.js ${process.versions.node} ${plan.flags.join(' ')}, ${whole(plan.stamps)} events kept, ${loadNow()}`,
   );
-  const heading = ['', 'ready after s', 'its CPU ms', 'idle MiB', 'busy MiB, most', 'floor'];
+  const heading = [
+    '',
+    'ready after s',
+    'its CPU ms',
+    'idle MiB',
+    'busy MiB, most',
+    'idle again MiB',
+    'floor',
+  ];
   const rows = Object.entries({ api, dispatcher }).map(([name, { seconds, startMs }]) => [
     name,
     seconds.toFixed(1),
     us(startMs),
     whole(idle[name]),
     whole(busy[name]),
+    whole(after[name]),
     `${MOST[name]}`,
   ]);
   console.log(table([heading, ...rows]));

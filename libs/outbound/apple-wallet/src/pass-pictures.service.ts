@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { countKeptBytes } from '#kernel/kept-bytes.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { StripImages } from '#card-images/strip-images.service.js';
@@ -19,7 +20,7 @@ type Wanted = { hash: string; filled: number };
 export class PassPictures {
   private readonly kept = new LRUCache<string, PassFile[], Wanted>({
     maxSize: KEPT_BYTES,
-    sizeCalculation: (files) => files.reduce((sum, { bytes }) => sum + bytes.length, 0),
+    sizeCalculation: (files) => files.reduce((sum, { bytes }) => sum + countKeptBytes(bytes), 0),
     fetchMethod: (_key, _old, { context }) => this.find(context),
     ignoreFetchAbort: true,
     allowStaleOnFetchAbort: true,

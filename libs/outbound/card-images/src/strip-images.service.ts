@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
+import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
 import { ask } from '#database/connection.js';
 import { designHash, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
 import { StripRenderer, type StripImage } from './strip-renderer.service.js';
@@ -26,7 +27,7 @@ export class StripImages {
   /** Those asked for at the same time are drawn once. */
   private readonly images = new LRUCache<string, Buffer, Wanted>({
     maxSize: KEPT_IN_MEMORY_BYTES,
-    sizeCalculation: ({ length }) => length,
+    sizeCalculation: countKeptBytes,
     fetchMethod: (_name, _old, { context }) => this.find(context),
     // One that others push out while it is drawn is still wanted.
     ignoreFetchAbort: true,
@@ -89,11 +90,11 @@ export class StripImages {
       values: [hash, name],
     });
     if (!found) return undefined;
-    if (found.png) return found.png;
+    if (found.png) return copyToKeep(found.png);
     if ('filled' in image && image.filled > found.design.stamps) return undefined;
     const png = await this.renderer.draw(found.account_id, found.design, image);
     await this.keep(hash, name, png);
-    return png;
+    return copyToKeep(png);
   }
 
   /** The image is there already; that it may have to be drawn again is no reason to withhold it. */

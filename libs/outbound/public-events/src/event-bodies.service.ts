@@ -1,7 +1,8 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
+import { countKeptBytes, encodeToKeep } from '#kernel/kept-bytes.js';
 import { byteaArray } from '#database/bytea-array.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
@@ -39,6 +40,8 @@ export const TEXT_KEPT_MS = 5_000;
 /** Rendering more at once would block the process for too long. */
 const RENDERED_AT_ONCE = { first: 32, most: 250, bytes: 1024 * 1024 };
 const FRESH_KEPT_BYTES = 16 * 1024 * 1024;
+/** Another dispatcher may have sent it, and then nobody here asks for it. */
+const FRESH_KEPT_MS = 60_000;
 /** The cache's own memory per entry. */
 const OVERHEAD_BYTES = 200;
 
@@ -81,14 +84,15 @@ const PLACES = {
 @Injectable()
 export class EventBodies {
   private readonly log = new Logger('webhook events');
-  private readonly texts = new LRUCache<number, Buffer>({
+  private readonly texts = new ExpiringCache<number, Buffer>({
     maxSize: TEXTS_KEPT_BYTES,
-    sizeCalculation: (text) => text.length + OVERHEAD_BYTES,
+    sizeCalculation: countKeptBytes,
     ttl: TEXT_KEPT_MS,
   });
   /** Read from the log a moment ago, and not rendered yet. */
-  private readonly fresh = new LRUCache<string, StoredEvent>({
+  private readonly fresh = new ExpiringCache<string, StoredEvent>({
     maxSize: FRESH_KEPT_BYTES,
+    ttl: FRESH_KEPT_MS,
     sizeCalculation: (event) => roughBytes(event) + OVERHEAD_BYTES,
   });
 
@@ -307,7 +311,7 @@ export class EventBodies {
     }
     return events.map(({ id }) => {
       const { event, customerId } = found(rendered.get(id), `the rendering of event ${id}`);
-      const text = Buffer.from(JSON.stringify(event));
+      const text = encodeToKeep(JSON.stringify(event));
       const key = keys.get(customerId);
       const sealed = key
         ? seal(key, text, bodyContext(event.id))

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import type { DomainEvent } from '#kernel/aggregate.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { recorded } from '#event-store/codec.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
@@ -20,7 +20,7 @@ export type Fold<S> = { state: S; revision: number };
 /** The state of an aggregate right after each of its events, without reading long streams again. */
 @Injectable()
 export class StreamFolds {
-  private readonly known = new LRUCache<string, Fold<object>>({
+  private readonly known = new ExpiringCache<string, Fold<object>>({
     maxSize: FOLDS_KEPT_BYTES,
     sizeCalculation: roughBytes,
   });

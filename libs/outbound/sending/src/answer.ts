@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { copyToKeep } from '#kernel/kept-bytes.js';
 
 /** Of an answer's body: as much is read, so that its connection can be used again; the rest is cut off. */
 export const BODY_LIMIT = 64 * 1024;
@@ -18,6 +19,11 @@ export type Answer = {
   /** The beginning of the answer's body. */
   excerpt: string | null;
 };
+
+/** Cuts what has arrived to what is wanted of it, and does not keep a large piece for a small part. */
+export function startOf(piece: Buffer, wanted: number): Buffer {
+  return piece.length > wanted ? copyToKeep(piece.subarray(0, wanted)) : piece;
+}
 
 /** At most 1 KiB, and without anything that the database could not store; null of nothing. */
 export function excerptOf(start: Buffer[]): string | null {

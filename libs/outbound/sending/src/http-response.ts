@@ -1,3 +1,5 @@
+import { startOf } from './answer.js';
+
 /** Of the lines of all heads of one answer; and again of chunk extensions and trailers. */
 const LINES_LIMIT = 16 * 1024;
 const MOST_FIELDS = 256;
@@ -59,7 +61,7 @@ export class HttpResponse {
   private left = 0;
   private persists = true;
 
-  /** @param kept how much of the body is kept, to the end of the piece that arrived */
+  /** @param kept how much of the body is kept */
   constructor(private readonly kept: number) {}
 
   get isOver(): boolean {
@@ -104,7 +106,8 @@ export class HttpResponse {
 
   private readBody(bytes: Buffer, at: number): number {
     const end = Math.min(bytes.length, at + this.left);
-    if (this.size < this.kept) this.start.push(bytes.subarray(at, end));
+    if (this.size < this.kept)
+      this.start.push(startOf(bytes.subarray(at, end), this.kept - this.size));
     this.size += end - at;
     this.left -= end - at;
     if (this.left === 0) this.expected = this.expected === 'chunk' ? 'chunk end' : 'nothing';

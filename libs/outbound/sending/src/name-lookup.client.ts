@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { messageOf } from '#kernel/errors.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { isLocalName, LOCAL_ADDRESSES } from './target-address.js';
 
 const HOSTS_FILE = '/etc/hosts';
@@ -35,7 +35,7 @@ export class UnresolvedNameError extends Error {
  */
 @Injectable()
 export class NameLookup {
-  private readonly found = new LRUCache<string, Found | UnresolvedNameError>({
+  private readonly found = new ExpiringCache<string, Found | UnresolvedNameError>({
     max: NAMES_KEPT,
     ttl: FAILED_MS,
     fetchMethod: async (name, _stale, { options }) => {

@@ -1,5 +1,12 @@
 import type { Dispatcher } from 'undici';
-import { BODY_LIMIT, EXCERPT_LIMIT, excerptOf, type Answer, type Request } from './answer.js';
+import {
+  BODY_LIMIT,
+  EXCERPT_LIMIT,
+  excerptOf,
+  startOf,
+  type Answer,
+  type Request,
+} from './answer.js';
 import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
 
 /**
@@ -65,7 +72,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.size < EXCERPT_LIMIT) this.start.push(chunk);
+    if (this.size < EXCERPT_LIMIT) this.start.push(startOf(chunk, EXCERPT_LIMIT - this.size));
     this.size += chunk.length;
     if (this.size <= BODY_LIMIT) return;
     this.finish();

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
+import { copyToKeep } from '#kernel/kept-bytes.js';
 import { ask } from '#database/connection.js';
 import { OvertakenError } from '#event-store/checkpoint.js';
 import { BEGINNING, type Position } from '#event-store/event-store.js';
@@ -160,7 +161,7 @@ export class Tree {
       });
       for (const { hashes, ...id } of rows) {
         found.set(nameOf(id), hashes);
-        if (hashes.length === FULL_TILE_BYTES) this.full.set(nameOf(id), hashes);
+        if (hashes.length === FULL_TILE_BYTES) this.full.set(nameOf(id), copyToKeep(hashes));
       }
     }
     return (id) => {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 
 const KEPT_BYTES = 16 * 1024 * 1024;
@@ -16,10 +17,10 @@ type Keepable = { row: { state: { accountId: number } } };
  * written since: what is decided on a kept row counts only if the commit finds everything as it was.
  */
 export class KeptRows<R extends Keepable> {
-  private readonly rows = new LRUCache<string, R>({
+  private readonly rows = new ExpiringCache<string, R>({
     maxSize: KEPT_BYTES,
     ttl: KEPT_MS,
-    sizeCalculation: ({ row }) => roughBytes(row),
+    sizeCalculation: roughBytes,
   });
   /**
    * By store, how many of its rows are still to be loaded, kept or not: where several processes stamp the same cards, or

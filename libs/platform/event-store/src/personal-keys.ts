@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { customerErased, UnavailableError } from '#kernel/errors.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { fingerprint, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
 import { IdTakenError } from '#database/ids.js';
@@ -66,7 +66,7 @@ export type Reader = (statement: {
 @Injectable()
 export class PersonalKeys {
   /** A key's time counts from when it was asked for: what is answered late may have changed since. */
-  private readonly known = new LRUCache<number, PersonalKey>({
+  private readonly known = new ExpiringCache<number, PersonalKey>({
     max: KEYS_KEPT,
     ttl: KEY_KEPT_MS,
     ttlResolution: 0,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
+import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
 import { ask } from '#database/connection.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
@@ -66,7 +67,7 @@ export class PosterDocuments {
   /** Those asked for at the same time are made once. */
   private readonly documents = new LRUCache<string, Buffer, Wanted>({
     maxSize: KEPT_IN_MEMORY_BYTES,
-    sizeCalculation: ({ length }) => length,
+    sizeCalculation: countKeptBytes,
     fetchMethod: (_hash, _old, { context }) => this.make(context),
     // One that others push out while it is made is still wanted.
     ignoreFetchAbort: true,
@@ -115,10 +116,11 @@ export class PosterDocuments {
     return document;
   }
 
-  private make({ accountId, content, sheet }: Wanted): Promise<Buffer> {
+  private async make({ accountId, content, sheet }: Wanted): Promise<Buffer> {
     const { format, paperSize, bleed } = sheet;
-    return this.renderer.render(accountId, format, () =>
+    const document = await this.renderer.render(accountId, format, () =>
       posterLayout(content, PAPERS[paperSize], { bleed }, this.fonts),
     );
+    return copyToKeep(document);
   }
 }

@@ -1,0 +1,30 @@
+import { LRUCache } from 'lru-cache';
+
+/** Of a large cache a sweep takes a few milliseconds. */
+const SWEEP_MS = 5_000;
+
+/**
+ * Caches values for a time, and lets go of them after it. The library itself removes an expired entry only when it is
+ * asked for or pushed out, so until the cache is full everything would stay; its `ttlAutopurge` takes a timer for each.
+ */
+export class ExpiringCache<
+  K extends NonNullable<unknown>,
+  V extends NonNullable<unknown>,
+  FC = unknown,
+> extends LRUCache<K, V, FC> {
+  private sweeper: NodeJS.Timeout | undefined;
+
+  override set(...entry: Parameters<LRUCache<K, V, FC>['set']>): this {
+    super.set(...entry);
+    // None while it is empty: a timer would keep a cache that nobody uses any more.
+    this.sweeper ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
+    return this;
+  }
+
+  private sweep(): void {
+    this.purgeStale();
+    if (this.size > 0) return;
+    clearInterval(this.sweeper);
+    this.sweeper = undefined;
+  }
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import { copyToKeep, countKeptBytes, encodeToKeep } from './kept-bytes.js';
+
+const SLAB = Buffer.from('one of many').buffer.byteLength;
+
+describe('bytes that are kept', () => {
+  it.each([
+    ['a text', Buffer.from('stamped')],
+    ['hexadecimal digits, as the database driver reads them', Buffer.from('00ff10', 'hex')],
+    ['several in one', Buffer.concat([Buffer.from('a'), Buffer.from('b')])],
+    ['a part of another', Buffer.alloc(100_000, 'x').subarray(10, 20)],
+    ['nothing', Buffer.from('')],
+  ])('copies %s out of the memory that it shares', (_of, shared) => {
+    const kept = copyToKeep(shared);
+    expect(kept.equals(shared)).toBe(true);
+    expect(kept.buffer.byteLength).toBe(shared.length);
+  });
+
+  it('does not copy what has memory of its own', () => {
+    const own = Buffer.allocUnsafeSlow(10).fill(1);
+    expect(copyToKeep(own)).toBe(own);
+  });
+
+  it.each(['', 'Kaffee', 'Käse für Željko 🧀'])('encodes %j into memory of its own', (text) => {
+    const kept = encodeToKeep(text);
+    expect(kept.toString()).toBe(text);
+    expect(kept.buffer.byteLength).toBe(Buffer.byteLength(text));
+  });
+
+  it('counts the whole slab of a view', () => {
+    const text = 'a body of 20 bytes..';
+    expect(countKeptBytes(Buffer.from(text))).toBeGreaterThanOrEqual(SLAB);
+    expect(countKeptBytes(encodeToKeep(text))).toBe(220);
+    expect(countKeptBytes(encodeToKeep(''))).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { samples } from '../support/metrics.js';
+import { freePort } from '../support/program.js';
+import { startSecondApi } from '../support/second-api.js';
+import { startService, type Client, type LocalService } from '../support/service.js';
+import { enrol } from '../support/story.js';
+import { subscribe, useWebhooks } from '../support/webhooks.js';
+
+const SLOW = 600_000;
+/** An hour of a busy store: three stamps a second. */
+const STAMPS = 10_800;
+const CUSTOMER_CARDS = 60;
+const CALLERS = 16;
+const MB = 1024 * 1024;
+/** Resident memory also counts the room for new objects. Bodies that kept their slabs came to 72 and 191 for a dispatcher. */
+const MAX_GROWTH_MB = { external: 24, resident: 128 };
+
+type Memory = { external: number; resident: number };
+
+let service: LocalService;
+let store: Client;
+let second: Client;
+const ports = { api: 0, dispatcher: 0 };
+const { receive, startDispatcher } = useWebhooks(() => service);
+
+beforeAll(async () => {
+  ports.api = await freePort();
+  service = await startService({
+    METRICS_PORT: String(ports.api),
+    WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
+  });
+  store = await service.newStore();
+  ({ second } = await startSecondApi(service, store));
+}, SLOW);
+
+afterAll(async () => {
+  await service.stop();
+}, SLOW);
+
+async function memoryOf(process: keyof typeof ports): Promise<Memory> {
+  const response = await fetch(`http://127.0.0.1:${ports[process]}/metrics`);
+  const { value } = samples(await response.text());
+  return {
+    external: value('nodejs_external_memory_bytes') ?? Number.NaN,
+    resident: value('process_resident_memory_bytes') ?? Number.NaN,
+  };
+}
+
+async function stampAll(paths: string[], count: number): Promise<void> {
+  let next = 0;
+  const call = async () => {
+    for (let i = next++; i < count; i = next++) {
+      const path = paths[i % paths.length] ?? '';
+      const { status } = await second.post(`${path}/stamp`, { stamps: 1, note: `cup ${i}` });
+      expect(status).toBe(200);
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, call));
+}
+
+describe('the memory of api and dispatcher', () => {
+  it(
+    'does not grow with the events of an hour',
+    async () => {
+      const receiver = await receive();
+      ports.dispatcher = await freePort();
+      await startDispatcher({ METRICS_PORT: String(ports.dispatcher) });
+      await subscribe(store, receiver);
+      await subscribe(store, receiver, { event: 'stamp.earned', payload_format: 'flat' });
+      const paths: string[] = [];
+      for (let i = 0; i < CUSTOMER_CARDS; i++) paths.push((await enrol(store)).path);
+      // Whatever a process takes once: compiled code, connections, room for new objects.
+      await stampAll(paths, 1_000);
+      await eventually(
+        () => receiver.received.length,
+        (count) => count >= 2_000,
+      );
+      const before = { api: await memoryOf('api'), dispatcher: await memoryOf('dispatcher') };
+
+      await stampAll(paths, STAMPS);
+      await eventually(
+        () => receiver.received.length,
+        (count) => count >= 2 * (1_000 + STAMPS),
+      );
+
+      for (const process of ['api', 'dispatcher'] as const) {
+        const grown = async () => {
+          // So that it collects garbage.
+          await stampAll(paths, 20);
+          const { external, resident } = await memoryOf(process);
+          return {
+            process,
+            external: (external - before[process].external) / MB,
+            resident: (resident - before[process].resident) / MB,
+          };
+        };
+        await eventually(
+          grown,
+          ({ external, resident }) =>
+            external < MAX_GROWTH_MB.external && resident < MAX_GROWTH_MB.resident,
+        );
+      }
+    },
+    SLOW,
+  );
+});
