@@ -9,6 +9,7 @@ import { Apns } from '../test/support/apple/apns.mjs';
 import { appleCertificates } from '../test/support/apple/certificates.mjs';
 import { Phone } from '../test/support/apple/phone.mjs';
 import { startGoogleWallet } from '../test/support/google/server.mjs';
+import { endWithParent } from './npm-parent.mjs';
 
 /**
  * Shows a stamp arriving in wallets, without an account at Apple or Google: starts an Inkpad of its own, a push service
@@ -21,6 +22,7 @@ const QUIET_MS = 5_000;
 
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop.abort());
+endWithParent();
 
 const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-demo-'));
 // Passable, because PostgreSQL runs as another user when this one is root.
@@ -135,6 +137,7 @@ async function startInkpad(settings) {
       ...process.env,
       ...noSettings(),
       ...settings,
+      INKPAD_PARENT_PID: String(process.pid),
       DATA_DIR: dataDir,
       PORT: String(port),
       PUBLIC_URL,

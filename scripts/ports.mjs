@@ -24,8 +24,8 @@ export async function checkMonitoringPorts() {
   const wanted = [
     ['HEALTH_PORT', Number(health)],
     ['METRICS_PORT', Number(metrics)],
-    ['METRICS_PORT', Number(metrics) + 1],
-  ].filter(([name, port]) => Number(process.env[name]) > 0 && port <= 65_535);
+    ['METRICS_PORT', dispatcherPort(Number(metrics))],
+  ].filter(([, port]) => port > 0 && port <= 65_535);
   for (const [name, port] of wanted) {
     const fault = await portFault(port);
     if (!fault) continue;
@@ -47,9 +47,22 @@ async function portFault(port) {
   return undefined;
 }
 
-/** The usual port, unless another Inkpad on this machine has taken it; a port that is configured is the api's. */
+/**
+ * The usual port, unless another Inkpad on this machine has taken it. A port that is configured is the api's; the
+ * dispatcher gets the next one.
+ */
 export async function metricsPort(name) {
   const given = process.env.METRICS_PORT;
-  if (given) return name === 'dispatcher' && Number(given) > 0 ? String(Number(given) + 1) : given;
+  if (given) return name === 'dispatcher' ? String(dispatcherPort(Number(given))) : given;
   return (await portFault(METRICS_PORTS[name])) ? '0' : String(METRICS_PORTS[name]);
+}
+
+/** The next port that no other setting names; 0, which is any, where there is none. */
+function dispatcherPort(given) {
+  // Anything else the programs refuse.
+  if (!Number.isInteger(given) || given < 1) return given;
+  const named = new Set([process.env.PORT || 3000, process.env.HEALTH_PORT].map(Number));
+  let port = given + 1;
+  while (named.has(port)) port += 1;
+  return port <= 65_535 ? port : 0;
 }

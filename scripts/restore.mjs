@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
+import { endWithParent } from './npm-parent.mjs';
 import { makeDataDir } from './postgres-data.mjs';
 import { Refusal, inOneSentence, inWords, launch, readJson, takeLock } from './processes.mjs';
 import { readSettings } from './start-settings.mjs';
@@ -62,6 +63,7 @@ async function run(args, settings = {}) {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopAsked.abort());
+endWithParent();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { endWithParent } from './npm-parent.mjs';
 import { Refusal, inOneSentence } from './processes.mjs';
 import { loadEnvironment } from './start-settings.mjs';
 
@@ -11,6 +12,7 @@ const file = path.join(root, 'dist', 'scripts', `${name}.js`);
 // Whoever asks for --help is not to have it done.
 const withoutArguments = ['demo', 'migrate', 'rebase-positions'];
 
+endWithParent();
 try {
   if (withoutArguments.includes(name) && args.length > 0) {
     throw new Refusal(`Usage: npm run ${name} (it takes no arguments; docs/operating.md)`);

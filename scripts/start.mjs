@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, findWork, install, watchBuild } from './build.mjs';
 import { startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
+import { endWithParent } from './npm-parent.mjs';
 import { makeDataDir } from './postgres-data.mjs';
 import {
   Refusal,
@@ -389,6 +390,7 @@ function listenForSignals() {
 }
 
 listenForSignals();
+endWithParent();
 try {
   await main();
 } catch (error) {

@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, findWork } from './build.mjs';
+import { endWithParent } from './npm-parent.mjs';
 import { Refusal } from './processes.mjs';
 
 /**
@@ -16,6 +17,16 @@ const subjects = process.argv.slice(2);
 
 /** More than there are processors: files wait for timers and other processes most of the time. */
 const WORKERS = subjects.length === 0 ? Math.max(4, 3 * os.availableParallelism()) : 2;
+
+/** What a signal to this process alone has to end as well. */
+const children = new Set();
+for (const signal of ['SIGTERM', 'SIGHUP']) {
+  process.once(signal, () => {
+    for (const child of children) child.kill(signal);
+    process.kill(process.pid, signal);
+  });
+}
+endWithParent();
 
 if (subjects.length === 0) {
   // The compiler uses one processor, the other checks another.
@@ -54,10 +65,12 @@ async function buildOrExit() {
 /** @param {'inherit' | 'pipe'} output pipe: printed at the end, if it fails */
 function run(program, parameters, output = 'inherit') {
   const child = spawn(program, parameters, { cwd: root, stdio: ['inherit', output, output] });
+  children.add(child);
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => (text += part));
   return new Promise((resolve) => {
     child.once('close', (code) => {
+      children.delete(child);
       if (code !== 0) process.stderr.write(text);
       resolve(code);
     });

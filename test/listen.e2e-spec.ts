@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { testEnvironment } from './support/database.js';
 import { eventually } from './support/eventually.js';
-import { startProgram, type Program } from './support/program.js';
+import { startCommand, startProgram, type Program } from './support/program.js';
 import { isSigned, Receiver, type Reply } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
 
@@ -72,6 +72,18 @@ async function makeCustomer(): Promise<void> {
 const subscriptions = async () =>
   (await store.get<{ id: number }[]>(`${store.store}/webhook_subscriptions`)).body;
 
+/** As `npm start` leaves it. */
+function localData(): NodeJS.ProcessEnv {
+  const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
+  const local = {
+    base_url: service.baseUrl,
+    api_token: store.token,
+    account_id: store.accountId,
+  };
+  writeFileSync(join(DATA_DIR, 'local.json'), JSON.stringify(local));
+  return { DATA_DIR };
+}
+
 function post(url: string, id: string, body: string): Promise<Response> {
   const at = new Date();
   return fetch(url, {
@@ -89,14 +101,7 @@ function post(url: string, id: string, body: string): Promise<Response> {
 it(
   'subscribes to the service that runs here, fails as it is told, and unsubscribes',
   async () => {
-    const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
-    const local = {
-      base_url: service.baseUrl,
-      api_token: store.token,
-      account_id: store.accountId,
-    };
-    writeFileSync(join(DATA_DIR, 'local.json'), JSON.stringify(local));
-    const listener = start(['--fail', '1', '--events', 'customer.created'], { DATA_DIR });
+    const listener = start(['--fail', '1', '--events', 'customer.created'], localData());
     await said(listener, 'for customer.created');
     expect(await subscriptions()).toHaveLength(1);
     await makeCustomer();
@@ -124,6 +129,22 @@ it(
     await eventually(subscriptions, (left) => left.length === 0);
     await listener.kill('SIGTERM');
     expect(await listener.exitCode).toBe(0);
+  },
+  SLOW,
+);
+
+it.each(['SIGTERM', 'SIGKILL'] as const)(
+  'unsubscribes when the npm that runs it gets %s',
+  async (signal) => {
+    const npm = startCommand(
+      ['npm', 'run', 'webhooks:listen', '--', '--events', 'customer.created'],
+      localData(),
+    );
+    listeners.push(npm);
+    await said(npm, 'for customer.created');
+    expect(await subscriptions()).toHaveLength(1);
+    await npm.kill(signal);
+    await eventually(subscriptions, (left) => left.length === 0);
   },
   SLOW,
 );

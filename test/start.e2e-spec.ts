@@ -214,6 +214,80 @@ describe('npm start', () => {
     expect(await tokenStatus()).toBe(null);
   });
 
+  // As supervisors and scripts do it: the signal reaches npm and not its process group.
+  it.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+    'stops everything when npm alone gets %s',
+    async (signal) => {
+      starter = start({}, ['npm', 'start']);
+      await isUp(starter);
+      const run = readRun();
+      const pids = [run.starter.pid, pidOf('postgres'), pidOf('api'), pidOf('dispatcher')];
+      expect(pids).not.toContain(0);
+      expect(run.starter.pid).not.toBe(starter.process.pid);
+
+      starter.process.kill(signal);
+      await eventually(
+        () => pids.map((pid) => isThere(pid)),
+        (there) => !there.includes(true),
+      );
+      expect(fs.existsSync(path.join(dataDir, 'run.json'))).toBe(false);
+      expect(starter.output()).toContain('inkpad     | stopped');
+    },
+  );
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'stops a start that is not up yet when npm alone gets %s',
+    async (signal) => {
+      starter = start({}, ['npm', 'start']);
+      await eventually(starter.output, (text) => text.includes('migrating the database'));
+      const { pid } = readRun().starter;
+      starter.process.kill(signal);
+      await eventually(
+        () => isThere(pid),
+        (there) => !there,
+      );
+      expect(fs.existsSync(path.join(dataDir, 'run.json'))).toBe(false);
+      expect(starter.output()).not.toContain('Ctrl-C stops Inkpad.');
+    },
+  );
+
+  it.each([
+    ['npm', 'nohup npm start'],
+    ['Node.js', 'nohup "$0" scripts/start.mjs'],
+  ])('runs on without the shell that started %s in the background', async (_name, command) => {
+    const output = path.join(dataDir, 'output');
+    const shell = start({}, ['sh', '-c', `${command} >"$1" 2>&1 &`, process.execPath, output]);
+    expect(await shell.ended).toBe(0);
+    await eventually(
+      () => fs.readFileSync(output, 'utf8'),
+      (text) => text.includes('Ctrl-C stops Inkpad.'),
+    );
+    expect(await tokenStatus()).toBe(200);
+
+    const { pid } = readRun().starter;
+    process.kill(pid, 'SIGINT');
+    await eventually(
+      () => isThere(pid),
+      (there) => !there,
+    );
+  });
+
+  it.each([
+    ['another setting', 2, 1],
+    ['no other setting', 1, 2],
+  ])(
+    'gives the dispatcher a port for its metrics that %s names',
+    async (_what, healthAt, dispatcherAt) => {
+      const metrics = await freePort();
+      starter = start({ METRICS_PORT: `${metrics}`, HEALTH_PORT: `${metrics + healthAt}` });
+      await isUp(starter);
+      expect(await metricsAt(metrics)).toContain('inkpad_http_request_seconds');
+      expect(await metricsAt(metrics + dispatcherAt)).not.toContain('inkpad_http_request_seconds');
+      starter.process.kill('SIGINT');
+      await starter.ended;
+    },
+  );
+
   /** As they were left: the superuser owned the tables and ran everything, and no second password was kept. */
   async function makeOldFolder(): Promise<void> {
     const postgres = await startPostgres({ dataDir, tie: true });
@@ -229,9 +303,15 @@ describe('npm start', () => {
     fs.writeFileSync(record, JSON.stringify(old), { mode: 0o600 });
   }
 
-  function start(settings: NodeJS.ProcessEnv = {}): Start {
+  function start(
+    settings: NodeJS.ProcessEnv = {},
+    [program = '', ...parameters]: string[] = [
+      process.execPath,
+      path.join(root, 'scripts/start.mjs'),
+    ],
+  ): Start {
     let output = '';
-    const child = spawn(process.execPath, [path.join(root, 'scripts/start.mjs')], {
+    const child = spawn(program, parameters, {
       cwd: root,
       // Empty counts as not given, and wins over a .env file.
       env: {
@@ -280,6 +360,11 @@ describe('npm start', () => {
   /** Null when nothing listens. */
   function tokenStatus(of = token): Promise<number | null> {
     return statusAt('127.0.0.1', of);
+  }
+
+  async function metricsAt(at: number): Promise<string> {
+    const response = await fetch(`http://127.0.0.1:${at}/metrics`);
+    return response.text();
   }
 
   async function statusAt(host: string, of = token): Promise<number | null> {
