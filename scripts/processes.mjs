@@ -341,9 +341,10 @@ export function keepRunning(name, begin, { say, onChange, first }) {
  * Makes this process the only starter of a data folder. Locks are numbered and the highest is valid:
  * taking over the lock of a dead starter means creating the next number, which only one process can do.
  * @param {string} dataDir
- * @returns {{ holder: { pid: number } } | { release: () => void }}
+ * @param {string} [command] of a script that has the folder for a while; without it npm start has it
+ * @returns {{ holder: { pid: number, command?: string } } | { release: () => void }}
  */
-export function takeLock(dataDir) {
+export function takeLock(dataDir, command) {
   const numbers = () =>
     fs
       .readdirSync(dataDir)
@@ -352,9 +353,13 @@ export function takeLock(dataDir) {
       .sort((a, b) => b - a);
   const fileOf = (number) => path.join(dataDir, `starter.lock.${number}`);
   const own = path.join(dataDir, `starter.lock.own-${crypto.randomBytes(6).toString('hex')}`);
-  fs.writeFileSync(own, JSON.stringify({ pid: process.pid, birth: birthOf(process.pid) }), {
-    mode: 0o600,
-  });
+  fs.writeFileSync(
+    own,
+    JSON.stringify({ pid: process.pid, birth: birthOf(process.pid), command }),
+    {
+      mode: 0o600,
+    },
+  );
   try {
     for (;;) {
       const highest = numbers()[0] ?? 0;

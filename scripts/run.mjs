@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endWithParent } from './npm-parent.mjs';
 import { Refusal, inOneSentence } from './processes.mjs';
-import { loadEnvironment } from './start-settings.mjs';
+import { loadEnvironment, readSettings } from './start-settings.mjs';
 
 /** Runs a built script with the settings of .env, as `npm start` has them: node scripts/run.mjs NAME [arguments] */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -11,6 +11,8 @@ const [, , name, ...args] = process.argv;
 const file = path.join(root, 'dist', 'scripts', `${name}.js`);
 // Whoever asks for --help is not to have it done.
 const withoutArguments = ['demo', 'migrate', 'rebase-positions'];
+// They refuse while api and dispatcher run, with which the database of npm start would end.
+const withoutServices = ['move-events', 'rebase-positions'];
 
 endWithParent();
 try {
@@ -24,11 +26,22 @@ try {
   if (!fs.existsSync(file)) {
     throw new Refusal('Inkpad has not been built yet: run npm start, or npm run build.');
   }
-  process.argv = [process.execPath, file, ...args];
-  await import(pathToFileURL(file).href);
+  if (withoutServices.includes(name) && !readSettings(root).databaseUrl) await runAlone();
+  else {
+    process.argv = [process.execPath, file, ...args];
+    await import(pathToFileURL(file).href);
+  }
 } catch (error) {
   process.stderr.write(`${inOneSentence(error) ?? missingPart(error) ?? error.stack}\n`);
   process.exitCode = 1;
+}
+
+async function runAlone() {
+  // Only then: the image has no PostgreSQL of its own.
+  const { runOnDataFolder } = await import('./embedded-run.mjs');
+  const settings = readSettings(root);
+  const command = `npm run ${name}`;
+  process.exitCode = await runOnDataFolder({ program: file, args, command, settings });
 }
 
 /** @returns {string | null} */

@@ -5,7 +5,8 @@ import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, findWork, install, watchBuild } from './build.mjs';
-import { startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
+import { startPostgres } from './embedded-postgres.mjs';
+import { stopLeftovers } from './embedded-run.mjs';
 import { endWithParent } from './npm-parent.mjs';
 import { makeDataDir } from './postgres-data.mjs';
 import {
@@ -19,7 +20,6 @@ import {
   launch,
   pause,
   readJson,
-  stopLeftover,
   takeLock,
   writeJson,
 } from './processes.mjs';
@@ -58,7 +58,9 @@ async function main() {
   if (lock.holder) throw new Refusal(describeHolder(dataDir, lock.holder));
   const runFile = path.join(dataDir, 'run.json');
   try {
-    await clearLeftovers(dataDir, runFile);
+    if (await stopLeftovers(dataDir)) {
+      say('stopped processes that an earlier start had left running');
+    }
     await checkPort(settings.port);
     await checkMonitoringPorts();
     await run({ ...settings, dataDir, runFile });
@@ -144,21 +146,13 @@ function sayWhoGetsIn(host) {
   }
 }
 
-function describeHolder(dataDir, { pid }) {
+function describeHolder(dataDir, { pid, command }) {
+  if (command) {
+    return `${command} is working on ${dataDir} (process ${pid}): wait until it has ended, then run npm start.`;
+  }
   const run = readJson(path.join(dataDir, 'run.json'));
   const address = run?.starter?.pid === pid ? run.base_url : null;
   return `Inkpad is already running${address ? ` at ${address}` : ''} (process ${pid}); stop that one first, or give this one another DATA_DIR and PORT.`;
-}
-
-/** After a kill -9 of the starter, its child processes keep running. */
-async function clearLeftovers(dataDir, runFile) {
-  const left = readJson(runFile);
-  const stopped = await Promise.all(
-    ['step', 'compiler', 'api', 'dispatcher'].map((name) => stopLeftover(left?.[name], 'SIGTERM')),
-  );
-  const database = await stopLeftoverPostgres(dataDir);
-  if (database || stopped.includes(true))
-    say('stopped processes that an earlier start had left running');
 }
 
 async function prepare({ record, ...around }) {

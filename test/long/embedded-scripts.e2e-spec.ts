@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { birthOf, listProcesses } from '../../scripts/processes.mjs';
+import { eventually } from '../support/eventually.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
+import { freePort, startProgram, type Program } from '../support/program.js';
+import { Client } from '../support/service.js';
+import { enrol } from '../support/story.js';
+
+const SLOW = 300_000;
+const TO_EVENTSTOREDB = ['move-events', '--to', 'eventstoredb'];
+const TO_POSTGRES = ['move-events', '--to', 'postgres'];
+const REBASE = ['rebase-positions'];
+
+type Local = { api_token: string; account_id: number };
+
+/** One installation whose database is that of its data folder. The steps build on each other. */
+let folder: string;
+let dataDir: string;
+let port: number;
+let eventStoreDb: EventStoreDb;
+let store: Client;
+let path: string;
+const started: Program[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'inkpad-embedded-'));
+  // Passable, so that PostgreSQL's own user reaches its data in it when the tests run as root.
+  chmodSync(folder, 0o711);
+  dataDir = join(folder, 'data');
+  port = await freePort();
+  eventStoreDb = await startEventStoreDb();
+}, SLOW);
+
+afterAll(async () => {
+  for (const program of started) await program.kill('SIGINT');
+  await eventStoreDb.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, SLOW);
+
+describe('a script that needs api and dispatcher stopped, on the database of npm start', () => {
+  it.each([[TO_EVENTSTOREDB], [TO_POSTGRES], [REBASE]])(
+    'refuses %j where there is no database yet, and makes none',
+    async (command) => {
+      expect(await run(command)).toEqual({
+        status: 1,
+        output: `There is no database in ${dataDir} yet, so npm run ${command[0]} has nothing to work on: npm start creates one. For another database, set DATABASE_URL; for another data folder, DATA_DIR.\n`,
+      });
+      expect(existsSync(dataDir)).toBe(false);
+    },
+  );
+
+  it.each([[TO_EVENTSTOREDB], [REBASE], [['restore', 'backup']]])(
+    'refuses %j while npm start runs, which runs on',
+    async (command) => {
+      if (started.length === 0) await startAndOpenStore();
+      if (command[0] === 'restore') await backUp();
+      const { status, output } = await run(command);
+      expect([status, output]).toEqual([
+        1,
+        expect.stringMatching(
+          /Inkpad is running on \S+ \(process \d+\): stop it, then run npm run [a-z-]+ again\.\n$/,
+        ),
+      ]);
+      expect(await stampsCount()).toBe(0);
+    },
+    SLOW,
+  );
+
+  it(
+    'gives events new positions, and leaves nothing running',
+    async () => {
+      await stamp();
+      await stop('SIGINT');
+      const { status, output } = await run(REBASE);
+      expect([status, output]).toEqual([
+        0,
+        expect.stringMatching(/\d+ events are in their original order/),
+      ]);
+      expectNothingRuns();
+      await start();
+      await stamp();
+      expect(await stampsCount()).toBe(2);
+    },
+    SLOW,
+  );
+
+  it(
+    'first stops what a start that was killed has left running',
+    async () => {
+      const { api, dispatcher } = readRun();
+      await stop('SIGKILL');
+      expect((await run(REBASE)).status).toBe(0);
+      expect([api, dispatcher].map((left) => birthOf(left?.pid ?? 0))).toEqual([null, null]);
+      expectNothingRuns();
+    },
+    SLOW,
+  );
+
+  it.each([
+    ['SIGTERM', /ended early \(killed by SIGTERM\): run it again\.\n$/],
+    ['SIGINT', /ended early \(killed by SIGTERM\): run it again\.\n$/],
+    ['SIGKILL', /^/],
+  ] as const)(
+    'leaves nothing running when it gets %s midway, and can be run again',
+    async (signal, said) => {
+      const moving = await beginSlowMove();
+      await moving.kill(signal);
+      expect(moving.output()).toMatch(said);
+      await eventually(runningOnFolder, (running) => running.length === 0);
+    },
+    SLOW,
+  );
+
+  it(
+    'keeps npm start and other such scripts from the folder meanwhile',
+    async () => {
+      const moving = await beginSlowMove();
+      expect(await run(REBASE)).toEqual({
+        status: 1,
+        output: expect.stringMatching(
+          /^npm run move-events is working on \S+ \(process \d+\): wait until it has ended, then run npm run rebase-positions\.\n$/,
+        ),
+      });
+      const service = startProgram('scripts/start.mjs', settings());
+      expect(await service.exitCode).toBe(1);
+      expect(service.output()).toMatch(
+        /^npm run move-events is working on \S+ \(process \d+\): wait until it has ended, then run npm start\.\n$/,
+      );
+      eventStoreDb.fault.clear();
+      expect([await moving.exitCode, moving.output()]).toEqual([
+        0,
+        expect.stringMatching(/eventstoredb holds all \d+ events/),
+      ]);
+      expectNothingRuns();
+    },
+    SLOW,
+  );
+
+  it(
+    'moves the events to EventStoreDB and back',
+    async () => {
+      await start(onEventStoreDb());
+      await stamp();
+      expect(await stampsCount()).toBe(3);
+      await stop('SIGINT');
+      const back = await run(TO_POSTGRES);
+      expect([back.status, back.output]).toEqual([
+        0,
+        expect.stringMatching(/postgres holds all \d+ events/),
+      ]);
+      await start();
+      await stamp();
+      expect(await stampsCount()).toBe(4);
+      await stop('SIGINT');
+      expectNothingRuns();
+    },
+    SLOW,
+  );
+
+  it('says what is wrong with its parameters, and leaves nothing running', async () => {
+    const { status, output } = await run(['move-events', '--to', 'mongodb']);
+    expect([status, output]).toEqual([
+      1,
+      expect.stringMatching(/Usage: npm run move-events -- --to eventstoredb \| --to postgres\n$/),
+    ]);
+    expectNothingRuns();
+  });
+});
+
+/** Empty counts as not given, and wins over a .env file. */
+function settings(): NodeJS.ProcessEnv {
+  return {
+    HOME: folder,
+    DATABASE_URL: '',
+    PUBLIC_URL: '',
+    HOST: '',
+    PORT: String(port),
+    DATA_DIR: dataDir,
+    METRICS_PORT: '0',
+    RATE_LIMIT_PER_MINUTE: '100000',
+  };
+}
+
+function onEventStoreDb(): NodeJS.ProcessEnv {
+  return {
+    ...settings(),
+    EVENT_STORE_URL: eventStoreDb.connectionString,
+    EVENT_STORE_STREAM_PREFIX: 'embedded_',
+  };
+}
+
+/** As npm runs it. */
+function begin([name = '', ...args]: string[]): Program {
+  const environment = name === 'move-events' ? onEventStoreDb() : settings();
+  return name === 'restore'
+    ? startProgram('scripts/restore.mjs', { ...environment, ...masterKey() }, [
+        join(folder, 'backup'),
+      ])
+    : startProgram('scripts/run.mjs', environment, [name, ...args]);
+}
+
+async function run(command: string[]): Promise<{ status: number | null; output: string }> {
+  const program = begin(command);
+  return { status: await program.exitCode, output: program.output() };
+}
+
+function masterKey(): NodeJS.ProcessEnv {
+  return { MASTER_KEY_FILE: join(dataDir, 'master.key') };
+}
+
+async function backUp(): Promise<void> {
+  const { exitCode } = startProgram('scripts/run.mjs', settings(), [
+    'backup',
+    join(folder, 'backup'),
+  ]);
+  expect(await exitCode).toBe(0);
+}
+
+/** @returns a move that waits for EventStoreDB */
+async function beginSlowMove(): Promise<Program> {
+  const appended = eventStoreDb.appended;
+  eventStoreDb.fault.delayAnswers(200);
+  const moving = begin(TO_EVENTSTOREDB);
+  await eventually(
+    () => eventStoreDb.appended,
+    (now) => now > appended,
+  );
+  return moving;
+}
+
+async function startAndOpenStore(): Promise<void> {
+  await start();
+  const local = JSON.parse(readFileSync(join(dataDir, 'local.json'), 'utf8')) as Local;
+  store = new Client(`http://127.0.0.1:${port}`, local.account_id, local.api_token);
+  for (let i = 0; i < 10; i++) ({ path } = await enrol(store, { rewards: [5] }));
+}
+
+async function start(environment = settings()): Promise<void> {
+  const service = startProgram('scripts/start.mjs', environment);
+  started.push(service);
+  let ended = false;
+  void service.exitCode.then(() => (ended = true));
+  await eventually(service.output, (text) => ended || text.includes('Ctrl-C stops Inkpad.'));
+  if (ended) throw new Error(`the start failed:\n${service.output()}`);
+}
+
+async function stop(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
+  await started.pop()?.kill(signal);
+}
+
+async function stamp(): Promise<void> {
+  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+}
+
+async function stampsCount(): Promise<number> {
+  return (await store.get<{ stamps_count: number }>(path)).body.stamps_count;
+}
+
+function readRun(): { api?: { pid: number }; dispatcher?: { pid: number } } {
+  return JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as ReturnType<typeof readRun>;
+}
+
+/** PostgreSQL names its data where it runs, and its lock the others. */
+function runningOnFolder(): string[] {
+  const { data } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as {
+    data: string;
+  };
+  return listProcesses()
+    .map(({ command }) => command)
+    .filter((command) => command.includes(data === 'postgres' ? join(dataDir, data) : data));
+}
+
+function expectNothingRuns(): void {
+  expect(runningOnFolder()).toEqual([]);
+  expect(readdirSync(dataDir).filter((name) => /^(run\.json|starter\.lock)/.test(name))).toEqual(
+    [],
+  );
+}
