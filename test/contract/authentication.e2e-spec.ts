@@ -8,6 +8,7 @@ import {
   type Failure,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
+import { exchange } from '../support/raw.js';
 import { cli } from '../support/service.js';
 
 const service = useSharedService();
@@ -68,6 +69,19 @@ describe('authentication', () => {
     ]) {
       const { status } = await asSays(authorization);
       expect([authorization, status]).toEqual([authorization, 401]);
+    }
+    const field = `Authorization: Bearer ${token ?? ''}`;
+    for (const [fields, status] of [
+      [[field], 200],
+      [[field, field], 401],
+      [[field, field.replace('Authorization', 'AUTHORIZATION')], 401],
+      [[field, 'Authorization: Bearer x'], 401],
+      [['Authorization: Bearer x', field], 401],
+      [[field, 'Authorization:'], 401],
+    ] as const) {
+      const head = ['GET /api/v1/accounts HTTP/1.1', 'Host: x', 'Connection: close', ...fields];
+      const said = await exchange(service.running.baseUrl, `${head.join('\r\n')}\r\n\r\n`);
+      expect([fields, said.slice(0, 12)]).toEqual([fields, `HTTP/1.1 ${status}`]);
     }
   });
 

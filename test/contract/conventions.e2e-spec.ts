@@ -1,12 +1,16 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
+import type { RewardJson } from '#rewards/reward.dto.js';
 import {
   expectFailure,
   expectRefused,
   useSharedService,
   type ContractClient,
+  type Failure,
 } from '../support/contract.js';
+import { exchange } from '../support/raw.js';
 import { enrol } from '../support/story.js';
 
 const service = useSharedService();
@@ -132,6 +136,116 @@ describe('bodies', () => {
     expectRefused(await store.post(cards, `{"card":{${poison}}}`), 'name');
   });
 
+  it('CONV-70 with their wrapper count only inside it, and beside it only what belongs there', async () => {
+    const unknownIn = ({ headers }: { headers: Headers }) => headers.get('x-unknown-parameters');
+    const beside = {
+      first_name: 'Outer',
+      last_name: 'Outer',
+      email: 'outer@example.com',
+      phone: '+4915112345678',
+      birthday: '1990-01-31',
+      metadata: { outer: true },
+      external_references: [{ source: 'till', external_id: 'outer' }],
+      marketing_consent: true,
+      sms_consent: true,
+    };
+    const names = Object.keys(beside).join(', ');
+    const made = await store.post<CreatedCustomerJson>(customers, {
+      ...beside,
+      customer: { first_name: 'Inner', email: 'inner@example.com' },
+    });
+    expect([made.status, unknownIn(made)]).toEqual([201, names]);
+    const { customer_card: _card, ...customer } = made.body;
+    const { first_name, last_name, email, phone, birthday, marketing_consent, sms_consent } =
+      customer;
+    expect([first_name, last_name, email, phone, birthday]).toEqual([
+      'Inner',
+      null,
+      'inner@example.com',
+      null,
+      null,
+    ]);
+    expect([marketing_consent, sms_consent, customer.metadata]).toEqual([false, false, {}]);
+    expect(customer.external_references).toEqual([]);
+    const at = `${customers}/${customer.id}`;
+    const changed = await store.patch<CustomerJson>(at, {
+      customer: { last_name: 'Berg' },
+      ...beside,
+    });
+    expect([changed.status, unknownIn(changed)]).toEqual([200, names]);
+    const { updated_at: _, ...rest } = changed.body;
+    expect(rest).toMatchObject({ first_name: 'Inner', last_name: 'Berg', email });
+    expect(rest.marketing_consent).toBe(false);
+
+    const unreachable = await store.post(customers, {
+      customer: { first_name: 'Inner' },
+      ...someone(),
+    });
+    expectRefused(unreachable, 'base');
+
+    // What belongs beside the wrapper does nothing in it.
+    const { id } = await makeCard();
+    const inside = { ...someone(), card_id: id, send_card_links: true };
+    const alone = await store.post<CreatedCustomerJson>(customers, { customer: inside });
+    expect([alone.status, alone.body.customer_cards, unknownIn(alone)]).toEqual([
+      201,
+      [],
+      'customer.card_id, customer.send_card_links',
+    ]);
+    const both = await store.post<CreatedCustomerJson>(customers, {
+      customer: { ...someone(), card_id: 999_999_999 },
+      card_id: id,
+    });
+    expect([both.status, both.body.customer_card?.card_id]).toEqual([201, id]);
+    const bare = await store.post<CreatedCustomerJson>(customers, { ...someone(), card_id: id });
+    expect([bare.status, bare.body.customer_card?.card_id, unknownIn(bare)]).toEqual([
+      201,
+      id,
+      null,
+    ]);
+
+    // Of every other body, each field stands in the wrapper and nowhere else.
+    const card = await store.post<CardJson>(cards, { card: { name: 'A' }, stamps_required: 3 });
+    expect([card.status, card.body.stamps_required, unknownIn(card)]).toEqual([
+      201,
+      10,
+      'stamps_required',
+    ]);
+    const again = await store.patch<CardJson>(`${cards}/${card.body.id}`, {
+      name: 'Outer',
+      card: { header_text: 'Inner' },
+      card_id: 1,
+    });
+    expect([again.status, again.body.name, unknownIn(again)]).toEqual([200, 'A', 'name, card_id']);
+    for (const { wrapper, method, path, fields, done } of await writes()) {
+      const entries = Object.entries(fields);
+      const twice = await store.send(method, path, { [wrapper]: fields, ...fields });
+      expect([wrapper, twice.status, unknownIn(twice)]).toEqual([
+        wrapper,
+        done,
+        entries.map(([name]) => name).join(', '),
+      ]);
+      const elsewhere = await store.send(method, path, { [wrapper]: {}, ...fields });
+      const empty = method === 'POST' ? 422 : 200;
+      expect([wrapper, elsewhere.status]).toEqual([wrapper, empty]);
+      const nested = await store.send(method, path, { [wrapper]: { [wrapper]: fields } });
+      expect([wrapper, unknownIn(nested)]).toEqual([wrapper, `${wrapper}.${wrapper}`]);
+      for (const value of [null, [], [fields], 'x', JSON.stringify(fields), 1, true]) {
+        expectRefused(await store.send(method, path, { [wrapper]: value, ...fields }), wrapper);
+      }
+      const strict = { prefer: 'handling=strict' };
+      const refused = await store.send(method, path, { [wrapper]: fields, ...fields }, strict);
+      expectRefused(
+        refused,
+        entries.map(([name]) => name),
+      );
+    }
+    const { rewards: promised } = await enrol(store, { rewards: [3] });
+    const reward = `${rewards}/${promised[0]?.id}`;
+    const kept = await store.patch<RewardJson>(reward, { reward: { name: 'B' }, active: false });
+    expect([kept.status, kept.body.active, unknownIn(kept)]).toEqual([200, true, 'active']);
+  });
+
   it('CONV-09 that are JSON but no object are refused', async () => {
     for (const body of ['[]', '[{}]', '"text"', '1', 'null', 'true']) {
       expectRefused(await store.post(cards, body), 'base');
@@ -149,6 +263,141 @@ describe('bodies', () => {
     const json = { 'content-type': 'application/json' };
     expect((await store.send('POST', `${cards}/${id}/archive`, '', json)).status).toBe(200);
     expectRefused(await store.send('POST', cards, '', json), 'card');
+
+    const types = [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'image/png',
+      'application/json; charset=utf-8',
+      'x',
+      ';',
+      '',
+      undefined,
+    ];
+    const framings = ['Content-Length: 0', 'Transfer-Encoding: chunked', undefined];
+    const statusOf = async (method: string, path: string, fields: (string | undefined)[]) => {
+      const framed = fields.includes('Transfer-Encoding: chunked') ? '0\r\n\r\n' : '';
+      const head = [`${method} ${path} HTTP/1.1`, 'Host: x', 'Connection: close', ...fields]
+        .concat(`Authorization: Bearer ${store.token ?? ''}`)
+        .filter((field) => field !== undefined);
+      const said = await exchange(store.baseUrl, `${head.join('\r\n')}\r\n\r\n${framed}`);
+      return said.slice(9, 12);
+    };
+    const typed = (type: string | undefined) =>
+      type === undefined ? undefined : `Content-Type: ${type}`;
+    for (const type of types) {
+      for (const framing of framings) {
+        for (const [method, path, status] of [
+          ['POST', `${cards}/${id}/archive`, '200'],
+          ['POST', cards, '422'],
+          ['PATCH', `${cards}/${id}`, '422'],
+          ['PUT', `${cards}/${id}/strip_image`, '422'],
+          ['DELETE', `${rewards}/999999999`, '404'],
+          ['GET', cards, '200'],
+          ['POST', '/nowhere', '404'],
+          ['POST', '/wallet/apple/v1/log', '200'],
+          ['POST', '/wallet/apple/v1/devices/d/registrations/pass.x/1', '401'],
+          ['POST', '/join/nobody', '404'],
+          ['POST', '/app/sign-in', '403'],
+        ] as const) {
+          const answer = [method, path, type, framing];
+          const got = await statusOf(method, path, [typed(type), framing]);
+          expect([...answer, got]).toEqual([...answer, status]);
+        }
+      }
+    }
+    // Every other operation, with one type each.
+    const { body: document } = await service.anonymous.get<{ paths: Record<string, object> }>(
+      '/openapi.json',
+    );
+    let turn = 0;
+    for (const [template, methods] of Object.entries(document.paths)) {
+      const path = template
+        .replace('{account_id}', String(store.accountId))
+        .replaceAll(/\{\w+\}/g, '999999999');
+      for (const method of Object.keys(methods)) {
+        const fields = [typed(types[turn++ % types.length]), framings[turn % 2]];
+        const got = await statusOf(method.toUpperCase(), path, fields);
+        expect([method, path, ...fields, got]).not.toEqual([method, path, ...fields, '415']);
+      }
+    }
+    // An empty body is not compressed either.
+    const gzip = { ...json, 'content-encoding': 'gzip' };
+    expect((await store.send('POST', `${cards}/${id}/archive`, '', gzip)).status).toBe(200);
+    // Chunks that bring something later are a body.
+    const late = `POST ${cards} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${store.token ?? ''}\r\n`;
+    const card = JSON.stringify({ card: { name: 'In pieces' } });
+    const chunks = async function* (type: string) {
+      yield `${late}Content-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      for (const part of [card.slice(0, 5), card.slice(5)]) {
+        await new Promise((resolve) => setImmediate(resolve));
+        yield `${part.length.toString(16)}\r\n${part}\r\n`;
+      }
+      yield '0\r\n\r\n';
+    };
+    const inPieces = await exchange(store.baseUrl, chunks('application/json'));
+    expect(inPieces).toMatch(/^HTTP\/1.1 201 [^]*"name":"In pieces"/);
+    expect(await exchange(store.baseUrl, chunks('text/plain'))).toMatch(/^HTTP\/1.1 415 /);
+  });
+
+  it('CONV-71 are refused when they are compressed, and the response says what to do', async () => {
+    const card = JSON.stringify({ card: { name: 'Packed' } });
+    const packed = {
+      gzip: gzipSync(card),
+      br: brotliCompressSync(card),
+      deflate: deflateSync(card),
+    };
+    for (const [coding, body] of [
+      ['gzip', packed.gzip],
+      ['GZIP', packed.gzip],
+      ['x-gzip', packed.gzip],
+      ['identity, gzip', packed.gzip],
+      ['br', packed.br],
+      ['deflate', packed.deflate],
+      ['zstd', packed.gzip],
+      ['gzip', Buffer.from(card)],
+      ['gzip', gzipSync('')],
+    ] as const) {
+      for (const type of ['application/json', 'text/plain', 'image/png']) {
+        const headers = { 'content-type': type, 'content-encoding': coding };
+        const answer = await store.send<Failure>('POST', cards, new Uint8Array(body), headers);
+        expectFailure(answer, 415, 'unsupported_media_type');
+        expect(answer.body.resolution).toContain('Content-Encoding');
+        expect(answer.headers.get('accept-encoding')).toBe('identity');
+      }
+    }
+    for (const coding of ['identity', '', 'Identity']) {
+      const headers = { 'content-encoding': coding };
+      expect((await store.send('POST', cards, card, headers)).status).toBe(201);
+    }
+    for (const coding of ['gzip, chunked', 'deflate,chunked', 'GZIP , Chunked']) {
+      const head = `POST ${cards} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n`;
+      const authorization = `Authorization: Bearer ${store.token ?? ''}\r\n`;
+      const chunk = `${card.length.toString(16)}\r\n${card}\r\n0\r\n\r\n`;
+      const said = await exchange(
+        store.baseUrl,
+        `${head}${authorization}Transfer-Encoding: ${coding}\r\n\r\n${chunk}`,
+      );
+      expect([coding, said.slice(0, 12)]).toEqual([coding, 'HTTP/1.1 415']);
+      expect(said).toContain('without Content-Encoding');
+    }
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    const picture = `${cards}/999999999/strip_image`;
+    for (const [method, path] of [
+      ['PUT', picture],
+      ['POST', '/wallet/apple/v1/log'],
+    ] as const) {
+      const answer = await store.send(method, path, new Uint8Array(packed.gzip), headers);
+      expectFailure(answer, 415, 'unsupported_media_type');
+    }
+    const stranger = await service.anonymous.send(
+      'POST',
+      cards,
+      new Uint8Array(packed.gzip),
+      headers,
+    );
+    expectFailure(stranger, 401, 'unauthorized');
   });
 
   it('CONV-12 may name a charset', async () => {

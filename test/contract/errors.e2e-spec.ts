@@ -302,6 +302,22 @@ describe('failures', () => {
     for (const request of [
       'hello there',
       `GET ${store.store} HTTP/1.1\r\n${authorization}\r\nConnection: close`,
+      ...[
+        ['cards.example', 'cards.example'],
+        ['cards.example', 'other.example'],
+        ['', 'cards.example'],
+        ['cards.example, other.example'],
+        ['cards example'],
+        ['user@cards.example'],
+        ['cards.example/path'],
+        ['cards.example:x'],
+        ['[::1'],
+        ['c\u00e4rds.example'],
+      ].map((hosts) => {
+        const fields = hosts.map((host) => `Host: ${host}`).join('\r\n');
+        return `GET ${store.store} HTTP/1.1\r\n${fields}\r\n${authorization}\r\nConnection: close`;
+      }),
+      `GET ${store.store} HTTP/1.0\r\nHost: x\r\nHOST: x\r\n${authorization}`,
     ]) {
       const answer = await exchange(baseUrl, `${request}\r\n\r\n`);
       expect(answer).toMatch(/^HTTP\/1.1 400 [^]*ratelimit-limit: /i);
@@ -311,6 +327,10 @@ describe('failures', () => {
     }
     const old = `GET /api/v1/status HTTP/1.0\r\n\r\n`;
     expect(await exchange(baseUrl, old)).toMatch(/^HTTP\/1.1 200 /);
+    for (const host of ['', 'cards.example', 'my_host:3000', '127.0.0.1:80', '[::1]:3000', 'x.:']) {
+      const head = `GET /api/v1/status HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+      expect([host, (await exchange(baseUrl, head)).slice(0, 12)]).toEqual([host, 'HTTP/1.1 200']);
+    }
   });
 });
 

@@ -92,6 +92,25 @@ describe('sending again', () => {
     const other = await stamp(path, once, { stamps: 2 });
     expectRefused(other, 'idempotency_key', 'idempotency_key_reused');
     expect(await balance(path)).toBe(1);
+    const noted = key();
+    await stamp(path, noted, '{"stamps":1,"note":null}');
+    const far = await stamp(path, noted, '{"stamps":1,"note":1e400}');
+    expectRefused(far, 'idempotency_key', 'idempotency_key_reused');
+    const customers = `${store.store}/customers`;
+    const anna = { first_name: 'Anna', email: 'anna.berg@example.com' };
+    const wrapped = key();
+    expect((await store.send('POST', customers, { customer: anna }, wrapped)).status).toBe(201);
+    for (const body of [
+      anna,
+      { customer: anna, last_name: 'Berg' },
+      { customer: anna, card_id: null },
+      { customer: { customer: anna } },
+      { customer: [anna] },
+      { customer: null },
+    ]) {
+      const refused = await store.send('POST', customers, body, wrapped);
+      expectRefused(refused, 'idempotency_key', 'idempotency_key_reused');
+    }
   });
 
   it('RETRY-06 says that the first is still running', async () => {

@@ -128,7 +128,7 @@ describe('uploading', () => {
       method: 'PUT',
       headers: { authorization: `Bearer ${store.token}` },
     });
-    expect(without.status).toBe(415);
+    expect(without.status).toBe(422);
     const json = await store.send('PATCH', `${store.store}/cards/${id}`, new Uint8Array(small), {
       'content-type': 'image/png',
     });

@@ -13,7 +13,7 @@ import {
   type FastifyRequest,
 } from 'fastify';
 import type { Config } from '#kernel/config.js';
-import { MissingHostError } from '#kernel/errors.js';
+import { InvalidHostError } from '#kernel/errors.js';
 import { Log } from '#kernel/log.js';
 import { newId } from '#kernel/randomness.js';
 import { logAccess } from '#http/access-log.js';
@@ -24,13 +24,14 @@ import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
 import { Gate } from '#http/gate.js';
 import { Idempotency } from '#http/idempotency.js';
-import { installHeaders } from '#http/headers.js';
+import { countFields, installHeaders } from '#http/headers.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { answerMethods } from '#http/methods.js';
 import { decodable } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { requireRecord } from '#http/record.js';
+import { judgeBodies } from '#http/request-bodies.js';
 import type { Counts } from '#http/throttler-storage.js';
 import { readForms } from '#http/form-parsing.js';
 import { readPictures } from '#http/picture-bodies.js';
@@ -46,6 +47,8 @@ const HEADER_WITHIN_MS = 15_000;
 const REQUEST_WITHIN_MS = 60_000;
 const TIMEOUTS_LOOKED_AT_EVERY_MS = 5_000;
 const IDLE_EVERY_MS = 100;
+/** RFC 3986, section 3.2.2, and a port. */
+const HOST = /^(\[[\da-f:.%]+\]|[\w.~!$&'()*+,;=%-]*)(:\d*)?$/i;
 
 /** The api as it runs: one hook admits callers, one filter words every error. */
 export async function createServer(
@@ -78,6 +81,7 @@ export async function createServer(
   const server = adapter.getInstance();
   clientErrors.watch(server.server);
   await installHooks(app, server, config, errors);
+  judgeBodies(server);
   readBodies(server);
   readPictures(server);
   readForms(server);
@@ -95,7 +99,7 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     http: {
       headersTimeout: HEADER_WITHIN_MS,
       connectionsCheckingInterval: TIMEOUTS_LOOKED_AT_EVERY_MS,
-      // Node's own answer has no body: see `requireHost`.
+      // Node's own answer has no body: see `assertHost`.
       requireHostHeader: false,
     },
     trustProxy: (_address: string, hop: number) => hop < config.trustProxyHops,
@@ -142,15 +146,26 @@ async function installHooks(
   app.get(AppleCertificate, { strict: false }).showIn(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });
   new Gate(storage, authenticator, metrics, config).install(server);
-  requireHost(server);
+  assertHost(server);
   app.get(ConsoleGate, { strict: false }).install(server);
   answerMethods(server);
 }
 
-/** RFC 9112, section 3.2. Behind the gate, so that this answer carries the same headers as any other. */
-function requireHost(server: FastifyInstance): void {
-  server.addHook('onRequest', ({ headers, raw }, _reply, done) => {
-    if (headers.host === undefined && raw.httpVersion === '1.1') throw new MissingHostError();
+/**
+ * Refuses what RFC 9112, section 3.2 refuses: no Host, more than one, or one that is no host. Proxies in front may take
+ * the other one. Behind the gate, so that this answer carries the same headers as any other.
+ */
+function assertHost(server: FastifyInstance): void {
+  server.addHook('onRequest', ({ headers: { host }, raw }, _reply, done) => {
+    if (host === undefined && raw.httpVersion === '1.1') {
+      throw new InvalidHostError('The request has no header Host');
+    }
+    if (countFields(raw, 'host') > 1) {
+      throw new InvalidHostError('The request has more than one header Host');
+    }
+    if (host !== undefined && !HOST.test(host)) {
+      throw new InvalidHostError('The header Host is not a host');
+    }
     done();
   });
 }

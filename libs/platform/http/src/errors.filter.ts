@@ -10,11 +10,12 @@ import type { FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 import type { Config } from '#kernel/config.js';
 import {
+  CompressedBodyError,
   ForbiddenError,
   InProgressError,
   InvalidFieldsError,
+  InvalidHostError,
   MethodNotAllowedError,
-  MissingHostError,
   NotFoundError,
   RateLimitedError,
   RejectedError,
@@ -49,8 +50,10 @@ const REFUSED_EARLY: Record<string, Answer> = {
   FST_ERR_MAX_PARAM_LENGTH: answerOf('not_found'),
 };
 
-const WITHOUT_HOST = answerOf('malformed_request', {
-  error: 'The request has no header Host',
+const COMPRESSED = answerOf('unsupported_media_type', {
+  error: 'The body is compressed',
+  resolution:
+    'Send the body as it is, without Content-Encoding and any Transfer-Encoding but chunked.',
 });
 const CUT_OFF = answerOf('malformed_request', {
   error: 'The request ended before all of it had arrived',
@@ -217,7 +220,13 @@ function answerTo(error: unknown): Answer {
     const values = { allowed: error.allowed.join(', ') };
     return answerOf('method_not_allowed', { error: error.message }, values);
   }
-  if (error instanceof MissingHostError) return WITHOUT_HOST;
+  if (error instanceof CompressedBodyError) return COMPRESSED;
+  if (error instanceof InvalidHostError) {
+    return answerOf('malformed_request', {
+      error: error.message,
+      resolution: 'Send the header Host once: the name or address of the service, and its port.',
+    });
+  }
   if (error instanceof UnavailableError) return answerOf('unavailable', { error: error.message });
   if (isOutage(error)) return answerOf('unavailable', { error: 'The database cannot do this now' });
   if (isPassing(error)) return answerOf('unavailable');

@@ -102,10 +102,22 @@ export function readFields<T extends object>(dto: Type<T>, given: Record<string,
 }
 
 /** What a class takes: its fields, each with the class of the objects that are in it, and what wraps them. */
-export type Shape = { fields: CompiledFields['inner']; wrapper: string | undefined };
+export type Shape = {
+  fields: CompiledFields['inner'];
+  wrapper: string | undefined;
+  /** Those of its fields that stand beside the wrapper where there is one. */
+  beside: ReadonlySet<string>;
+};
 
 export function shapeOf(dto: Type): Shape {
-  return { fields: fieldsOf(dto).inner, wrapper: dtos.get(dto)?.wrapper };
+  const { wrapper, inside = dto } = dtos.get(dto) ?? {};
+  const fields = fieldsOf(dto).inner;
+  const wrapped = fieldsOf(inside).inner;
+  return {
+    fields,
+    wrapper,
+    beside: new Set([...fields.keys()].filter((name) => !wrapped.has(name))),
+  };
 }
 
 function fieldsOf(dto: Type): CompiledFields {
@@ -165,13 +177,20 @@ function isFieldContext(context: unknown): context is FieldContext {
   return typeof context === 'object' && context !== null && 'read' in context;
 }
 
+/** Where there is a wrapper, each field counts in its own place only: in the wrapper, or beside it. */
 function unwrapped(given: Record<string, unknown>, dto: Type): Record<string, unknown> {
   const { wrapper, bare, inside } = dtos.get(dto) ?? {};
   if (wrapper === undefined) return given;
   if (Object.hasOwn(given, wrapper)) {
     const inner = given[wrapper];
-    if (isObject(inner)) return { ...given, ...inner };
-    throw new InvalidFieldsError({ [wrapper]: ['must be an object'] });
+    if (!isObject(inner)) throw new InvalidFieldsError({ [wrapper]: ['must be an object'] });
+    if (inside === undefined) return inner;
+    const { fields, beside } = shapeOf(dto);
+    const placed = [...fields.keys()].flatMap((name) => {
+      const place = beside.has(name) ? given : inner;
+      return Object.hasOwn(place, name) ? [[name, place[name]] as const] : [];
+    });
+    return Object.fromEntries(placed);
   }
   const named = bare === true ? (inside ?? dto) : bare;
   if (named && fieldsOf(named).names.some((name) => Object.hasOwn(given, name))) return given;

@@ -193,6 +193,35 @@ describe('a body', () => {
   });
 
   it.each([
+    [
+      { thing: { name: 'a' }, name: 'b' },
+      { name: 'a', beside: null },
+    ],
+    [{ thing: { name: 'a', beside: 2 } }, { name: 'a', beside: null }],
+    [
+      { thing: { name: 'a', beside: 2 }, beside: 1, name: 'b' },
+      { name: 'a', beside: 1 },
+    ],
+    [
+      { name: 'a', beside: 1 },
+      { name: 'a', beside: 1 },
+    ],
+  ])('counts each field in its own place only: %j', (body, value) => {
+    expect(readBody(ThingCreation, body)).toEqual(value);
+  });
+
+  it('lacks what stands beside its wrapper only', () => {
+    for (const body of [{ thing: {}, name: 'b' }, { thing: { thing: { name: 'a' } } }]) {
+      expect(faultsOf(() => readBody(Thing, body))).toEqual({ name: ['is required'] });
+    }
+    for (const thing of [null, [], [{ name: 'a' }], 'a', 1, true]) {
+      expect(faultsOf(() => readBody(ThingCreation, { thing, name: 'b', beside: 1 }))).toEqual({
+        thing: ['must be an object'],
+      });
+    }
+  });
+
+  it.each([
     ['no object', [], { base: ['The body must be a JSON object'] }],
     ['a wrapper that is none', { thing: 3 }, { thing: ['must be an object'] }],
     ['no wrapper', {}, { thing: ['is required: wrap the fields in an object of this name'] }],

@@ -1,5 +1,6 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { takesForm, type Form } from './form-bodies.js';
+import { hasBody } from './request-bodies.js';
 
 const TYPE = 'application/x-www-form-urlencoded';
 const MOST_BYTES = 64 * 1024;
@@ -7,13 +8,13 @@ const MOST_BYTES = 64 * 1024;
 /** A form on any other route is refused with 415, as is anything but a form on these. */
 export function readForms(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
-    if (request.is404 || takesForm(request) === isForm(request)) return done();
-    if (request.headers['content-type'] === undefined) {
-      // A form without fields may come without a body, and so without its media type.
-      request.body = formOf('');
+    if (!hasBody(request)) {
+      // A form without fields may come without a body.
+      if (takesForm(request)) request.body = formOf('');
       return done();
     }
-    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type']);
+    if (request.is404 || takesForm(request) === isForm(request)) return done();
+    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(
     TYPE,

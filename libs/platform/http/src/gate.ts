@@ -8,6 +8,7 @@ import {
 } from '#kernel/errors.js';
 import type { Authenticator, Caller, GatedRequest } from './caller.js';
 import { operationOf } from './endpoint.js';
+import { countFields } from './headers.js';
 import type { HttpMetrics } from './http-metrics.js';
 import { pathId, routeOf } from './path.js';
 import { limitHeaders, RateLimits, type Usage } from './rate-limit.js';
@@ -38,6 +39,8 @@ export class Gate {
 
   install(server: FastifyInstance): void {
     server.addHook('onRequest', async (request, reply) => {
+      // Of several the first would count here, and perhaps another one in a proxy: none of them does.
+      if (countFields(request.raw, 'authorization') > 1) delete request.headers.authorization;
       if (isApi(request)) await this.admitToApi(request as GatedRequest, reply);
       else await this.admitToPages(request);
     });

@@ -62,6 +62,15 @@ export function vary(reply: FastifyReply, name: string): void {
   }
 }
 
+/** Counts the fields of a name, of which Node.js keeps only the first. @param name in lower case */
+export function countFields({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() === name) count++;
+  }
+  return count;
+}
+
 /** Whether the client has what bears the tag: RFC 9110, section 13.1.2: weak tags match like strong ones. */
 export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
   const tags = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));

@@ -184,6 +184,8 @@ function canonicalText(body: unknown): string {
 }
 
 function sorted(value: unknown): unknown {
+  // JSON would have null for it, which is another value.
+  if (typeof value === 'number' && !Number.isFinite(value)) return [String(value)];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,4 +1,5 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { hasBody } from './request-bodies.js';
 import { routeConfig } from './route-config.js';
 
 /** What may be uploaded. */
@@ -6,7 +7,6 @@ export const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
 export type PictureType = (typeof PICTURE_TYPES)[number];
 
 const MOST_BYTES = 2 * 1024 * 1024;
-const METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 type BodyConfig = { body?: 'picture' };
 
@@ -19,7 +19,7 @@ export function TakesPicture(): MethodDecorator {
 /** Before anything of a body is read, other media types than the route's are refused with 415. */
 export function readPictures(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
-    if (!METHODS.has(request.method) || request.is404) return done();
+    if (!hasBody(request) || request.is404) return done();
     // What is no picture, on a route that takes none, is left to the parser of JSON.
     if (takesPicture(request) === (pictureType(request) !== undefined)) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
@@ -31,11 +31,11 @@ export function readPictures(server: FastifyInstance): void {
   );
 }
 
-/** What was sent to a route that takes pictures; without a body it is empty. */
+/** What was sent to a route that takes pictures; without a body it is empty, which is a picture of no type. */
 export function pictureIn(request: FastifyRequest): [PictureType, Buffer] {
-  const type = pictureType(request);
-  if (!type) throw new Error('the route does not declare that it takes pictures');
-  return [type, Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)];
+  if (!takesPicture(request)) throw new Error('the route does not declare that it takes pictures');
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  return [pictureType(request) ?? PICTURE_TYPES[0], body];
 }
 
 /** The media type of the body, without parameters. */

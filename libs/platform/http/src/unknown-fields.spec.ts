@@ -14,6 +14,11 @@ class Thing {
   declare readonly part: Part | null;
 }
 
+@Dto('UnknownSampleCreation', { wrapper: 'thing', bare: true, inside: Thing })
+class ThingCreation extends Thing {
+  @IntegerField({ optional: true }) declare readonly beside: number | null;
+}
+
 class Query {
   @IntegerField({ optional: true }) declare readonly limit: number | null;
 }
@@ -50,6 +55,25 @@ describe('unknown input', () => {
       nmae: ['is not known'],
       part: ['nmae is not known'],
     });
+  });
+
+  it('is a field beside the wrapper that belongs in it, and the other way round', () => {
+    const creation = (body: object) => {
+      const unknown = unknownInput({ query: null, body: ThingCreation }, { query: {}, body });
+      return unknown && namesOf(unknown);
+    };
+    expect(creation({ thing: { name: 'x' }, beside: 1 })).toBe(undefined);
+    expect(creation({ name: 'x', beside: 1 })).toBe(undefined);
+    expect(creation({ thing: { name: 'x', beside: 2 }, name: 'y', beside: 1 })).toBe(
+      'name, thing.beside',
+    );
+    expect(creation({ thing: { thing: { name: 'x' } } })).toBe('thing.thing');
+    for (const thing of [null, [], 'x']) {
+      expect(creation({ thing, name: 'y', beside: 1 })).toBe('name');
+    }
+    const body = { thing: { name: 'x' }, name: 'y', part: { nmae: 'z' } };
+    expect(names({ body })).toBe('name, part');
+    expect(faults(body)).toEqual({ name: ['is not known'], part: ['is not known'] });
   });
 
   it('is a name that means something to JavaScript', () => {

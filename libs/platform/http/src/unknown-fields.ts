@@ -10,7 +10,7 @@ const MOST_CHARACTERS = 64;
 const MOST_BYTES = 1024;
 const REST = '...';
 
-const NOTHING: Shape = { fields: new Map(), wrapper: undefined };
+const NOTHING: Shape = { fields: new Map(), wrapper: undefined, beside: new Set() };
 
 /** @property more there is more than what is named */
 export type UnknownInput = { query: UnknownPath[]; body: UnknownPath[]; more: boolean };
@@ -26,14 +26,7 @@ export function unknownInput(
   const query: UnknownPath[] = [];
   const body: UnknownPath[] = [];
   if (isObject(given.query)) note(query, shape(takes.query), given.query, []);
-  if (isObject(given.body)) {
-    const taken = shape(takes.body);
-    const { wrapper } = taken;
-    note(body, taken, given.body, []);
-    const wrapped =
-      wrapper !== undefined && Object.hasOwn(given.body, wrapper) ? given.body[wrapper] : null;
-    if (isObject(wrapped)) note(body, { ...taken, wrapper: undefined }, wrapped, [wrapper ?? '']);
-  }
+  if (isObject(given.body)) noteBody(body, shape(takes.body), given.body);
   const count = query.length + body.length;
   if (count === 0) return undefined;
   query.length = Math.min(query.length, MOST_NAMED);
@@ -45,16 +38,29 @@ function shape(dto: Type | null): Shape {
   return dto ? shapeOf(dto) : NOTHING;
 }
 
+/** Where there is a wrapper, nothing beside it counts but what has its place there. */
+function noteBody(found: UnknownPath[], taken: Shape, given: Record<string, unknown>): void {
+  const { fields, wrapper, beside } = taken;
+  if (wrapper === undefined || !Object.hasOwn(given, wrapper)) {
+    note(found, taken, given, []);
+    return;
+  }
+  const placed = (isBeside: boolean) =>
+    new Map([...fields].filter(([name]) => beside.has(name) === isBeside));
+  const { [wrapper]: wrapped, ...others } = given;
+  note(found, { fields: placed(true) }, others, []);
+  if (isObject(wrapped)) note(found, { fields: placed(false) }, wrapped, [wrapper]);
+}
+
 /** Stops at one more than is named. */
 function note(
   found: UnknownPath[],
-  { fields, wrapper }: Shape,
+  { fields }: Pick<Shape, 'fields'>,
   given: Record<string, unknown>,
   path: UnknownPath,
 ): void {
   for (const key of Object.keys(given)) {
     if (found.length > MOST_NAMED) return;
-    if (key === wrapper) continue;
     if (!fields.has(key)) found.push([...path, key]);
     const inner = fields.get(key);
     if (inner) noteInner(found, shapeOf(inner()), given[key], [...path, key]);

@@ -77,8 +77,11 @@ export class MethodNotAllowedError extends Error {
   }
 }
 
-/** HTTP/1.1 without the header Host. Answers 400. */
-export class MissingHostError extends Error {}
+/** A header Host that RFC 9112, section 3.2 refuses. Answers 400. */
+export class InvalidHostError extends Error {}
+
+/** A body in a coding such as gzip. Answers 415. */
+export class CompressedBodyError extends Error {}
 
 /** A part that this request needs is unavailable and nothing was written. Answers 503. */
 export class UnavailableError extends Error {}
