@@ -2,11 +2,12 @@ import { Command } from 'commander';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
+import { AccountsService } from '#accounts/accounts.service.js';
 import { AuditService } from '#history/audit.service.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
-import { example, positive, time } from './command.js';
+import { example, positive, time, type TimeOption } from './command.js';
 import { erasuresIn, linesOfInput, repeatErasures } from './erasures.js';
 import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
@@ -100,8 +101,8 @@ type AuditOptions = {
   account?: number;
   type?: string;
   actor?: string;
-  from?: Date;
-  to?: Date;
+  from?: TimeOption;
+  to?: TimeOption;
   before?: number;
   limit: number;
 };
@@ -112,21 +113,29 @@ program
   .option('--account <id>', 'the store; if omitted, what was about none', positive)
   .option('--type <type>', 'such as token.created')
   .option('--actor <type:id>', 'such as token:5')
-  .option('--from <time>', 'recorded at or after this time, ISO 8601', time)
-  .option('--to <time>', 'recorded before this time', time)
+  .option(
+    '--from <time>',
+    'recorded at or after this time, ISO 8601, or since that day',
+    time('start'),
+  )
+  .option('--to <time>', 'recorded before this time, or until that day', time('next'))
   .option('--before <n>', 'only entries before audit_<n>', positive)
   .option('--limit <n>', 'how many at most', positive, 100)
   .action(({ account, type, actor, from, to, before, limit }: AuditOptions) => {
     runScript(async () => {
-      const filter = {
-        type: type ?? null,
-        actor: actor ?? null,
-        from: from ?? null,
-        to: to ?? null,
-      };
-      const entries = await withServices((app) =>
-        app.get(AuditService).list(account ?? null, filter, { before: before ?? null, limit }),
-      );
+      const entries = await withServices(async (app) => {
+        const timeZone =
+          account === undefined ? 'UTC' : await app.get(AccountsService).timeZoneOf(account);
+        const filter = {
+          type: type ?? null,
+          actor: actor ?? null,
+          from: from?.(timeZone) ?? null,
+          to: to?.(timeZone) ?? null,
+        };
+        return app
+          .get(AuditService)
+          .list(account ?? null, filter, { before: before ?? null, limit });
+      });
       console.log(JSON.stringify({ entries: entries.map(({ json }) => json) }));
     });
   });

@@ -3,6 +3,8 @@ import { CommandBus } from '@nestjs/cqrs';
 import { InvalidArgumentError, type Command } from 'commander';
 import type pg from 'pg';
 import { Pool } from 'pg';
+import type { MomentOfDay } from '#kernel/zoned-time.js';
+import { readTime } from '#http/readers.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -42,10 +44,20 @@ export function example(command: Command, ...lines: string[]): Command {
   return command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:\n${shown}`);
 }
 
-export function time(text: string): Date {
-  const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw new InvalidArgumentError('must be an ISO 8601 time');
-  return at;
+/** Becomes a time once it is known in which time zone a date is meant. */
+export type TimeOption = (timeZone: string) => Date;
+
+/** Parses an option that is a time as the API reads it. @param moment of its day that a date without a time means */
+export function time(moment: MomentOfDay): (text: string) => TimeOption {
+  return (text) => {
+    const parse: TimeOption = (timeZone) => {
+      const read = readTime(moment)(text, timeZone);
+      if ('faults' in read) throw new InvalidArgumentError(read.faults.join(', '));
+      return read.value;
+    };
+    parse('UTC');
+    return parse;
+  };
 }
 
 export function positive(text: string): number {

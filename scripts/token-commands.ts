@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
-import { example, list, positive, run, time } from './command.js';
+import { example, list, positive, run, time, type TimeOption } from './command.js';
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */
 const TOKENS = `
@@ -31,11 +31,15 @@ export function addTokenCommands(program: Command, by: PlainWriter): void {
       .description('makes an API token and prints it, this once')
       .requiredOption('--user <email>', 'whose stores it reaches')
       .requiredOption('--name <name>', 'what it is for')
-      .option('--expires <time>', 'when it stops working, ISO 8601; never if omitted', time),
+      .option(
+        '--expires <time>',
+        'when it stops working, ISO 8601, or the last day in UTC; never if omitted',
+        time('end'),
+      ),
     'token:create --user grace@shop.example --name till --expires 2027-12-31',
-  ).action(({ user, name, expires }: { user: string; name: string; expires?: Date }) => {
+  ).action(({ user, name, expires }: { user: string; name: string; expires?: TimeOption }) => {
     run(async (bus) => {
-      const made = new CreateToken(by, user, name, expires ?? null);
+      const made = new CreateToken(by, user, name, expires?.('UTC') ?? null);
       const { tokenId, token } = await bus.execute(made);
       return { token_id: tokenId, api_token: token };
     });

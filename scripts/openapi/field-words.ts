@@ -124,8 +124,6 @@ export const FIELD_WORDS: Partial<Record<string, string>> = {
   'ExportedConsent.name': 'Which consent.',
   name: 'The name.',
   note: 'A note for the history. It is personal, and gone once the customer is erased.',
-  'RedeemInput.occurred_at': 'When it happened, for a till that was offline.',
-  'StampInput.occurred_at': 'When it happened, for a till that was offline.',
   occurred_at: 'When it happened.',
   openapi_url: 'This document.',
   page: 'The page asked for, from 1.',

@@ -120,6 +120,26 @@ describe('the link for Apple Wallet', () => {
     }
   });
 
+  it('CONV-85 passes and pages show the day that an expiry has in the store’s time zone, wherever the phone is', async () => {
+    for (const [timeZone, expires_at, end, words] of [
+      ['America/Los_Angeles', '2099-12-31', '2099-12-31T23:59:59-08:00', 'December 31, 2099'],
+      ['Pacific/Kiritimati', '9999-12-31', '9999-12-31T23:59:59+14:00', 'December 31, 9999'],
+      ['Europe/Berlin', '9999-12-30', '9999-12-30T23:59:59+01:00', 'December 30, 9999'],
+      ['America/St_Johns', '2099-03-08', '2099-03-08T23:59:59-02:30', 'March 8, 2099'],
+    ] as const) {
+      const at = await service.newStore({ timeZone });
+      const { customerCard } = await enrol(at, { card: { expires_at } });
+      const phone = world.phone(service.baseUrl);
+      const { pass } = phone.shows(await phone.add(customerCard.apple_wallet_url));
+      expect(pass.expirationDate).toBe(end);
+      expect(pass.storeCard.backFields).toContainEqual(
+        expect.objectContaining({ key: 'expires', value: end, ignoresTimeZone: true }),
+      );
+      const page = await fetch(`${service.baseUrl}/passes/${customerCard.uuid}`);
+      expect(await page.text()).toContain(`Valid until ${words}`);
+    }
+  });
+
   it('APPLE-02 leads to the web card without a certificate', async () => {
     const without = await startService({ PUBLIC_URL: 'https://cards.example' });
     try {

@@ -594,10 +594,6 @@ describe('types', () => {
     ]) {
       expect(time).toMatch(utc);
     }
-    // They would need more digits, or a sign, once they are in UTC.
-    for (const expires_at of ['9999-12-31T23:59:59-12:00', '0001-01-01T00:00:00+14:00']) {
-      expectRefused(await store.post(cards, { card: { name: 'Far', expires_at } }), 'expires_at');
-    }
   });
 });
 

@@ -20,6 +20,7 @@ import { logAccess } from '#http/access-log.js';
 import { installBodyLimits } from '#http/body-limit.js';
 import { Authenticator, type GatedRequest } from '#http/caller.js';
 import { ClientErrors } from '#http/client-errors.js';
+import { readDatesInStoreTime, StoreTimeZones } from '#http/date-input.js';
 import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
 import { Gate } from '#http/gate.js';
@@ -137,6 +138,7 @@ async function installHooks(
   nameUnknownInput(server);
   // Must run before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server);
+  readDatesInStoreTime(server, app.get(StoreTimeZones, { strict: false }));
   refuseUnknownInput(server, app.get(ModuleRef));
   await installHeaders(server, config);
   const storage = app.get<Counts>(getStorageToken(), { strict: false });

@@ -1450,7 +1450,7 @@ export interface components {
       header_text?: string | null;
       /**
        * Format: date-time
-       * @description When the card expires; null: never.
+       * @description When the card expires; null: never. A date without a time means the end of that day in the store’s time zone
        */
       expires_at?: string | null;
       /** @description How many stamps one request may add; null: up to 100. */
@@ -1581,7 +1581,7 @@ export interface components {
       header_text?: string | null;
       /**
        * Format: date-time
-       * @description When the card expires; null: never.
+       * @description When the card expires; null: never. A date without a time means the end of that day in the store’s time zone
        * @default null
        */
       expires_at?: string | null;
@@ -2778,7 +2778,7 @@ export interface components {
       external_ref?: string | null;
       /**
        * Format: date-time
-       * @description When it happened, for a till that was offline.
+       * @description When it happened, for a till that was offline. A date without a time means the start of that day in the store’s time zone
        * @default null
        */
       occurred_at?: string | null;
@@ -3086,7 +3086,7 @@ export interface components {
       external_ref?: string | null;
       /**
        * Format: date-time
-       * @description When it happened, for a till that was offline.
+       * @description When it happened, for a till that was offline. A date without a time means the start of that day in the store’s time zone
        * @default null
        */
       occurred_at?: string | null;
@@ -3444,12 +3444,12 @@ export interface components {
     WebhookReplay: {
       /**
        * Format: date-time
-       * @description Events recorded at or after this time
+       * @description Events recorded at or after this time. A date without a time means the start of that day in the store’s time zone
        */
       from: string;
       /**
        * Format: date-time
-       * @description Events recorded before this time; if omitted, until now
+       * @description Events recorded before this time; if omitted, until now. A date without a time means the start of the next day in the store’s time zone
        * @default null
        */
       to?: string | null;
@@ -3926,7 +3926,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -3962,7 +3962,7 @@ export interface operations {
   getAccount: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4059,9 +4059,9 @@ export interface operations {
         cursor?: string | null;
         /** @description Only entries of this type; of a type that there is none of, an empty list */
         type?: string | null;
-        /** @description Recorded at or after this time */
+        /** @description Recorded at or after this time. A date without a time means the start of that day in the store’s time zone */
         from?: string | null;
-        /** @description Recorded before this time */
+        /** @description Recorded before this time. A date without a time means the start of the next day in the store’s time zone */
         to?: string | null;
         /** @description Only those of this customer. */
         customer_id?: number | null;
@@ -4120,9 +4120,9 @@ export interface operations {
         cursor?: string | null;
         /** @description Only entries of this type; of a type that there is none of, an empty list */
         type?: string | null;
-        /** @description Recorded at or after this time */
+        /** @description Recorded at or after this time. A date without a time means the start of that day in the store’s time zone */
         from?: string | null;
-        /** @description Recorded before this time */
+        /** @description Recorded before this time. A date without a time means the start of the next day in the store’s time zone */
         to?: string | null;
       };
       header?: {
@@ -4221,9 +4221,9 @@ export interface operations {
         location_id?: number | null;
         /** @description Only the one with exactly this receipt number */
         external_ref?: string | null;
-        /** @description Redeemed at or after this time */
+        /** @description Redeemed at or after this time. A date without a time means the start of that day in the store’s time zone */
         from?: string | null;
-        /** @description Redeemed before this time */
+        /** @description Redeemed before this time. A date without a time means the start of the next day in the store’s time zone */
         to?: string | null;
       };
       header?: {
@@ -4272,9 +4272,9 @@ export interface operations {
         type?: string | null;
         /** @description Who did it, as type and id */
         actor?: string | null;
-        /** @description Recorded at or after this time */
+        /** @description Recorded at or after this time. A date without a time means the start of that day in the store’s time zone */
         from?: string | null;
-        /** @description Recorded before this time */
+        /** @description Recorded before this time. A date without a time means the start of the next day in the store’s time zone */
         to?: string | null;
       };
       header?: {
@@ -4319,7 +4319,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
         /** @description active, archived or all; blank or anything else: active */
         scope?: string | null;
@@ -4412,7 +4412,7 @@ export interface operations {
   getCard: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4656,7 +4656,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
         /** @description Only those of this card. */
         card_id?: number | null;
@@ -4751,7 +4751,7 @@ export interface operations {
   getReward: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4894,7 +4894,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4985,7 +4985,7 @@ export interface operations {
   getCustomerCard: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -5398,7 +5398,7 @@ export interface operations {
         phone?: string | null;
         /** @description The code of one of their cards, in any case */
         code?: string | null;
-        /** @description Changed at or after this time */
+        /** @description Changed at or after this time. A date without a time means the start of that day in the store’s time zone */
         updated_since?: string | null;
         /** @description Which page, from 1. */
         page?: number | null;
@@ -5502,7 +5502,7 @@ export interface operations {
   getCustomer: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -6013,7 +6013,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
         as_of?: string | null;
         /** @description Only those of this card. */
         card_id?: number | null;
@@ -6623,9 +6623,9 @@ export interface operations {
           | 'reward.unlocked'
           | 'reward.redeemed'
           | null;
-        /** @description Created at or after this time */
+        /** @description Created at or after this time. A date without a time means the start of that day in the store’s time zone */
         from?: string | null;
-        /** @description Created before this time */
+        /** @description Created before this time. A date without a time means the start of the next day in the store’s time zone */
         to?: string | null;
       };
       header?: {

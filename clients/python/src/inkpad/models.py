@@ -253,7 +253,9 @@ class CardChanges(TypedDict):
     header_text: NotRequired[str | None]
     """A text at the top of the pass; null shows the name of the store."""
     expires_at: NotRequired[str | None]
-    """When the card expires; null: never."""
+    """When the card expires; null: never. A date without a time means the end of that day in the
+    store’s time zone
+    """
     max_stamps_per_request: NotRequired[int | None]
     """How many stamps one request may add; null: up to 100."""
     max_stamps_per_day: NotRequired[int | None]
@@ -337,7 +339,9 @@ class CardInput(TypedDict):
     header_text: NotRequired[str | None]
     """A text at the top of the pass; null shows the name of the store."""
     expires_at: NotRequired[str | None]
-    """When the card expires; null: never."""
+    """When the card expires; null: never. A date without a time means the end of that day in the
+    store’s time zone
+    """
     max_stamps_per_request: NotRequired[int | None]
     """How many stamps one request may add; null: up to 100."""
     max_stamps_per_day: NotRequired[int | None]
@@ -1239,7 +1243,9 @@ class RedeemInput(TypedDict):
     answer.
     """
     occurred_at: NotRequired[str | None]
-    """When it happened, for a till that was offline."""
+    """When it happened, for a till that was offline. A date without a time means the start of
+    that day in the store’s time zone
+    """
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
@@ -1489,7 +1495,9 @@ class StampInput(TypedDict):
     answer.
     """
     occurred_at: NotRequired[str | None]
-    """When it happened, for a till that was offline."""
+    """When it happened, for a till that was offline. A date without a time means the start of
+    that day in the store’s time zone
+    """
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
@@ -1752,9 +1760,11 @@ class WebhookDeliveryDetail(TypedDict):
 WebhookReplay = TypedDict(
     "WebhookReplay",
     {
-        # Events recorded at or after this time
+        # Events recorded at or after this time. A date without a time means the start of that day
+        # in the store’s time zone
         "from": str,
-        # Events recorded before this time; if omitted, until now
+        # Events recorded before this time; if omitted, until now. A date without a time means the
+        # start of the next day in the store’s time zone
         "to": NotRequired[str | None],
         # Only these types, of those that the subscription gets
         "types": NotRequired[list[Literal[

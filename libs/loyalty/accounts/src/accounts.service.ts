@@ -4,6 +4,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import { PastCounts } from '#event-store/past-counts.service.js';
+import type { StoreTimeZones } from '#http/date-input.js';
 import type { Range } from '#http/page.js';
 import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
@@ -40,7 +41,7 @@ const ONE = {
 };
 
 @Injectable()
-export class AccountsService {
+export class AccountsService implements StoreTimeZones {
   constructor(
     private readonly pool: Pool,
     private readonly asOf: AsOf,
@@ -61,6 +62,17 @@ export class AccountsService {
     const [row] = await ask<AccountRow>(this.pool, { ...ONE, values: [userId, id] });
     if (!row) throw new NotFoundError('Store');
     return accountJson(row.state, row, row.personal);
+  }
+
+  /** @throws NotFoundError */
+  async timeZoneOf(id: number): Promise<string> {
+    const [row] = await ask<{ time_zone: string }>(this.pool, {
+      name: 'accounts_time_zone',
+      text: 'select time_zone from accounts where id = $1',
+      values: [id],
+    });
+    if (!row) throw new NotFoundError('Store');
+    return row.time_zone;
   }
 
   /** What people who sign up are asked to agree to. */

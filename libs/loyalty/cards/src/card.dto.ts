@@ -6,11 +6,12 @@ import {
   NumberField,
   OneOfField,
   TextField,
+  TimeTextField,
   type FieldOptions,
 } from '#http/fields.js';
 import { Dto, readElement } from '#http/fields.pipe.js';
 import { AsOfPageQuery } from '#http/as-of.js';
-import { readMatching, readTimeText, type Checked } from '#http/readers.js';
+import { readMatching, type Checked } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -231,7 +232,8 @@ function PresetField(options: FieldOptions): PropertyDecorator {
 }
 
 function ExpiryField(options: FieldOptions): PropertyDecorator {
-  return Field(readTimeText, { type: 'string', format: 'date-time' }, options);
+  const description = 'When the card expires; null: never';
+  return TimeTextField({ ...options, moment: 'end', description });
 }
 
 function readScope(value: unknown): Checked<(typeof SCOPES)[number]> {

@@ -160,7 +160,7 @@ describe('input', () => {
       card_color: '#AABBCC',
       strip_opacity: 12.5,
       header_text: null,
-      expires_at: '2030-01-01T00:00:00.000Z',
+      expires_at: '2030-01-01T23:59:59.999Z',
       auxiliary_fields: [{ key: 'aux_1', label: 'Tel', value: '1' }],
     });
   });

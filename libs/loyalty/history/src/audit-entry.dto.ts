@@ -18,7 +18,7 @@ export class AuditQuery extends PageQuery {
   declare readonly actor: string | null;
   @TimeField({ optional: true, description: 'Recorded at or after this time' })
   declare readonly from: Date | null;
-  @TimeField({ optional: true, description: 'Recorded before this time' })
+  @TimeField({ optional: true, moment: 'next', description: 'Recorded before this time' })
   declare readonly to: Date | null;
 }
 

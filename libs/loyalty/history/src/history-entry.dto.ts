@@ -32,7 +32,7 @@ export class CardEventsQuery extends PageQuery {
   declare readonly type: string | null;
   @TimeField({ optional: true, description: 'Recorded at or after this time' })
   declare readonly from: Date | null;
-  @TimeField({ optional: true, description: 'Recorded before this time' })
+  @TimeField({ optional: true, moment: 'next', description: 'Recorded before this time' })
   declare readonly to: Date | null;
 }
 

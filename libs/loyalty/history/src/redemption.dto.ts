@@ -21,7 +21,7 @@ export class RedemptionListQuery extends PageQuery {
   declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'Redeemed at or after this time' })
   declare readonly from: Date | null;
-  @TimeField({ optional: true, description: 'Redeemed before this time' })
+  @TimeField({ optional: true, moment: 'next', description: 'Redeemed before this time' })
   declare readonly to: Date | null;
 }
 

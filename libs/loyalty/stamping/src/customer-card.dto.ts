@@ -39,7 +39,8 @@ class CardActionDto {
   @IntegerField({ min: 1, optional: true }) declare readonly location_id: number | null;
   @TextField({ optional: true }) declare readonly staff_ref: string | null;
   @TextField({ optional: true }) declare readonly external_ref: string | null;
-  @TimeField({ optional: true }) declare readonly occurred_at: Date | null;
+  @TimeField({ optional: true, description: 'When it happened, for a till that was offline' })
+  declare readonly occurred_at: Date | null;
   @TextField({ max: 500, optional: true }) declare readonly note: string | null;
   @OneOfField(['api', 'pos'], { default: 'api' }) declare readonly source: 'api' | 'pos';
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { EARLIEST_TIME, LATEST_TIME } from '#kernel/zoned-time.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { applePass, type Told } from './apple-pass.js';
 import { passFaults, type PassJson } from './pass-json.js';
@@ -207,6 +208,15 @@ describe('pass.json', () => {
     expect(ends('2027-01-31T10:00:00.000Z', 'UTC')).toBe('2027-01-31T10:00:00+00:00');
     expect(ends('2027-01-31T10:00:00.000Z', 'Pacific/Kiritimati')).toBe('2027-02-01T00:00:00+14:00'); // prettier-ignore
     expect(ends('2027-01-31T10:00:00.000Z', 'America/St_Johns')).toBe('2027-01-31T06:30:00-03:30');
+  });
+
+  it('is as it should be at both ends of the years, and before there were time zones', () => {
+    for (const expiresAt of [EARLIEST_TIME, LATEST_TIME, Date.parse('1800-01-01T12:00:00Z')]) {
+      for (const timeZone of [...Intl.supportedValuesOf('timeZone'), 'Etc/GMT-14']) {
+        const pass = compose({ expiresAt: new Date(expiresAt).toISOString(), timeZone });
+        expect(passFaults(pass)).toEqual([]);
+      }
+    }
   });
 });
 

@@ -142,7 +142,6 @@ function backFields(content: PassContent, words: Words, locale: string): PassFie
             value: zonedTime(expiresAt, timeZone),
             dateStyle: 'PKDateStyleMedium' as const,
             timeStyle: 'PKDateStyleNone' as const,
-            // Else a phone in another time zone would show another day.
             ignoresTimeZone: true as const,
           },
         ]),

@@ -39,6 +39,7 @@ export type PassField = {
   changeMessage?: string;
   dateStyle?: 'PKDateStyleMedium';
   timeStyle?: 'PKDateStyleNone';
+  /** Shows the date of `value` itself, not the one that it is where the phone is. */
   ignoresTimeZone?: true;
 };
 

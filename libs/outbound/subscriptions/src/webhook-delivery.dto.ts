@@ -24,7 +24,7 @@ export class DeliveryListQuery extends PageQuery {
   @OneOfField(PUBLIC_EVENTS, { optional: true }) declare readonly type: PublicEventType | null;
   @TimeField({ optional: true, description: 'Created at or after this time' })
   declare readonly from: Date | null;
-  @TimeField({ optional: true, description: 'Created before this time' })
+  @TimeField({ optional: true, moment: 'next', description: 'Created before this time' })
   declare readonly to: Date | null;
 }
 
@@ -46,6 +46,7 @@ export class ReplayDto {
 
   @TimeField({
     optional: true,
+    moment: 'next',
     description: 'Events recorded before this time; if omitted, until now',
   })
   declare readonly to: Date | null;

@@ -3,7 +3,7 @@ import { getMetadataStorage } from 'class-validator';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { documented } from './documentation.js';
 import type { FieldContext } from './fields.js';
-import type { Checked } from './readers.js';
+import { isDate, type Checked } from './readers.js';
 
 /** A rule across several fields of a DTO. */
 type Rule = {
@@ -29,6 +29,8 @@ type DtoOptions = {
 const rules = new WeakMap<object, Rule[]>();
 const dtos = new WeakMap<object, DtoOptions>();
 const compiled = new WeakMap<object, CompiledFields>();
+/** Of bodies and queries that need one; Nest passes a pipe nothing else of the request. */
+const timeZones = new WeakMap<object, string>();
 
 /** All declared DTO classes by the names of their schemas, for the OpenAPI document. */
 export const dtosByName = new Map<string, DtoOptions & { dto: object }>();
@@ -67,20 +69,36 @@ export class FieldsPipe implements PipeTransform {
   }
 }
 
+/** Tells whether a date stands where a class takes a time: which moment it means depends on the time zone. */
+export function hasDate(dto: Type, given: unknown): given is object {
+  if (!isObject(given)) return false;
+  const { wrapper } = dtos.get(dto) ?? {};
+  const inner = wrapper === undefined ? undefined : given[wrapper];
+  return fieldsOf(dto).times.some(
+    (name) => isDate(lastOf(given[name])) || (isObject(inner) && isDate(inner[name])),
+  );
+}
+
+/** Has the dates of a body or query read in a time zone; they are read in UTC otherwise. */
+export function setTimeZone(given: object, timeZone: string): void {
+  timeZones.set(given, timeZone);
+}
+
 /** @throws InvalidFieldsError with every fault of every field, keyed by field */
 export function readBody<T extends object>(dto: Type<T>, body: unknown): T {
   const given = body === undefined ? {} : body;
   if (!isObject(given)) throw new InvalidFieldsError({ base: ['The body must be a JSON object'] });
-  return readFields(dto, unwrapped(given, dto));
+  return readFields(dto, unwrapped(given, dto), timeZones.get(given));
 }
 
 /** Query parameters: checked like fields, an array (`?a=1&a=2`) counts as its last value. */
 export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
   const single = Object.entries(isObject(query) ? query : {}).map(([key, value]) => [
     key,
-    Array.isArray(value) ? value.at(-1) : value,
+    lastOf(value),
   ]);
-  return readFields(dto, Object.fromEntries(single) as Record<string, unknown>);
+  const timeZone = isObject(query) ? timeZones.get(query) : undefined;
+  return readFields(dto, Object.fromEntries(single) as Record<string, unknown>, timeZone);
 }
 
 /** For an element of a list: its messages begin with the name of the faulty field. */
@@ -95,8 +113,12 @@ export function readElement<T extends object>(dto: Type<T>, element: unknown): C
 }
 
 /** @throws InvalidFieldsError with every fault of every field, keyed by field */
-export function readFields<T extends object>(dto: Type<T>, given: Record<string, unknown>): T {
-  const { value, errors } = fieldsOf(dto).read(given);
+export function readFields<T extends object>(
+  dto: Type<T>,
+  given: Record<string, unknown>,
+  timeZone?: string,
+): T {
+  const { value, errors } = fieldsOf(dto).read(given, timeZone);
   if (errors) throw new InvalidFieldsError(errors);
   return value as T;
 }
@@ -133,6 +155,8 @@ function fieldsOf(dto: Type): CompiledFields {
 class CompiledFields {
   private readonly fields: { name: string; read: FieldContext['read'] }[];
   private readonly rules: Rule[];
+  /** The fields that take a time. */
+  readonly times: readonly string[];
   /** Every field, with the class of the objects that are in it. */
   readonly inner: ReadonlyMap<string, FieldContext['inner']>;
 
@@ -146,6 +170,7 @@ class CompiledFields {
         return { name: propertyName, ...context };
       });
     this.fields = declared.map(({ name, read }) => ({ name, read }));
+    this.times = declared.filter(({ isTime }) => isTime).map(({ name }) => name);
     this.inner = new Map(declared.map(({ name, inner }) => [name, inner]));
     this.rules = rules.get(dto) ?? [];
   }
@@ -155,11 +180,11 @@ class CompiledFields {
   }
 
   /** `value` is complete only where there are no errors. */
-  read(given: Record<string, unknown>): { value: object; errors?: FieldErrors } {
+  read(given: Record<string, unknown>, timeZone?: string): { value: object; errors?: FieldErrors } {
     const value: Record<string, unknown> = {};
     let errors: FieldErrors | undefined;
     for (const { name, read } of this.fields) {
-      const checked = read(Object.hasOwn(given, name) ? given[name] : undefined);
+      const checked = read(Object.hasOwn(given, name) ? given[name] : undefined, timeZone);
       if (checked === undefined) continue;
       if ('faults' in checked) (errors ??= {})[name] = checked.faults;
       else value[name] = checked.value;
@@ -197,6 +222,11 @@ function unwrapped(given: Record<string, unknown>, dto: Type): Record<string, un
   throw new InvalidFieldsError({
     [wrapper]: ['is required: wrap the fields in an object of this name'],
   });
+}
+
+/** Of a query parameter that is given more than once, the last value counts. */
+function lastOf(value: unknown): unknown {
+  return Array.isArray(value) ? value.at(-1) : value;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

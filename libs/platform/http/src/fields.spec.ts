@@ -21,7 +21,7 @@ class Kinds {
   @BooleanField({ optional: true }) declare readonly boolean: boolean | null;
   @OneOfField(['a', 'b'], { optional: true }) declare readonly choice: string | null;
   @ColorField({ optional: true }) declare readonly color: string | null;
-  @TimeField({ optional: true }) declare readonly time: Date | null;
+  @TimeField({ optional: true, description: 'When' }) declare readonly time: Date | null;
   @PastDateField(() => '2026-03-01', { optional: true }) declare readonly day: string | null;
   @MetadataField({ optional: true }) declare readonly metadata: object | null;
 }
@@ -49,6 +49,9 @@ describe('a field', () => {
     ['time', '2026-03-01 12:00', new Date('2026-03-01T12:00:00Z')],
     ['time', '2026-03-01t12:00', new Date('2026-03-01T12:00:00Z')],
     ['time', '2026-03-01T12:00:00+0200', new Date('2026-03-01T10:00:00Z')],
+    ['time', '2026-03-01 12:00:00 02', new Date('2026-03-01T10:00:00Z')],
+    ['time', '2026-03-01T12:00:00z', new Date('2026-03-01T12:00:00Z')],
+    ['time', '2026-03-01', new Date('2026-03-01T00:00:00Z')],
     ['day', '2026-03-01', '2026-03-01'],
     ['metadata', { a: { b: [1] } }, { a: { b: [1] } }],
   ])('%s takes %j', (name, given, value) => {
@@ -70,7 +73,8 @@ describe('a field', () => {
     ['choice', 'c', 'must be one of a, b'],
     ['color', 'red', 'must be a colour such as #6B4226'],
     ['time', '2026-02-30', 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z'],
-    ['time', '0001-01-01T00:00:00+01:00', 'must be in the years 1 to 9999'],
+    ['time', '0001-01-01T00:00:00+01:00', 'must be in the years 1 to 9999 in every time zone'],
+    ['time', '9999-12-31T10:00:00Z', 'must be in the years 1 to 9999 in every time zone'],
     ['day', '2026-02-30', 'must be a real date such as 1990-05-31'],
     ['day', '2026-03-02', 'must not be in the future'],
     ['metadata', [], 'must be an object'],

@@ -1,6 +1,7 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ValidateBy } from 'class-validator';
+import type { MomentOfDay } from '#kernel/zoned-time.js';
 import { documented } from './documentation.js';
 import {
   readBoolean,
@@ -12,6 +13,7 @@ import {
   readPastDate,
   readText,
   readTime,
+  readTimeText,
   type Checked,
   type Read,
 } from './readers.js';
@@ -39,18 +41,29 @@ type Presence = {
 
 export type FieldOptions = Words & Presence;
 
+type TimeWords = FieldOptions & { description: string };
+
 /** A part of an OpenAPI schema as @nestjs/swagger takes it: with `nullable` and `example`. */
 type Schema = Record<string, unknown>;
+
+const TIME_SCHEMA: Schema = { type: 'string', format: 'date-time' };
+const MOMENTS: Record<MomentOfDay, string> = {
+  start: 'the start of that day',
+  end: 'the end of that day',
+  next: 'the start of the next day',
+};
 
 /** What a field decorator stores with class-validator, for `fieldsOf`. */
 export type FieldContext = {
   read: ReadField;
+  /** A date without a time means one of its moments. */
+  isTime: boolean;
   /** Of the object that the field is, or of each object in its list. */
   inner?: () => Type;
 };
 
 /** Undefined: the field is left out. */
-type ReadField = (value: unknown) => Checked<unknown> | undefined;
+type ReadField = (value: unknown, timeZone?: string) => Checked<unknown> | undefined;
 
 /** A field with a reader of its own. @param schema on the wire */
 export function Field(
@@ -59,9 +72,13 @@ export function Field(
   options: FieldOptions = {},
 ): PropertyDecorator {
   const readField = withPresence(read, options);
-  const { type } = schema;
+  const { type, format } = schema;
   const inner = typeof type === 'function' ? (type as () => Type) : undefined;
-  const context: FieldContext = { read: readField, ...(inner && { inner }) };
+  const context: FieldContext = {
+    read: readField,
+    isTime: format === 'date-time',
+    ...(inner && { inner }),
+  };
   return applyDecorators(
     ValidateBy(
       {
@@ -123,9 +140,20 @@ export function ColorField(options: FieldOptions = {}): PropertyDecorator {
   return Field(readColor, { type: 'string', pattern }, { example: '#6B4226', ...options });
 }
 
-/** ISO 8601, without an offset UTC; becomes a Date. */
-export function TimeField(options: FieldOptions = {}): PropertyDecorator {
-  return Field(readTime, { type: 'string', format: 'date-time' }, options);
+/** Takes ISO 8601, without an offset UTC; becomes a Date. @param moment of its day that a date without a time means */
+export function TimeField({
+  moment = 'start',
+  ...options
+}: TimeWords & { moment?: MomentOfDay }): PropertyDecorator {
+  return Field(readTime(moment), TIME_SCHEMA, timeWords(moment, options));
+}
+
+/** Takes the same; becomes ISO 8601 text in UTC. */
+export function TimeTextField({
+  moment = 'start',
+  ...options
+}: TimeWords & { moment?: MomentOfDay }): PropertyDecorator {
+  return Field(readTimeText(moment), TIME_SCHEMA, timeWords(moment, options));
 }
 
 /** YYYY-MM-DD, a day that exists, not after `today`. */
@@ -145,17 +173,22 @@ export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
 
 function withPresence(read: Read<unknown>, options: FieldOptions): ReadField {
   const { optional, clearable, omittable } = options;
-  if (optional) return (value) => (isBlank(value) ? { value: null } : joined(read(value)));
+  if (optional) {
+    return (value, timeZone) => (isBlank(value) ? { value: null } : joined(read(value, timeZone)));
+  }
   if (clearable) {
-    return (value) => {
+    return (value, timeZone) => {
       if (value === undefined) return undefined;
-      return isBlank(value) ? { value: null } : joined(read(value));
+      return isBlank(value) ? { value: null } : joined(read(value, timeZone));
     };
   }
-  if (omittable) return (value) => (value === undefined ? undefined : read(value));
+  if (omittable) {
+    return (value, timeZone) => (value === undefined ? undefined : read(value, timeZone));
+  }
   if ('default' in options) {
     const { default: value } = options;
-    return (given) => (given === undefined || given === null ? { value } : read(given));
+    return (given, timeZone) =>
+      given === undefined || given === null ? { value } : read(given, timeZone);
   }
   return read;
 }
@@ -168,6 +201,11 @@ function isBlank(value: unknown): boolean {
 /** A field that may be null reports a single message, however many faults it has. */
 function joined(checked: Checked<unknown>): Checked<unknown> {
   return 'faults' in checked ? { faults: [checked.faults.join(', ')] } : checked;
+}
+
+function timeWords(moment: MomentOfDay, options: TimeWords): FieldOptions {
+  const date = `A date without a time means ${MOMENTS[moment]} in the store’s time zone`;
+  return { ...options, description: `${options.description}. ${date}` };
 }
 
 function faultsOf(checked: Checked<unknown> | undefined): string[] {

@@ -1,4 +1,5 @@
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
+import { EARLIEST_TIME, LATEST_TIME, momentOfDay, type MomentOfDay } from '#kernel/zoned-time.js';
 
 /**
  * Coercion of what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (contract
@@ -8,7 +9,8 @@ import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js
 /** The coerced value, or all its faults. */
 export type Checked<T> = { value: T } | { faults: string[] };
 
-export type Read<T> = (value: unknown) => Checked<T>;
+/** @param timeZone of the store; without one UTC */
+export type Read<T> = (value: unknown, timeZone?: string) => Checked<T>;
 
 const REQUIRED = { faults: ['is required'] };
 
@@ -113,25 +115,47 @@ export function readColor(given: unknown): Checked<string> {
   return { value: `#${long.toUpperCase()}` };
 }
 
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+/** In a query, a + that was not encoded arrives as a space. */
+const TIME =
+  /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?:(Z)|([+ -])(\d{2}):?(\d{2})?)?$/i;
 
-export function readTime(given: unknown): Checked<Date> {
-  if (given === undefined || given === null) return REQUIRED;
-  const unfit = fault('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
-  if (typeof given !== 'string' || !ISO_TIME.test(given.trim())) return unfit;
-  const text = given.trim().replace(' ', 'T').toUpperCase();
-  const zoned = /T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T');
-  const value = new Date(zoned ? text : `${text}Z`);
-  if (Number.isNaN(value.getTime()) || !isRealDay(text)) return unfit;
-  // An offset may move it out of the years that are written with four digits.
-  const year = value.getUTCFullYear();
-  return year < 1 || year > 9999 ? fault('must be in the years 1 to 9999') : { value };
+/** Tells whether it is a date without a time, whose moment depends on the time zone. */
+export function isDate(value: unknown): value is string {
+  return typeof value === 'string' && DATE.test(value.trim());
 }
 
-/** The same as ISO 8601 text in UTC. */
-export function readTimeText(given: unknown): Checked<string> {
-  const time = readTime(given);
-  return 'faults' in time ? time : { value: time.value.toISOString() };
+/** Reads an ISO 8601 time. @param moment of its day that a date without a time means */
+export function readTime(moment: MomentOfDay): Read<Date> {
+  return (given, timeZone = 'UTC') => {
+    if (given === undefined || given === null) return REQUIRED;
+    const at = typeof given === 'string' ? parseTime(given.trim(), moment, timeZone) : undefined;
+    if (at === undefined) return fault('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
+    if (at < EARLIEST_TIME || at > LATEST_TIME) {
+      return fault('must be in the years 1 to 9999 in every time zone');
+    }
+    return { value: new Date(at) };
+  };
+}
+
+function parseTime(text: string, moment: MomentOfDay, timeZone: string): number | undefined {
+  if (!isRealDay(text)) return undefined;
+  if (DATE.test(text)) return momentOfDay(text, moment, timeZone);
+  const parts = TIME.exec(text);
+  if (!parts) return undefined;
+  const [, day = '', clock = '', , sign, hours, minutes = '00'] = parts;
+  const offset = sign === undefined ? 'Z' : `${sign === ' ' ? '+' : sign}${hours}:${minutes}`;
+  const at = Date.parse(`${day}T${clock}${offset}`);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Reads the same as ISO 8601 text in UTC. */
+export function readTimeText(moment: MomentOfDay): Read<string> {
+  const read = readTime(moment);
+  return (given, timeZone) => {
+    const time = read(given, timeZone);
+    return 'faults' in time ? time : { value: time.value.toISOString() };
+  };
 }
 
 export function readPastDate(today: () => string): Read<string> {

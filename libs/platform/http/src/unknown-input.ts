@@ -92,7 +92,8 @@ function faultsOf(read: () => unknown): FieldErrors {
   }
 }
 
-function takesOf({ routeOptions }: FastifyRequest): Takes | undefined {
+/** Finds the classes that a request is read as. */
+export function takesOf({ routeOptions }: FastifyRequest): Takes | undefined {
   return (routeOptions.config as { takes?: Takes }).takes;
 }
 

@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { zonedTime } from './zoned-time.js';
+import { EARLIEST_TIME, LATEST_TIME, momentOfDay, zonedTime } from './zoned-time.js';
 
-describe('a time with its offset', () => {
+const ZONES = [...Intl.supportedValuesOf('timeZone'), 'UTC', 'Etc/GMT-14', 'Etc/GMT+12'];
+const yearsAt = (at: number) =>
+  ZONES.map((zone) => Number(zonedTime(new Date(at).toISOString(), zone).split(/(?<=.)-/)[0]));
+
+describe('zonedTime', () => {
   it.each([
     ['2027-01-31T22:59:59Z', 'Europe/Berlin', '2027-01-31T23:59:59+01:00'],
     ['2027-07-31T21:59:59Z', 'Europe/Berlin', '2027-07-31T23:59:59+02:00'],
@@ -9,8 +13,82 @@ describe('a time with its offset', () => {
     ['2027-01-01T00:00:00Z', 'America/New_York', '2026-12-31T19:00:00-05:00'],
     ['2027-01-01T00:00:00Z', 'Asia/Kolkata', '2027-01-01T05:30:00+05:30'],
     ['2027-01-01T05:00:00Z', 'America/New_York', '2027-01-01T00:00:00-05:00'],
-  ])('%s in %s is %s', (time, zone, expected) => {
+    ['2027-01-01T00:00:00Z', 'America/St_Johns', '2026-12-31T20:30:00-03:30'],
+    // Local mean times: +00:53:28, -00:01:15, -15:56:08, +15:13:42.
+    ['1800-01-01T00:00:00Z', 'Europe/Berlin', '1800-01-01T00:53:00+00:53'],
+    ['1800-01-01T00:00:00Z', 'Europe/London', '1799-12-31T23:58:00-00:02'],
+    ['1800-01-02T00:01:14Z', 'Europe/London', '1800-01-01T23:59:14-00:02'],
+    ['0001-01-01T16:00:00Z', 'Asia/Manila', '0001-01-01T00:03:00-15:57'],
+    ['1800-01-01T00:00:00Z', 'America/Metlakatla', '1800-01-01T15:13:00+15:13'],
+    ['9999-12-31T09:59:59Z', 'Pacific/Kiritimati', '9999-12-31T23:59:59+14:00'],
+  ])('renders %s in %s as %s', (time, zone, expected) => {
     expect(zonedTime(time, zone)).toBe(expected);
     expect(new Date(zonedTime(time, zone))).toEqual(new Date(time));
+  });
+});
+
+describe('EARLIEST_TIME and LATEST_TIME', () => {
+  it('are in the years 1 to 9999 in every zone, and the moments beyond are not', () => {
+    const first = yearsAt(EARLIEST_TIME);
+    expect([Math.min(...first), Math.max(...first)]).toEqual([1, 1]);
+    const last = yearsAt(LATEST_TIME);
+    expect([Math.min(...last), Math.max(...last)]).toEqual([9999, 9999]);
+    expect(yearsAt(EARLIEST_TIME - 1)).toContain(0);
+    expect(yearsAt(LATEST_TIME + 1)).toContain(10_000);
+  });
+});
+
+describe('momentOfDay', () => {
+  it.each([
+    ['2026-12-31', 'UTC', '2026-12-31T00:00:00.000Z', '2026-12-31T23:59:59.999Z'],
+    ['2026-12-31', 'America/Los_Angeles', '2026-12-31T08:00:00.000Z', '2027-01-01T07:59:59.999Z'],
+    ['2026-12-31', 'Pacific/Kiritimati', '2026-12-30T10:00:00.000Z', '2026-12-31T09:59:59.999Z'],
+    ['2026-12-31', 'Asia/Kathmandu', '2026-12-30T18:15:00.000Z', '2026-12-31T18:14:59.999Z'],
+    ['2026-12-31', 'America/St_Johns', '2026-12-31T03:30:00.000Z', '2027-01-01T03:29:59.999Z'],
+    ['2028-02-29', 'Europe/Berlin', '2028-02-28T23:00:00.000Z', '2028-02-29T22:59:59.999Z'],
+    // Days of 23 and 25 hours.
+    ['2026-03-29', 'Europe/Berlin', '2026-03-28T23:00:00.000Z', '2026-03-29T21:59:59.999Z'],
+    ['2026-10-25', 'Europe/Berlin', '2026-10-24T22:00:00.000Z', '2026-10-25T22:59:59.999Z'],
+    // Half an hour of daylight saving time.
+    ['2026-04-05', 'Australia/Lord_Howe', '2026-04-04T13:00:00.000Z', '2026-04-05T13:29:59.999Z'],
+    // Midnight is skipped, and so it is on the day after the second one.
+    ['2018-11-04', 'America/Sao_Paulo', '2018-11-04T03:00:00.000Z', '2018-11-05T01:59:59.999Z'],
+    ['2018-11-03', 'America/Sao_Paulo', '2018-11-03T03:00:00.000Z', '2018-11-04T02:59:59.999Z'],
+    ['2026-04-24', 'Africa/Cairo', '2026-04-23T22:00:00.000Z', '2026-04-24T20:59:59.999Z'],
+    // The last hour of the day comes twice.
+    ['2018-02-17', 'America/Sao_Paulo', '2018-02-17T02:00:00.000Z', '2018-02-18T02:59:59.999Z'],
+    // The first hour of the day comes twice.
+    ['2026-11-01', 'America/Havana', '2026-11-01T04:00:00.000Z', '2026-11-02T04:59:59.999Z'],
+    ['2026-10-31', 'America/Havana', '2026-10-31T04:00:00.000Z', '2026-11-01T03:59:59.999Z'],
+    // One minute after midnight the clocks went back into the day before.
+    ['2010-11-06', 'America/St_Johns', '2010-11-06T02:30:00.000Z', '2010-11-07T03:29:59.999Z'],
+    ['2010-11-07', 'America/St_Johns', '2010-11-07T02:30:00.000Z', '2010-11-08T03:29:59.999Z'],
+    // Skipped as a whole, by those who changed to the other side of the date line.
+    ['2011-12-30', 'Pacific/Apia', '2011-12-30T10:00:00.000Z', '2011-12-30T09:59:59.999Z'],
+    ['2011-12-29', 'Pacific/Apia', '2011-12-29T10:00:00.000Z', '2011-12-30T09:59:59.999Z'],
+    ['2011-12-31', 'Pacific/Apia', '2011-12-30T10:00:00.000Z', '2011-12-31T09:59:59.999Z'],
+    ['1994-12-31', 'Pacific/Kiritimati', '1994-12-31T10:00:00.000Z', '1994-12-31T09:59:59.999Z'],
+    // Lived through twice.
+    ['1892-07-04', 'Pacific/Apia', '1892-07-03T11:26:56.000Z', '1892-07-05T11:26:55.999Z'],
+    ['1800-01-01', 'Europe/Berlin', '1799-12-31T23:06:32.000Z', '1800-01-01T23:06:31.999Z'],
+    ['1800-01-01', 'Europe/London', '1800-01-01T00:01:15.000Z', '1800-01-02T00:01:14.999Z'],
+    ['0001-01-01', 'Asia/Manila', '0001-01-01T15:56:08.000Z', '0001-01-02T15:56:07.999Z'],
+    ['9999-12-31', 'Pacific/Kiritimati', '9999-12-30T10:00:00.000Z', '9999-12-31T09:59:59.999Z'],
+  ])('%s in %s is from %s to %s', (day, zone, start, end) => {
+    expect(new Date(momentOfDay(day, 'start', zone)).toISOString()).toBe(start);
+    expect(new Date(momentOfDay(day, 'end', zone)).toISOString()).toBe(end);
+  });
+
+  it('ends the day where the next one begins, and stays in it, in every zone', () => {
+    for (const zone of ZONES) {
+      for (const day of ['2026-03-28', '2026-12-31', '2027-02-28', '2028-02-29']) {
+        const end = momentOfDay(day, 'end', zone);
+        expect(momentOfDay(day, 'next', zone)).toBe(end + 1);
+        expect(zonedTime(new Date(end).toISOString(), zone).slice(0, 10)).toBe(day);
+        const start = momentOfDay(day, 'start', zone);
+        expect(zonedTime(new Date(start).toISOString(), zone).slice(0, 10)).toBe(day);
+        expect(zonedTime(new Date(start - 1).toISOString(), zone).slice(0, 10)).not.toBe(day);
+      }
+    }
   });
 });

@@ -1,22 +1,113 @@
+import { LRUCache } from 'lru-cache';
+
+/** More than there are names of time zones, in their usual spelling. */
+const MAX_FORMATS = 1_000;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
 /**
- * ISO 8601 with the offset that the time zone has then, so that the day that is shown is the one that was meant.
+ * The moments that are written with a year of four digits, 1 to 9999, in every zone. In the year 1 none is further
+ * behind UTC than Manila (-15:56:08, rounded to -15:57 by `zonedTime`), in 9999 none further ahead than Kiritimati.
+ */
+export const EARLIEST_TIME = Date.parse('0001-01-01T15:57:00Z');
+export const LATEST_TIME = Date.parse('9999-12-31T09:59:59.999Z');
+
+/** Which moment of its day a date without a time means. */
+export type MomentOfDay = 'start' | 'end' | 'next';
+
+const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATS });
+
+/**
+ * Renders a time as ISO 8601 with the offset that the time zone has then, so that the day that is shown is the one that
+ * was meant. An offset has no seconds (RFC 3339, section 5.6), while local mean times did: it is rounded down, so that
+ * the last moment of a day stays in it.
  * @param time ISO 8601
  * @param timeZone IANA name
  */
 export function zonedTime(time: string, timeZone: string): string {
-  const parts = new Intl.DateTimeFormat('en', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    timeZoneName: 'longOffset',
-  }).formatToParts(new Date(time));
-  const of = (wanted: string) => parts.find(({ type }) => type === wanted)?.value ?? '';
-  const offset = /[+-]\d\d:\d\d/.exec(of('timeZoneName'))?.[0] ?? '+00:00';
-  const day = `${of('year').padStart(4, '0')}-${of('month')}-${of('day')}`;
-  return `${day}T${of('hour')}:${of('minute')}:${of('second')}${offset}`;
+  const at = Date.parse(time);
+  const offset = Math.floor(offsetMs(timeZone, at) / MINUTE_MS);
+  const clock = new Date(at + offset * MINUTE_MS).toISOString();
+  const minutes = Math.abs(offset);
+  const sign = offset < 0 ? '-' : '+';
+  return clock.replace(
+    /\.\d{3}Z$/,
+    `${sign}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`,
+  );
+}
+
+/**
+ * Finds the moment that a date means in a time zone: the first of its day, the last millisecond of it, or the first of
+ * the day after. A day that the zone skipped begins and ends where the next one begins.
+ * @param day YYYY-MM-DD, which exists in the calendar
+ */
+export function momentOfDay(day: string, moment: MomentOfDay, timeZone: string): number {
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  if (moment === 'start') return dayBoundary(timeZone, midnight).first;
+  const next = dayBoundary(timeZone, midnight + DAY_MS);
+  return moment === 'next' ? next.first : next.last - 1;
+}
+
+/**
+ * Finds when a day begins. Midnight may be skipped (São Paulo 2018-11-04), and so may the day (Apia 2011-12-30): then it
+ * begins with the jump. It may also come twice, with a minute of the day between (St. John's until 2011).
+ * @param midnight what the clock would show, read as UTC
+ */
+function dayBoundary(timeZone: string, midnight: number): { first: number; last: number } {
+  const offsets = [-DAY_MS, DAY_MS].map((away) => offsetMs(timeZone, midnight + away));
+  const begins = offsets
+    .map((offset) => midnight - offset)
+    .filter((at) => clockAt(timeZone, at) === midnight && clockAt(timeZone, at - 1) < midnight);
+  if (begins.length > 0) return { first: Math.min(...begins), last: Math.max(...begins) };
+  let [before, after] = [midnight - Math.max(...offsets), midnight - Math.min(...offsets)];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (clockAt(timeZone, middle) < midnight) before = middle;
+    else after = middle;
+  }
+  return { first: after, last: after };
+}
+
+/** What the clock shows, read as UTC. */
+function clockAt(timeZone: string, at: number): number {
+  return at + offsetMs(timeZone, at);
+}
+
+/** How far the clock is ahead of UTC. The parts are read back, because a named offset leaves out its seconds. */
+function offsetMs(timeZone: string, at: number): number {
+  const parts = new Map(
+    formatIn(timeZone)
+      .formatToParts(at)
+      .map(({ type, value }) => [type, value]),
+  );
+  const number = (name: Intl.DateTimeFormatPartTypes) => Number(parts.get(name));
+  const year = parts.get('era') === 'B' ? 1 - number('year') : number('year');
+  const shown = new Date(0);
+  shown.setUTCFullYear(year, number('month') - 1, number('day'));
+  shown.setUTCHours(number('hour'), number('minute'), number('second'));
+  return shown.getTime() - Math.floor(at / SECOND_MS) * SECOND_MS;
+}
+
+function formatIn(timeZone: string): Intl.DateTimeFormat {
+  let format = formats.get(timeZone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+      timeZone,
+      hourCycle: 'h23',
+      era: 'narrow',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    formats.set(timeZone, format);
+  }
+  return format;
+}
+
+function twoDigits(count: number): string {
+  return String(count).padStart(2, '0');
 }
