@@ -12,6 +12,7 @@ import {
   type ContractClient,
 } from '../support/contract.js';
 import {
+  jpegWithScans,
   pixelAt,
   pixelsOf,
   plainPng,
@@ -277,6 +278,41 @@ describe('uploading', () => {
     }
     expectRefused(await put(id, await picture(20), 'image/png', full), 'base', 'limit_reached');
     expect((await put(id, await picture(3), 'image/png', full)).status).toBe(200);
+  });
+});
+
+describe('decoding what was uploaded', () => {
+  it('STRIP-16 refuses a JPEG of more than 100 scans with 422 strip_image, before decoding any', async () => {
+    const { id } = await newCard();
+    expect((await put(id, jpegWithScans(100), 'image/jpeg')).status).toBe(200);
+    expectRefused(await put(id, jpegWithScans(101), 'image/jpeg'), 'strip_image');
+    // Decoding it would take a minute of a processor.
+    const attack = jpegWithScans(24_000, 5000);
+    const startedAt = performance.now();
+    expectRefused(await put(id, attack, 'image/jpeg'), 'strip_image');
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+
+  it('STRIP-17 lets the slow uploads of one store fail no upload of another', async () => {
+    const busy = await service.newStore();
+    const { id } = await newCard(busy);
+    const { id: own } = await newCard();
+    const slow = await sharp({
+      create: { width: 5000, height: 5000, channels: 4, background: '#A1B2C3' },
+    })
+      .toColourspace('rgb16')
+      .png()
+      .toBuffer();
+    let finished = 0;
+    const uploads = Array.from({ length: 5 }, () =>
+      put(id, slow, 'image/png', busy).then(({ status }) => {
+        finished++;
+        return status;
+      }),
+    );
+    expect((await put(own, small)).status).toBe(200);
+    expect(finished).toBeLessThan(5);
+    for (const status of await Promise.all(uploads)) expect([200, 503]).toContain(status);
   });
 });
 

@@ -65,3 +65,38 @@ export function pngChunk(type: string, data: Buffer): Buffer {
   sum.writeUInt32BE(crc32(body));
   return Buffer.concat([length, body, sum]);
 }
+
+/** Of a JPEG: the length counts itself. */
+export function jpegSegment(code: number, data: Uint8Array | number[]) {
+  const header = Buffer.from([0xff, code, 0, 0]);
+  header.writeUInt16BE(data.length + 2, 2);
+  return Buffer.concat([header, Buffer.from(data)]);
+}
+
+/**
+ * A grey progressive JPEG of few bytes, with any number of scans; each takes a pass over the picture.
+ * @param between what comes before each scan but the first
+ */
+export function jpegWithScans(scans: number, size = 64, between: Uint8Array = Buffer.alloc(0)) {
+  const blocks = Math.ceil(size / 8) ** 2;
+  const dimension = [size >> 8, size & 255];
+  /** A table with one code, 0, for one symbol. */
+  const oneCode = (table: number, symbol: number) => [table, 1, ...Array(15).fill(0), symbol];
+  const scan = (first: number, last: number, bits: number) =>
+    Buffer.concat([
+      jpegSegment(0xda, [1, 1, 0, first, last, 0]),
+      Buffer.alloc(Math.ceil(bits / 8)),
+    ]);
+  // Symbol 0xE0 with 14 bits that are 0: the next 16,384 blocks have no coefficients.
+  const ac = Buffer.concat([between, scan(1, 63, 15 * Math.ceil(blocks / 16_384))]);
+  return Buffer.concat([
+    Buffer.from([0xff, 0xd8]),
+    jpegSegment(0xdb, [0, ...Array(64).fill(1)]),
+    jpegSegment(0xc2, [8, ...dimension, ...dimension, 1, 1, 0x11, 0]),
+    jpegSegment(0xc4, oneCode(0x00, 0)),
+    jpegSegment(0xc4, oneCode(0x10, 0xe0)),
+    scan(0, 0, blocks),
+    ...Array<Uint8Array>(scans - 1).fill(ac),
+    Buffer.from([0xff, 0xd9]),
+  ]);
+}

@@ -4,20 +4,25 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
+import { decodePicture, PictureError } from '#kernel/picture-decoder.js';
 import { ask } from '#database/connection.js';
 import type { PictureType } from '#http/picture-bodies.js';
 import { isOfType } from './picture-type.js';
 
 /** The largest size in which a strip is shown. */
 const STORED = { width: 1125, height: 432 };
-/** A decoded picture takes four bytes for each pixel, twice while it is turned upright. */
-const MOST_PIXELS = 25_000_000;
-const DECODED_WITHIN_SECONDS = 10;
+const LIMITS = {
+  pixels: 25_000_000,
+  scans: 100,
+  /** A pixel takes eight bytes at most, twice while the picture is turned upright. */
+  memoryBytes: 640 * 1024 * 1024,
+  timeMs: 10_000,
+};
 
 /** Pictures that stores upload for the strips of their cards. */
 @Injectable()
 export class StripPictures {
-  /** One at once: decoding one may take 200 MB and a second. */
+  /** One at once. Longer than one picture may take, for which a store waits that uploads rarely. */
   private readonly queue = new FairQueue({ most: 1, mostWaiting: 4, waitMs: 20_000 });
 
   constructor(
@@ -63,18 +68,12 @@ export class StripPictures {
 }
 
 async function encoded(uploaded: Buffer): Promise<Buffer> {
-  const { sharp } = await import('#kernel/pictures.js');
   try {
-    return await sharp(uploaded, { failOn: 'error', limitInputPixels: MOST_PIXELS })
-      .autoOrient()
-      .resize(STORED.width, STORED.height, { fit: 'cover' })
-      .toColourspace('srgb')
-      .png()
-      .timeout({ seconds: DECODED_WITHIN_SECONDS })
-      .toBuffer();
+    return await decodePicture(uploaded, { ...STORED, limits: LIMITS });
   } catch (cause) {
+    if (!(cause instanceof PictureError)) throw cause;
     throw refused(
-      `cannot be read as a picture: it must be whole, and have at most ${MOST_PIXELS / 1_000_000} megapixels`,
+      `cannot be read as a picture: it must be whole, have at most ${LIMITS.pixels / 1_000_000} megapixels and no more than ${LIMITS.scans} scans, and be quick to decode`,
       cause,
     );
   }

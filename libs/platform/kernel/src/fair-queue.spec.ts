@@ -31,9 +31,43 @@ describe('a fair queue', () => {
       add('other', 'o1'),
       add('third', 't1'),
     ];
-    for (const name of ['f1', 'f2', 'o1', 't1', 'f3', 'f4']) await end(name);
+    for (const name of ['f1', 'o1', 't1', 'f2', 'f3', 'f4']) await end(name);
     expect(await Promise.all(all)).toHaveLength(6);
-    expect(begun).toEqual(['f1', 'f2', 'o1', 't1', 'f3', 'f4']);
+    expect(begun).toEqual(['f1', 'o1', 't1', 'f2', 'f3', 'f4']);
+  });
+
+  it('lets somebody who rarely comes wait for the running one only, however many are always there', async () => {
+    let now = 0;
+    const { begun, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
+    const endAfter = async (ms: number, name: string) => {
+      now += ms;
+      await end(name);
+    };
+    const all = ['a', 'b', 'c'].flatMap((owner) =>
+      [1, 2, 3].map((i) => add(owner, `${owner}${i}`)),
+    );
+    for (const name of ['a1', 'b1', 'c1']) await endAfter(10_000, name);
+    for (let turn = 1; turn <= 6; turn++) {
+      const flood = begun.at(-1) ?? '';
+      all.push(add('rare', `r${turn}`));
+      await endAfter(10_000, flood);
+      expect([flood, begun.at(-1)]).toEqual([flood, `r${turn}`]);
+      await endAfter(100, `r${turn}`);
+    }
+    expect(await Promise.all(all)).toHaveLength(15);
+  });
+
+  it('holds against nobody what they took while nobody else wanted it', async () => {
+    let now = 0;
+    const { begun, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
+    const alone = add('a', 'a1');
+    now += 60_000;
+    await end('a1');
+    await alone;
+    const all = [add('b', 'b1'), add('a', 'a2'), add('b', 'b2')];
+    for (const name of ['b1', 'a2', 'b2']) await end(name);
+    await Promise.all(all);
+    expect(begun).toEqual(['a1', 'b1', 'a2', 'b2']);
   });
 
   it('runs as many at once as it may, and no more', async () => {
@@ -48,7 +82,7 @@ describe('a fair queue', () => {
     const { add, end } = works(new FairQueue({ ...QUEUE, mostWaiting: 1 }));
     const kept = [add('a', '1'), add('a', '2'), add('b', '3')];
     await expect(add('a', '4')).rejects.toThrow(UnavailableError);
-    for (const name of ['1', '2', '3']) await end(name);
+    for (const name of ['1', '3', '2']) await end(name);
     expect(await Promise.all(kept)).toEqual(['1', '2', '3']);
   });
 

@@ -6,62 +6,125 @@ type Options = {
   /** How many of one owner may wait. */
   mostWaiting: number;
   waitMs: number;
+  now?: () => number;
 };
 
 type Waiting = { begin: () => void; giveUp: NodeJS.Timeout };
 
-/** Lets owners take turns, so that whoever wants the most delays only themselves. */
+/**
+ * In virtual time: when the owner began to wait, and until when they have been served.
+ * @property turnMs how long their latest turn took
+ */
+type Owner = {
+  arrivedAt: number;
+  servedUntil: number;
+  turnMs: number;
+  running: number;
+  waiting: Waiting[];
+};
+
+/** What a turn costs besides its time, so that turns too short to be measured are shared out as well. */
+const TURN_COST_MS = 1;
+
+/**
+ * Shares time between owners by fair queueing (Demers, Keshav, Shenker 1989): the next turn is the one that would end
+ * first if all owners were served at once, each turn taken to be as long as its owner's latest. Somebody who comes now
+ * and then waits for the one that runs, and not for those who keep the queue busy, however many they are and however long
+ * their turns take.
+ */
 export class FairQueue {
   private running = 0;
-  /** By owner, in the order of their turns. */
-  private readonly waiting = new Map<string | number, Waiting[]>();
+  private virtualTime = 0;
+  private readonly owners = new Map<string | number, Owner>();
+  private readonly now: () => number;
 
-  constructor(private readonly options: Options) {}
+  constructor(private readonly options: Options) {
+    this.now = options.now ?? (() => performance.now());
+  }
 
   /** @throws UnavailableError when too many of the owner wait, or this one has waited for too long */
-  async run<R>(owner: string | number, work: () => Promise<R>): Promise<R> {
-    if (this.running < this.options.most) this.running++;
-    else await this.turn(owner);
+  async run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
+    const owner = this.findOrAdd(key);
+    if (this.running < this.options.most) this.start(owner);
+    else await this.wait(owner);
+    const startedAt = this.now();
     try {
       return await work();
     } finally {
-      this.passOn();
+      owner.turnMs = this.now() - startedAt;
+      owner.servedUntil += owner.turnMs;
+      owner.running--;
+      this.running--;
+      this.startNext();
     }
   }
 
-  /** Resolves when a place has been passed on. */
-  private turn(owner: string | number): Promise<void> {
+  private findOrAdd(key: string | number): Owner {
+    const known = this.owners.get(key);
+    if (known) return known;
+    const owner: Owner = {
+      arrivedAt: this.virtualTime,
+      servedUntil: 0,
+      turnMs: 0,
+      running: 0,
+      waiting: [],
+    };
+    this.owners.set(key, owner);
+    return owner;
+  }
+
+  private start(owner: Owner): void {
+    this.virtualTime = startTag(owner);
+    owner.servedUntil = this.virtualTime + TURN_COST_MS;
+    owner.running++;
+    this.running++;
+  }
+
+  /** Resolves when the turn has begun. */
+  private wait(owner: Owner): Promise<void> {
     const { mostWaiting, waitMs } = this.options;
-    const own = this.waiting.get(owner) ?? [];
-    if (own.length >= mostWaiting) throw new UnavailableError('Too many images are being made');
+    if (owner.waiting.length >= mostWaiting) throw tooMany();
+    if (owner.waiting.length === 0) owner.arrivedAt = this.virtualTime;
     return new Promise((resolve, reject) => {
       const giveUp = setTimeout(() => {
-        this.leave(owner, waiting);
-        reject(new UnavailableError('Too many images are being made'));
+        owner.waiting = owner.waiting.filter((one) => one !== waiting);
+        reject(tooMany());
       }, waitMs);
       const waiting = { begin: resolve, giveUp };
-      this.waiting.set(owner, [...own, waiting]);
+      owner.waiting.push(waiting);
     });
   }
 
-  private passOn(): void {
-    const [next] = this.waiting;
-    if (!next) {
-      this.running--;
-      return;
+  private startNext(): void {
+    let next: Owner | undefined;
+    for (const [key, owner] of this.owners) {
+      if (owner.waiting.length > 0) {
+        if (!next || endTag(owner) < endTag(next)) next = owner;
+      } else if (owner.running === 0 && owner.servedUntil <= this.virtualTime) {
+        this.owners.delete(key);
+      }
     }
-    const [owner, [first, ...rest]] = next;
-    // Behind all the others from now on.
-    this.waiting.delete(owner);
-    if (rest.length > 0) this.waiting.set(owner, rest);
-    if (!first) throw new Error('an owner waits for nothing');
-    clearTimeout(first.giveUp);
-    first.begin();
+    const first = next?.waiting.shift();
+    if (next && first) {
+      clearTimeout(first.giveUp);
+      this.start(next);
+      first.begin();
+    } else if (this.running === 0) {
+      // Nobody owes anything for having used what nobody else wanted.
+      this.owners.clear();
+      this.virtualTime = 0;
+    }
   }
+}
 
-  private leave(owner: string | number, waiting: Waiting): void {
-    const others = this.waiting.get(owner)?.filter((one) => one !== waiting) ?? [];
-    if (others.length > 0) this.waiting.set(owner, others);
-    else this.waiting.delete(owner);
-  }
+function startTag({ arrivedAt, servedUntil }: Owner): number {
+  return Math.max(arrivedAt, servedUntil);
+}
+
+function endTag(owner: Owner): number {
+  return startTag(owner) + owner.turnMs;
+}
+
+function tooMany(): UnavailableError {
+  return new UnavailableError('Too many images are being made');
 }

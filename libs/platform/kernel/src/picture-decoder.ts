@@ -1,0 +1,84 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { UnavailableError } from './errors.js';
+import { countScans } from './jpeg-scans.js';
+
+/** A crash of the decoder, as opposed to a signal that somebody has sent. */
+const CRASHES = new Set<NodeJS.Signals>(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV']);
+/** By name and not beside this file: it is a program, and so always the built one. */
+const PROGRAM = '#kernel/picture-process.js';
+
+/** What a picture becomes, and the most that making it may take. */
+export type Decoding = {
+  width: number;
+  height: number;
+  /** @property scans of a JPEG; those of encoders have 6 to 12 */
+  limits: { pixels: number; scans: number; memoryBytes: number; timeMs: number };
+};
+
+/** What the process is sent. */
+export type DecodingRequest = Decoding & { bytes: Uint8Array };
+
+/** What the process sends. */
+export type DecodingResult = { png: Uint8Array } | { error: string };
+
+/** Says that a picture cannot be decoded, or not within its limits. */
+export class PictureError extends Error {}
+
+/**
+ * Decodes a picture from outside, in a process of its own. Decoders look at time limits between parts of a picture only,
+ * can be made to take any amount of memory, and may crash; a process can be killed. It has neither our environment nor
+ * our connections, and ends with us.
+ *
+ * @returns PNG @throws PictureError, UnavailableError when the process could not run
+ */
+export async function decodePicture(bytes: Uint8Array, decoding: Decoding): Promise<Buffer> {
+  const { scans } = decoding.limits;
+  if (isJpeg(bytes) && countScans(bytes, scans + 1) > scans) {
+    throw new PictureError(`has more than ${scans} scans`);
+  }
+  const child = fork(createRequire(import.meta.url).resolve(PROGRAM), [], {
+    env: {},
+    execArgv: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  try {
+    const result = await exchange(child, { ...decoding, bytes });
+    if ('error' in result) throw new PictureError(result.error);
+    return Buffer.from(result.png);
+  } finally {
+    child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+function exchange(child: ChildProcess, request: DecodingRequest): Promise<DecodingResult> {
+  const { timeMs } = request.limits;
+  return new Promise((resolve, reject) => {
+    const timeout = setTimeout(
+      () => reject(new PictureError(`took longer than ${timeMs / 1000} seconds`)),
+      timeMs,
+    );
+    const fail = (cause: unknown) =>
+      reject(Object.assign(new UnavailableError('Pictures cannot be decoded now'), { cause }));
+    child.once('message', (result) => resolve(result as DecodingResult));
+    child.once('error', fail);
+    child.once('exit', (code, signal) => {
+      clearTimeout(timeout);
+      if (signal !== null && CRASHES.has(signal)) reject(new PictureError(`ended in ${signal}`));
+      else fail(new Error(`the process ended with ${signal ?? code}`));
+    });
+    child.send(request, (error) => {
+      if (error) fail(error);
+    });
+  });
+}
+
+function isJpeg([first, second]: Uint8Array): boolean {
+  return first === 0xff && second === 0xd8;
+}

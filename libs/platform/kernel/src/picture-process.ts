@@ -1,0 +1,47 @@
+import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
+
+/**
+ * Decodes one picture: a program that `decodePicture` starts. Whoever starts it kills it too. It kills itself when that
+ * process has gone, and ignores the signals that a terminal sends to all processes, since requests are still answered
+ * then. Never `process.exit()`, which waits for the decoder's thread.
+ */
+const MEMORY_WATCHED_EVERY_MS = 10;
+
+process.on('disconnect', end);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+process.once('message', (request) => void run(request as DecodingRequest));
+if (!process.connected) end();
+
+async function run(request: DecodingRequest): Promise<void> {
+  const { memoryBytes } = request.limits;
+  const watch = setInterval(() => {
+    if (process.memoryUsage.rss() <= memoryBytes) return;
+    clearInterval(watch);
+    send({ error: `takes more than ${memoryBytes} bytes of memory` });
+  }, MEMORY_WATCHED_EVERY_MS);
+  send(await decode(request));
+}
+
+async function decode({ bytes, width, height, limits }: DecodingRequest): Promise<DecodingResult> {
+  const { sharp } = await import('./pictures.js');
+  try {
+    const png = await sharp(bytes, { failOn: 'error', limitInputPixels: limits.pixels })
+      .autoOrient()
+      .resize(width, height, { fit: 'cover' })
+      .toColourspace('srgb')
+      .png()
+      .toBuffer();
+    return { png };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The first result counts. */
+function send(result: DecodingResult): void {
+  process.send?.(result);
+}
+
+function end(): void {
+  process.kill(process.pid, 'SIGKILL');
+}
