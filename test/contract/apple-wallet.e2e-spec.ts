@@ -270,7 +270,7 @@ describe('the web service of phones', () => {
     expect(await installed()).toBe(true);
   });
 
-  it('APPLE-09 takes complaints of at most 16 KB, thirty a minute', async () => {
+  it('APPLE-09 logs complaints that name a device or pass that has registered, of at most 16 KB, thirty a minute', async () => {
     const complain = (logs: string[]) => call('POST', 'log', {}, JSON.stringify({ logs }));
     expect((await complain(['[2026-11-21] Web service error for pass.example'])).status).toBe(200);
     expect((await complain(['x'.repeat(17 * 1024)])).status).toBe(413);

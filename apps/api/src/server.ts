@@ -17,7 +17,8 @@ import { InvalidHostError } from '#kernel/errors.js';
 import { Log } from '#kernel/log.js';
 import { newId } from '#kernel/randomness.js';
 import { logAccess } from '#http/access-log.js';
-import { installBodyLimits } from '#http/body-limit.js';
+import { refuseUnavailable } from '#http/availability.js';
+import { installBodyLimits, STRANGERS_BODY_LIMIT } from '#http/body-limit.js';
 import { Authenticator, type GatedRequest } from '#http/caller.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { readDatesInStoreTime, StoreTimeZones } from '#http/date-input.js';
@@ -42,7 +43,6 @@ import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 import { nameUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
 
-const BODY_LIMIT = 1024 * 1024;
 /** How long a client may take to send a request: first its header, then all of it. */
 const HEADER_WITHIN_MS = 15_000;
 const REQUEST_WITHIN_MS = 60_000;
@@ -95,7 +95,7 @@ export async function createServer(
 
 function serverOptions(config: Config): FastifyHttpOptions<Server> {
   return {
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: STRANGERS_BODY_LIMIT,
     requestTimeout: REQUEST_WITHIN_MS,
     http: {
       headersTimeout: HEADER_WITHIN_MS,
@@ -151,6 +151,7 @@ async function installHooks(
   assertHost(server);
   app.get(ConsoleGate, { strict: false }).install(server);
   answerMethods(server);
+  refuseUnavailable(server, config);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import { validate as isUuid } from 'uuid';
 import { ask, inTransaction } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
@@ -50,6 +51,16 @@ const CHANGED = {
            or g.registered_at > now() - interval '10 minutes' and p.tag > 0
               and p.changed_at between g.registered_at - interval '1 hour' and g.registered_at)
     order by p.tag`,
+};
+
+const REGISTERED = {
+  name: 'apple_registered',
+  text: `
+    select encode(library_hash, 'hex') as name from apple_devices where library_hash = any ($1)
+    union all
+    select r.uuid::text from ${PASS_HOLDERS} r
+    where r.uuid = any ($2) and exists (
+      select from apple_registrations g where g.customer_card_id = r.id)`,
 };
 
 const FORGET_OVERFLOWING = {
@@ -110,6 +121,24 @@ export class AppleDevices {
     });
     const tag = Math.max(since ?? 0, ...rows.map((row) => Number(row.tag)));
     return { serials: rows.map(({ uuid }) => uuid), tag };
+  }
+
+  /**
+   * Tells which of these are the identifiers of devices that have registered, or the serial numbers of passes that a
+   * device has registered for.
+   */
+  async registeredAmong(names: string[]): Promise<Set<string>> {
+    if (names.length === 0) return new Set();
+    const rows = await ask<{ name: string }>(this.pool, {
+      ...REGISTERED,
+      values: [names.map(hashOf), names.filter((name) => isUuid(name))],
+    });
+    const found = new Set(rows.map(({ name }) => name));
+    return new Set(
+      names.filter(
+        (name) => found.has(name.toLowerCase()) || found.has(hashOf(name).toString('hex')),
+      ),
+    );
   }
 
   async unregister({ libraryId, passTypeId }: DeviceKey, customerCardId: number): Promise<void> {

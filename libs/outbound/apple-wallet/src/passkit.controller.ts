@@ -14,17 +14,18 @@ import {
 import type { FastifyReply } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { RejectedError, UnauthorizedError } from '#kernel/errors.js';
-import { BodyLimit } from '#http/body-limit.js';
+import { AvailableWhen } from '#http/availability.js';
 import { Throttle } from '#http/throttle.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { parseTag } from '#passes/pass-tag.js';
 import { Passes } from '#passes/passes.service.js';
 import { AppleDevices } from './apple-devices.service.js';
 import { ApplePasses } from './apple-passes.service.js';
-import { isUnchanged, lastModified, pushTokenIn, toldByPhone } from './passkit.js';
+import { complaintsIn, isUnchanged, lastModified, pushTokenIn } from './passkit.js';
 
 const REGISTRATIONS = 'devices/:device/registrations/:pass_type';
-const LOG_BYTES = 16 * 1024;
+
+const WithApple = () => AvailableWhen(({ apple }) => apple !== null);
 
 type PassPath = { device: string; pass_type: string; serial: string };
 
@@ -43,6 +44,7 @@ export class PasskitController {
     private readonly devices: AppleDevices,
   ) {}
 
+  @WithApple()
   @Post(`${REGISTRATIONS}/:serial`)
   async register(
     @Param() path: PassPath,
@@ -60,6 +62,7 @@ export class PasskitController {
   }
 
   /** The identifier of the device is all that it shows. */
+  @WithApple()
   @Get(REGISTRATIONS)
   async changed(
     @Param() path: Omit<PassPath, 'serial'>,
@@ -73,6 +76,7 @@ export class PasskitController {
     else await reply.send({ serialNumbers: serials, lastUpdated: String(tag) });
   }
 
+  @WithApple()
   @Get('passes/:pass_type/:serial')
   async newest(
     @Param() path: Omit<PassPath, 'device'>,
@@ -95,6 +99,7 @@ export class PasskitController {
     await reply.type('application/vnd.apple.pkpass').send(bytes);
   }
 
+  @WithApple()
   @Delete(`${REGISTRATIONS}/:serial`)
   @HttpCode(200)
   async unregister(
@@ -105,13 +110,20 @@ export class PasskitController {
     await this.devices.unregister(deviceOf(path), id);
   }
 
-  /** What phones complain of is often the only sign of a wrong certificate. */
+  /**
+   * What phones complain of is often the only sign of a wrong certificate. They send it without any proof, so a line
+   * counts that names a device or a pass that has registered.
+   */
+  @WithApple()
   @Post('log')
   @HttpCode(200)
-  @BodyLimit(LOG_BYTES)
   @Throttle({ default: { limit: 30, ttl: 60_000 } })
-  complain(@Body() body: unknown): void {
-    for (const line of toldByPhone(body)) this.log.warn(line);
+  async complain(@Body() body: unknown): Promise<void> {
+    const complaints = complaintsIn(body);
+    const registered = await this.devices.registeredAmong(complaints.flatMap(({ names }) => names));
+    for (const { names, line } of complaints) {
+      if (names.some((name) => registered.has(name))) this.log.warn(line);
+    }
   }
 
   /** @throws UnauthorizedError */

@@ -2,6 +2,9 @@
 const SETTLED_MS = 60_000;
 const MOST_LINES = 20;
 const LONGEST_LINE = 500;
+const MOST_NAMES = 5;
+/** Serial numbers have 36 characters; identifiers of devices have 32 and more. */
+const NAME = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{16,64}(?![A-Za-z0-9_-])/g;
 
 type Changed = { changedAt: Date };
 
@@ -32,21 +35,25 @@ export function pushTokenIn(body: unknown): string | undefined {
     : undefined;
 }
 
+/** A line that a phone reports. @property names what may be serial numbers or identifiers of devices in it */
+export type Complaint = { line: string; names: string[] };
+
 /** What a phone reports, without line breaks and without the serial numbers, which open passes. */
-export function toldByPhone(body: unknown): string[] {
+export function complaintsIn(body: unknown): Complaint[] {
   const { logs } = (body ?? {}) as { logs?: unknown };
   if (!Array.isArray(logs)) return [];
   return logs
     .filter((line) => typeof line === 'string')
     .slice(0, MOST_LINES)
-    .map((line) =>
-      line
+    .map((line) => ({
+      names: (line.match(NAME) ?? []).slice(0, MOST_NAMES),
+      line: line
         // eslint-disable-next-line no-control-regex
         .replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
         .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, '…')
         .replaceAll(/[A-Za-z0-9_-]{32,}/g, '…')
         .slice(0, LONGEST_LINE),
-    );
+    }));
 }
 
 function secondOf(at: Date): number {

@@ -1,4 +1,5 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
+import { AvailableWhen } from '#http/availability.js';
 import { GoogleCallbacks } from './callbacks.service.js';
 
 /** Called by Google without a token: its signature says who it is. */
@@ -8,6 +9,7 @@ export class GoogleCallbackController {
 
   @Post()
   @HttpCode(200)
+  @AvailableWhen(({ google }) => google !== null)
   async receive(@Body() body: unknown): Promise<void> {
     await this.callbacks.receive(body, new Date());
   }

@@ -1,6 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { isApiRoute } from './path.js';
 import { routeConfig } from './route-config.js';
 
+/** What anybody may send, since it is parsed before it is known who they are. */
+export const STRANGERS_BODY_LIMIT = 16 * 1024;
+/** Of operations of the API, which read no body without a valid token. */
+const API_BODY_LIMIT = 1024 * 1024;
 const PAYLOAD_TOO_LARGE = 413;
 
 /** For methods: the longest body in bytes, where it is another than everywhere else. */
@@ -18,6 +23,7 @@ export function installBodyLimits(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
     const { bodyLimit } = (route.config ?? {}) as { bodyLimit?: number };
     if (bodyLimit !== undefined) route.bodyLimit = bodyLimit;
+    else if (isApiRoute(route.url)) route.bodyLimit = API_BODY_LIMIT;
   });
   server.addHook('onSend', (_request, reply, payload, done) => {
     if (reply.statusCode === PAYLOAD_TOO_LARGE) reply.removeHeader('connection');

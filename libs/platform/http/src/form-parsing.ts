@@ -3,7 +3,6 @@ import { takesForm, type Form } from './form-bodies.js';
 import { hasBody } from './request-bodies.js';
 
 const TYPE = 'application/x-www-form-urlencoded';
-const MOST_BYTES = 64 * 1024;
 
 /** A form on any other route is refused with 415, as is anything but a form on these. */
 export function readForms(server: FastifyInstance): void {
@@ -13,12 +12,12 @@ export function readForms(server: FastifyInstance): void {
       if (takesForm(request)) request.body = formOf('');
       return done();
     }
-    if (request.is404 || takesForm(request) === isForm(request)) return done();
+    if (takesForm(request) === isForm(request)) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(
     TYPE,
-    { parseAs: 'string', bodyLimit: MOST_BYTES },
+    { parseAs: 'string' },
     (_request: FastifyRequest, body: string, done) => done(null, formOf(body)),
   );
 }

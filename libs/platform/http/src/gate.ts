@@ -10,13 +10,12 @@ import type { Authenticator, Caller, GatedRequest } from './caller.js';
 import { operationOf } from './endpoint.js';
 import { countFields } from './headers.js';
 import type { HttpMetrics } from './http-metrics.js';
-import { pathId, routeOf } from './path.js';
+import { API, isApiRoute, pathId, routeOf } from './path.js';
 import { limitHeaders, RateLimits, type Usage } from './rate-limit.js';
 import { throttleOf } from './throttle.js';
 import type { Counts } from './throttler-storage.js';
 import { isRetired, retirementHeaders, versioningJson, VersionSunsetError } from './versioning.js';
 
-export const API = '/api/v1';
 const STATUS = `${API}/status`;
 
 /**
@@ -132,8 +131,7 @@ export class Gate {
 }
 
 function isApi(request: FastifyRequest): boolean {
-  const route = routeOf(request);
-  return route === API || route.startsWith(`${API}/`);
+  return isApiRoute(routeOf(request));
 }
 
 function ownLimit(request: FastifyRequest) {

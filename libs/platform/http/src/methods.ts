@@ -1,10 +1,11 @@
+import { NotFoundException } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { MethodNotAllowedError } from '#kernel/errors.js';
 import { routeOf } from './path.js';
 
 /**
- * Answers OPTIONS with the methods of a path, and 405 for others. Runs behind the gate, so that callers
- * without a token learn nothing.
+ * Answers OPTIONS with the methods of a path, 405 for others, and 404 for a path that does not exist, whose body nobody
+ * reads. Runs behind the gate, so that callers without a token learn nothing.
  */
 export function answerMethods(server: FastifyInstance): void {
   const known = new KnownRoutes();
@@ -17,7 +18,10 @@ export function answerMethods(server: FastifyInstance): void {
     const asks = request.method === 'OPTIONS';
     if (!asks && !request.is404) return done();
     const allowed = known.methodsOf(routeOf(request));
-    if (allowed.length === 0) return done();
+    if (allowed.length === 0) {
+      if (request.is404) throw new NotFoundException();
+      return done();
+    }
     reply.header('allow', allowed.join(', '));
     if (!asks) throw new MethodNotAllowedError(request.method, allowed);
     void reply.status(204).send();

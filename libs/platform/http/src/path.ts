@@ -10,6 +10,13 @@ export function routeOf({ routeOptions, url }: FastifyRequest): string {
   return pattern !== undefined && pattern !== '*' ? pattern : decodeURI(pathOf(url));
 }
 
+export const API = '/api/v1';
+
+/** Whether a route, or a path, is one of the API. */
+export function isApiRoute(route: string): boolean {
+  return route === API || route.startsWith(`${API}/`);
+}
+
 /** For metrics: all paths without a route count as one. */
 export function patternOf({ routeOptions: { url } }: FastifyRequest): string {
   return url === undefined || url === '*' ? 'none' : url;

@@ -8,25 +8,25 @@ export type PictureType = (typeof PICTURE_TYPES)[number];
 
 const MOST_BYTES = 2 * 1024 * 1024;
 
-type BodyConfig = { body?: 'picture' };
+type BodyConfig = { body?: 'picture'; bodyLimit?: number };
 
 /** The body is a picture instead of JSON: a Buffer, or undefined when there is none. */
 export function TakesPicture(): MethodDecorator {
-  const config: BodyConfig = { body: 'picture' };
+  const config: BodyConfig = { body: 'picture', bodyLimit: MOST_BYTES };
   return routeConfig(config);
 }
 
 /** Before anything of a body is read, other media types than the route's are refused with 415. */
 export function readPictures(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
-    if (!hasBody(request) || request.is404) return done();
+    if (!hasBody(request)) return done();
     // What is no picture, on a route that takes none, is left to the parser of JSON.
     if (takesPicture(request) === (pictureType(request) !== undefined)) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(
     [...PICTURE_TYPES],
-    { parseAs: 'buffer', bodyLimit: MOST_BYTES },
+    { parseAs: 'buffer' },
     (_request: FastifyRequest, body: Buffer, done) => done(null, body),
   );
 }

@@ -23,7 +23,7 @@ export function judgeBodies(server: FastifyInstance): void {
     isEmpty(request, body).then((empty) => {
       if (empty) {
         for (const name of ABOUT_BODIES) delete request.headers[name];
-      } else if (isCompressed(request) && !request.is404) {
+      } else if (isCompressed(request)) {
         // RFC 9110, section 12.5.3: it tells clients that not the media type was refused.
         reply.header('accept-encoding', 'identity');
         return done(new CompressedBodyError('The body is compressed'));

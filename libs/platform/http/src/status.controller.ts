@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { DeclaresTag, Endpoint } from './endpoint.js';
 import { Dto } from './fields.pipe.js';
-import { API } from './gate.js';
+import { API } from './path.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
 import {
   IntegerProperty,

@@ -21,6 +21,8 @@ const STORE = {
          where m.user_id = $1 and m.account_id = $2`,
 };
 const READS = new Set(['GET', 'HEAD']);
+/** Of forms that only somebody who is signed in can send. */
+const FORM_LIMIT = 64 * 1024;
 
 /**
  * Lets people into the console. Every route below /app passes it, unless it says otherwise itself: session, store of
@@ -48,6 +50,7 @@ export class ConsoleGate {
       if (route.url.includes('/:account_id') && own.operation === undefined) {
         throw new Error(`${route.url} is a page of a store and names no operation`);
       }
+      if (!own.withoutSession) route.bodyLimit ??= FORM_LIMIT;
       route.onRequest = [
         ...[route.onRequest ?? []].flat(),
         async (request, reply) => this.admit(request as ConsoleRequest, reply, own),

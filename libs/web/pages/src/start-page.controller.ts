@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
-import { API } from '#http/gate.js';
+import { API } from '#http/path.js';
 import { vary } from '#http/headers.js';
 import { ICON } from './assets.js';
 import { prefersPage } from './error-pages.js';
