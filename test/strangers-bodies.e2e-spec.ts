@@ -22,7 +22,10 @@ afterAll(() => service.stop());
 
 type Sent = { method: string; path: string; type: string; body: string; origin?: string };
 
-const send = ({ method, path, type, body, origin = 'https://cards.example' }: Sent, base = service) =>
+const send = (
+  { method, path, type, body, origin = 'https://cards.example' }: Sent,
+  base = service,
+) =>
   fetch(base.baseUrl + path, {
     method,
     headers: { 'content-type': type, origin },
