@@ -116,6 +116,11 @@ describe('uploading', () => {
   it('STRIP-02 takes PNG, JPEG and WebP, with or without parameters, and nothing else (415)', async () => {
     const { id } = await newCard();
     expect((await put(id, small, 'IMAGE/PNG; x=y')).status).toBe(200);
+    const jpeg = await sharp(small).jpeg().toBuffer();
+    for (const type of ['image/jpeg', 'image/jpg', 'Image/JPG; charset=binary']) {
+      expect((await put(id, jpeg, type)).status).toBe(200);
+    }
+    expectRefused(await put(id, small, 'image/jpg'), 'strip_image');
     for (const type of [
       'image/svg+xml',
       'image/gif',

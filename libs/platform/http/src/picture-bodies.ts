@@ -6,6 +6,9 @@ import { routeConfig } from './route-config.js';
 export const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
 export type PictureType = (typeof PICTURE_TYPES)[number];
 
+/** What some programs call a JPEG, though no registry has it. */
+const MISNAMED_JPEG = 'image/jpg';
+
 const MOST_BYTES = 2 * 1024 * 1024;
 
 type BodyConfig = { body?: 'picture'; bodyLimit?: number };
@@ -25,7 +28,7 @@ export function readPictures(server: FastifyInstance): void {
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(
-    [...PICTURE_TYPES],
+    [...PICTURE_TYPES, MISNAMED_JPEG],
     { parseAs: 'buffer' },
     (_request: FastifyRequest, body: Buffer, done) => done(null, body),
   );
@@ -41,7 +44,8 @@ export function pictureIn(request: FastifyRequest): [PictureType, Buffer] {
 /** The media type of the body, without parameters. */
 function pictureType({ headers }: FastifyRequest): PictureType | undefined {
   const given = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  return PICTURE_TYPES.find((type) => type === given);
+  const meant = given === MISNAMED_JPEG ? 'image/jpeg' : given;
+  return PICTURE_TYPES.find((type) => type === meant);
 }
 
 function takesPicture({ routeOptions }: FastifyRequest): boolean {
