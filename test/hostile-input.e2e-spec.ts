@@ -20,7 +20,7 @@ describe('hostile input', () => {
       '{{7*7}}',
       '<script>alert(1)</script>',
       '../../etc/passwd',
-      '\u202e',
+      'gnp.\u202eexe',
       '%00',
       '\\u0000',
     ]) {

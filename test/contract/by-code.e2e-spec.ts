@@ -35,11 +35,20 @@ describe('a customer card by its code', () => {
     expect([status, body]).toEqual([200, (await read(path)).body]);
   });
 
-  it('CODE-02 is found in any case', async () => {
+  it('CODE-02 is found in any case, and with white space around it', async () => {
     const { customerCard } = await card();
     const lower = at(customerCard.code.toLowerCase());
     expect((await read(lower)).body.id).toBe(customerCard.id);
     expect((await stamp(lower, { stamps: 1 })).body.stamps_count).toBe(1);
+    const { code } = customerCard;
+    for (const end of ['\r', '\n', '\r\n', '\t', ' ', '\u00a0']) {
+      for (const spelt of [code + end, code.toLowerCase() + end, end + code]) {
+        expect((await read(at(encodeURIComponent(spelt)))).body.id).toBe(customerCard.id);
+      }
+    }
+    const scanned = at(`${code.toLowerCase()}%0D`);
+    expect((await stamp(scanned, { stamps: 1 })).body.stamps_count).toBe(2);
+    expectRefused(await redeem(scanned, {}), 'reward_id');
   });
 
   it('CODE-03 that nobody has, or somebody of another store, is 404 before any field', async () => {

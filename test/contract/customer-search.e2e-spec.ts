@@ -106,10 +106,12 @@ describe('finding customers', () => {
     for (const term of ['151 2345x', '9999']) expect(await namesFor(store, term)).toEqual([]);
   });
 
-  it('SEARCH-10 finds the code of a card, the whole of it', async () => {
+  it('SEARCH-10 finds the code of a card, the whole of it, in any case', async () => {
     const store = await storeWith({});
     const { customerCard } = await enrol(store);
     expect(await namesFor(store, customerCard.code)).toEqual(['Anna']);
+    expect(await namesFor(store, customerCard.code.toLowerCase())).toEqual(['Anna']);
+    expect(await namesFor(store, `${customerCard.code.toLowerCase()}\r`)).toEqual(['Anna']);
     expect(await namesFor(store, customerCard.code.slice(0, 7))).toEqual([]);
   });
 

@@ -200,8 +200,27 @@ describe('customers', () => {
     expect((await create({ phone: '(0151) 18-18.18' })).phone).toBe('0151181818');
   });
 
-  it('CUST-19 refuse a phone without digits', async () => {
-    for (const phone of ['call me', '+', '-']) await expectRefusedBothWays({ phone }, 'phone');
+  it('CUST-19 refuse a phone without digits, with letters and symbols, and with an exponent', async () => {
+    for (const phone of [
+      'call me',
+      '+',
+      '-',
+      '0171 FLOWERS',
+      '+49 171 1234567 ext. 5',
+      '0171 12345, 0172 12345',
+      '0171 12345#5',
+      '0171+12345',
+      '½ 12345',
+      '② 12345',
+    ]) {
+      await expectRefusedBothWays({ phone }, 'phone');
+    }
+    for (const phone of ['4.91711E+11', '4,91711E+11', '4.91711e11', '４．９Ｅ＋１１', '٤٫٩E+١١']) {
+      const { body } = await post({ first_name: 'Ada', phone });
+      expect(body).toMatchObject({
+        errors: { phone: ['looks like a spreadsheet has shortened it'] },
+      });
+    }
   });
 
   it('CUST-20 have a phone that no other of the store has, however it is written', async () => {

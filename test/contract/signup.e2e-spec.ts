@@ -428,7 +428,14 @@ describe('somebody who is known', () => {
     await other.post(`${other.store}/customers`, {
       customer: { first_name: 'Bob', phone: '+4915155555555' },
     });
-    for (const phone of ['0151/98765432', '0049 151 55555555']) {
+    for (const phone of [
+      '0151/98765432',
+      '\u202A0151 98765432\u202C',
+      '٠١٥١ ٩٨٧٦٥٤٣٢',
+      '0049 151 55555555',
+      '\u202A+49 151 55555555\u202C',
+      '(+49) 151 55555555',
+    ]) {
       expect((await send(poster, { first_name: 'X', email: newEmail(), phone })).status).toBe(303);
     }
     const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { publicEventId } from '#kernel/public-id.js';
+import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { ContractClient } from '../contract.js';
 import type { Answer } from '../service.js';
@@ -578,7 +579,7 @@ const IMMUTABLE = new Set([
 
 /** Whether a field shows what was sent for it, in the contract's spelling. */
 function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): boolean {
-  if (sent === null || (typeof sent === 'string' && sent.trim() === '')) {
+  if (sent === null || (typeof sent === 'string' && normalizeText(sent) === '')) {
     return isNew || name === 'event' || shown === null;
   }
   if (name === 'metadata') {
@@ -592,7 +593,7 @@ function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): b
   }
   if (name === 'external_references') {
     const key = (one: Json) =>
-      `${String(one['source']).trim()} ${String(one['external_id']).trim()}`;
+      `${normalizeText(String(one['source']))} ${normalizeIdentifier(String(one['external_id']))}`;
     const there = new Set((shown as Json[]).map(key));
     return (sent as Json[]).every((one) => there.has(key(one)));
   }
@@ -600,7 +601,7 @@ function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): b
   if (name === 'event') return sent === shown || sent === '*';
   if (name === 'auxiliary_fields') {
     const text = (value: unknown) =>
-      typeof value === 'string' && value.trim() ? value.trim() : null;
+      typeof value === 'string' && normalizeText(value) ? normalizeText(value) : null;
     const pair = (one: Json | null) => [text(one?.['label']), text(one?.['value'])];
     const filled = (sent as (Json | null)[])
       .map(pair)
@@ -608,13 +609,14 @@ function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): b
     return isDeepStrictEqual(filled, (shown as Json[]).map(pair));
   }
   if (typeof shown === 'boolean') return [true, 1, '1', 'true'].includes(sent as never) === shown;
-  if (typeof shown === 'number') return Number(sent) === shown;
+  if (typeof shown === 'number') return Number(normalizeNumber(String(sent))) === shown;
   if (typeof sent !== 'string' || typeof shown !== 'string') return false;
-  const text = sent.trim();
+  const text = normalizeText(sent);
   if (name.endsWith('_at')) return timeOf(text) === Date.parse(shown);
   if (name.endsWith('_color'))
     return shown === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
   if (name === 'phone') return text.replaceAll(/\D/g, '') === shown.replaceAll(/\D/g, '');
+  if (name === 'email' || name === 'external_ref') return normalizeIdentifier(sent) === shown;
   if (name === 'time_zone' || name === 'locale') return text.toLowerCase() === shown.toLowerCase();
   return text === shown;
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { normalizeText } from '#kernel/text.js';
 import { accountUpcasts } from './account-upcasts.js';
 import { consentTextFaults, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
 import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
@@ -49,9 +50,9 @@ export const account: Aggregate<Account, AccountEvent> = {
 };
 
 export function createAccount(id: number, attributes: AccountAttributes): AccountEvent[] {
-  const name = attributes.name.trim();
-  const timeZone = timeZoneOf(attributes.timeZone);
-  const locale = localeOf(attributes.locale);
+  const name = normalizeText(attributes.name);
+  const timeZone = timeZoneOf(normalizeText(attributes.timeZone));
+  const locale = localeOf(normalizeText(attributes.locale));
   const errors: FieldErrors = {};
   if (name === '' || [...name].length > 255) errors['name'] = ['must have 1 to 255 characters'];
   if (timeZone === undefined) errors['time_zone'] = ['is no known time zone'];

@@ -1,4 +1,5 @@
 import type { FieldErrors } from '#kernel/errors.js';
+import { normalizeText } from '#kernel/text.js';
 import type { ConsentTexts } from './account.events.js';
 
 export const NO_CONSENT_TEXTS: ConsentTexts = {
@@ -19,9 +20,10 @@ const FIELDS = {
   privacyUrl: 'privacy_url',
 } as const;
 
-/** Trimmed; a blank one is none. */
+/** In their normal form; a blank one is none. */
 export function tidyConsentTexts(given: ConsentTexts): ConsentTexts {
-  const tidy = (text: string | null) => text?.replaceAll('\r\n', '\n').trim() || null;
+  const tidy = (text: string | null) =>
+    normalizeText((text ?? '').replaceAll('\r\n', '\n')) || null;
   return {
     marketing: tidy(given.marketing),
     sms: tidy(given.sms),

@@ -1,3 +1,4 @@
+import { isBlankText } from '#kernel/text.js';
 import {
   BooleanField,
   ColorField,
@@ -261,6 +262,7 @@ function isBlank(element: unknown): boolean {
   if (typeof element !== 'object' || Array.isArray(element)) return false;
   const { label, value } = element as Record<string, unknown>;
   return [label, value].every(
-    (part) => part === undefined || part === null || (typeof part === 'string' && !part.trim()),
+    (part) =>
+      part === undefined || part === null || (typeof part === 'string' && isBlankText(part)),
   );
 }

@@ -9,7 +9,7 @@ import {
   type FieldOptions,
 } from '#http/fields.js';
 import { Dto, readElement } from '#http/fields.pipe.js';
-import { readMatching, textFault, type Checked } from '#http/readers.js';
+import { readIdentifier, readMatching, type Checked } from '#http/readers.js';
 import { readEmail, readPhone } from './contact.js';
 import type { CustomerChanges, GivenReference } from './customer.js';
 import type { PersonalFields } from './customer.events.js';
@@ -179,9 +179,6 @@ function readExternalId(given: unknown): Checked<string> {
   if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
     return { faults: ['must be a string when it is so long a number'] };
   }
-  const id = typeof given === 'number' ? String(given) : given;
-  if (typeof id === 'string' && id.trim() !== '' && [...id.trim()].length <= 255) {
-    if (textFault(id) === undefined) return { value: id.trim() };
-  }
-  return { faults: ['must be a string or number, up to 255 long'] };
+  const id = readIdentifier(255)(typeof given === 'number' ? String(given) : given);
+  return 'faults' in id ? { faults: ['must be a string or number, up to 255 long'] } : id;
 }

@@ -1,8 +1,10 @@
-import { Field, IntegerField, TextField, TimeField } from '#http/fields.js';
+import { removeInvisible } from '#kernel/text.js';
+import { Field, IdentifierField, IntegerField, TextField, TimeField } from '#http/fields.js';
 import { Dto, FieldsRule } from '#http/fields.pipe.js';
 import { readInteger, type Checked, type Read } from '#http/readers.js';
 import { IntegerProperty, ObjectProperty, ObjectsProperty } from '#http/response-fields.js';
-import { readEmail, readPhone } from './contact.js';
+import { normalizeCardCode } from '#stamping/card-code.js';
+import { readEmail, readPhone, readPhoneText } from './contact.js';
 import { CustomerJson } from './customer.dto.js';
 import { digitsOf, foldCase } from './search-keys.js';
 
@@ -22,7 +24,7 @@ const PAGE_SIZE = { default: 20, max: 100 };
   'is required together with external_id',
 )
 export class CustomerListQuery {
-  @TextField({
+  @IdentifierField({
     optional: true,
     description:
       'Part of a name or e-mail address, digits of a phone number, or a whole card code, uuid or external id',
@@ -32,7 +34,7 @@ export class CustomerListQuery {
   @TextField({ optional: true, description: 'With external_id: exactly that customer' })
   declare readonly source: string | null;
 
-  @TextField({ optional: true }) declare readonly external_id: string | null;
+  @IdentifierField({ optional: true }) declare readonly external_id: string | null;
 
   @Field(
     readUnencoded(/(?<=\S) (?=\S)/g, readEmail),
@@ -42,7 +44,7 @@ export class CustomerListQuery {
   declare readonly email: string | null;
 
   @Field(
-    readUnencoded(/^ (?=\d)/g, readPhone),
+    readUnencoded(/^ (?=\p{Nd})/gu, readPhone),
     { type: 'string', maxLength: 64 },
     {
       optional: true,
@@ -51,7 +53,7 @@ export class CustomerListQuery {
   )
   declare readonly phone: string | null;
 
-  @TextField({ optional: true, description: 'The code of one of their cards, in any case' })
+  @IdentifierField({ optional: true, description: 'The code of one of their cards, in any case' })
   declare readonly code: string | null;
 
   @TimeField({ optional: true, description: 'Changed at or after this time' })
@@ -100,7 +102,7 @@ export function customerFilter(query: CustomerListQuery): CustomerFilter {
     reference: source === null || externalId === null ? null : { source, externalId },
     email,
     phone,
-    code: code?.toUpperCase() ?? null,
+    code: code === null ? null : normalizeCardCode(code),
     updatedSince: updated_since,
   };
 }
@@ -110,16 +112,18 @@ export type SearchTerm = {
   text: string;
   digits: string | null;
   exact: string;
+  code: string;
   uuid: string | null;
 };
 
 export function searchTerm(term: string): SearchTerm {
   const pattern = (plain: string) => `%${plain.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-  const isPhone = /^[\d\s+()./-]*\d[\d\s+()./-]*$/.test(term);
+  const phone = readPhoneText(term);
   return {
     text: pattern(foldCase(term)),
-    digits: isPhone ? pattern(digitsOf(term)) : null,
+    digits: phone === undefined ? null : pattern(digitsOf(phone)),
     exact: term,
+    code: normalizeCardCode(term),
     uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(term) ? term : null,
   };
 }
@@ -129,7 +133,8 @@ export function searchTerm(term: string): SearchTerm {
  * @param plus the places where a space can be nothing else
  */
 function readUnencoded(plus: RegExp, read: Read<string>): Read<string> {
-  return (given) => read(typeof given === 'string' ? given.replaceAll(plus, '+') : given);
+  return (given) =>
+    read(typeof given === 'string' ? removeInvisible(given).replaceAll(plus, '+') : given);
 }
 
 function readItems(given: unknown): Checked<number> {

@@ -173,7 +173,7 @@ function searchCondition(search: string, value: Place): string {
   const text = value(term.text);
   const exactly = [
     holding({ externalId: term.exact }, value),
-    holdingCard('k.code', term.exact, value),
+    holdingCard('k.code', term.code, value),
     `select l.id from customers l
          where l.account_id = $1 and l.long_search_text is not null and l.long_search_text like ${text}`,
     ...(term.uuid === null ? [] : [holdingCard('k.uuid', term.uuid, value)]),

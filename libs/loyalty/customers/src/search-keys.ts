@@ -1,3 +1,4 @@
+import { removeInvisible } from '#kernel/text.js';
 import type { PersonalFields } from './customer.events.js';
 
 /**
@@ -10,10 +11,10 @@ export function emailKey(email: string): string {
 
 /**
  * One normal form for text that search finds in any case or accent encoding. Upper-casing first unifies ß
- * with ss, both lower-case sigmas, and i with and without a dot.
+ * with ss, both lower-case sigmas, and i with and without a dot. What cannot be seen is left out, since nobody types it.
  */
 export function foldCase(text: string): string {
-  return text
+  return removeInvisible(text)
     .normalize('NFKC')
     .toUpperCase()
     .toLowerCase()
@@ -22,6 +23,7 @@ export function foldCase(text: string): string {
     .replaceAll('i\u0307', 'i');
 }
 
+/** @param phone in ASCII digits */
 export function digitsOf(phone: string): string {
   return phone.replaceAll(/\D/g, '');
 }

@@ -1,4 +1,4 @@
-import { IntegerField, TextField, TimeField } from '#http/fields.js';
+import { IdentifierField, IntegerField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
 import { IntegerProperty, TimestampProperty } from '#http/response-fields.js';
@@ -17,7 +17,7 @@ export class RedemptionListQuery extends PageQuery {
   declare readonly reward_id: number | null;
   @IntegerField({ min: 1, optional: true, description: 'Only those at this location' })
   declare readonly location_id: number | null;
-  @TextField({ optional: true, description: 'Only the one with exactly this receipt number' })
+  @IdentifierField({ optional: true, description: 'Only the one with exactly this receipt number' })
   declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'Redeemed at or after this time' })
   declare readonly from: Date | null;

@@ -1,6 +1,7 @@
 import {
   BooleanField,
   Field,
+  IdentifierField,
   IntegerField,
   OneOfField,
   TextField,
@@ -38,7 +39,7 @@ class CardActionDto {
   @BooleanField({ default: false }) declare readonly skip_notifications: boolean;
   @IntegerField({ min: 1, optional: true }) declare readonly location_id: number | null;
   @TextField({ optional: true }) declare readonly staff_ref: string | null;
-  @TextField({ optional: true }) declare readonly external_ref: string | null;
+  @IdentifierField({ optional: true }) declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'When it happened, for a till that was offline' })
   declare readonly occurred_at: Date | null;
   @TextField({ max: 500, optional: true }) declare readonly note: string | null;

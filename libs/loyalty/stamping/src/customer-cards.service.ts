@@ -8,6 +8,7 @@ import type { StoredEvent } from '#event-store/event-store.js';
 import { PastCounts } from '#event-store/past-counts.service.js';
 import { Rows } from '#event-store/rows.js';
 import type { Range } from '#http/page.js';
+import { normalizeCardCode } from './card-code.js';
 import { customerMerged, isAt, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
 import { customerCardRows, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
@@ -20,8 +21,8 @@ import {
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
-/** What may be a code, in any case. */
-const CODE = /^[0-9A-Za-z]{8}$/;
+/** What may be a code. */
+const CODE = /^[0-9A-Z]{8}$/;
 
 type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
 
@@ -89,13 +90,14 @@ export class CustomerCardsService {
    * Where the card with a code is. A merged customer's card leads to who goes on for it, like its ids.
    * @throws NotFoundError
    */
-  async pathOf(accountId: number, code: string): Promise<CardPath> {
+  async pathOf(accountId: number, given: string): Promise<CardPath> {
+    const code = normalizeCardCode(given);
     const [card] = CODE.test(code)
       ? await ask<CardPath>(this.pool, {
           name: 'customer_cards_of_code',
           text: `select id, customer_id as "customerId" from customer_cards
                  where account_id = $1 and code = $2`,
-          values: [accountId, code.toUpperCase()],
+          values: [accountId, code],
         })
       : [];
     if (!card) throw new NotFoundError('Customer card');

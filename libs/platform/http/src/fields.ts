@@ -1,11 +1,13 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ValidateBy } from 'class-validator';
+import { isBlankText } from '#kernel/text.js';
 import type { MomentOfDay } from '#kernel/zoned-time.js';
 import { documented } from './documentation.js';
 import {
   readBoolean,
   readColor,
+  readIdentifier,
   readInteger,
   readMetadata,
   readNumber,
@@ -94,7 +96,7 @@ export function Field(
   );
 }
 
-/** Trimmed, not blank. Lengths count code points. */
+/** In its normal form (NFC, nothing invisible at its ends), not blank. Lengths count code points. */
 export function TextField({
   max = 255,
   format,
@@ -102,6 +104,14 @@ export function TextField({
 }: FieldOptions & { max?: number; format?: string } = {}): PropertyDecorator {
   const schema = { type: 'string', minLength: 1, maxLength: max, ...(format && { format }) };
   return Field(readText(max), schema, options);
+}
+
+/** An id or a receipt number of another system: what cannot be seen is no part of it. Lengths count code points. */
+export function IdentifierField({
+  max = 255,
+  ...options
+}: FieldOptions & { max?: number } = {}): PropertyDecorator {
+  return Field(readIdentifier(max), { type: 'string', minLength: 1, maxLength: max }, options);
 }
 
 /** Integers and integer strings. */
@@ -195,7 +205,7 @@ function withPresence(read: Read<unknown>, options: FieldOptions): ReadField {
 
 function isBlank(value: unknown): boolean {
   if (value === undefined || value === null) return true;
-  return typeof value === 'string' && value.trim() === '';
+  return typeof value === 'string' && isBlankText(value);
 }
 
 /** A field that may be null reports a single message, however many faults it has. */

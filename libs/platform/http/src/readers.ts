@@ -1,4 +1,5 @@
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
+import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import { EARLIEST_TIME, LATEST_TIME, momentOfDay, type MomentOfDay } from '#kernel/zoned-time.js';
 
 /**
@@ -18,20 +19,29 @@ function fault(message: string): { faults: string[] } {
   return { faults: [message] };
 }
 
-/** Trimmed, not blank. @param max in code points */
+/** Reads a text in its normal form (`normalizeText`), not blank. @param max in code points */
 export function readText(max: number): Read<string> {
+  return readNormal(normalizeText, max);
+}
+
+/** Reads an id, a receipt number or a search: what cannot be seen is no part of it. @param max in code points */
+export function readIdentifier(max: number): Read<string> {
+  return readNormal(normalizeIdentifier, max);
+}
+
+function readNormal(normalize: (text: string) => string, max: number): Read<string> {
   return (value) => {
     if (value === undefined || value === null) return REQUIRED;
     if (typeof value !== 'string') return fault('must be a string');
-    const trimmed = value.trim();
-    if (trimmed === '') return fault('must not be blank');
+    const text = normalize(value);
+    if (text === '') return fault('must not be blank');
     const unfit = textFault(value);
     if (unfit) return fault(unfit);
     // Counting code points is slow; a text has at most as many as it has units.
-    if (trimmed.length > max && [...trimmed].length > max) {
+    if (text.length > max && [...text].length > max) {
       return fault(`must have at most ${max} characters`);
     }
-    return { value: trimmed };
+    return { value: text };
   };
 }
 
@@ -77,15 +87,16 @@ export function readInteger(
 
 function integerOf(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isInteger(value) ? value : undefined;
-  if (typeof value !== 'string' || !/^\s*[+-]?\d{1,20}\s*$/.test(value)) return undefined;
-  return Number(value);
+  if (typeof value !== 'string') return undefined;
+  const text = normalizeNumber(value);
+  return /^[+-]?\d{1,20}$/.test(text) ? Number(text) : undefined;
 }
 
 export function readNumber(min: number, max: number): Read<number> {
   return (given) => {
     if (given === undefined || given === null || given === '') return REQUIRED;
-    const isNumeric = typeof given === 'string' && /^\s*[+-]?\d{1,20}(\.\d{1,20})?\s*$/.test(given);
-    const value = isNumeric ? Number(given) : given;
+    const text = typeof given === 'string' ? normalizeNumber(given) : '';
+    const value = /^[+-]?\d{1,20}(\.\d{1,20})?$/.test(text) ? Number(text) : given;
     if (typeof value !== 'number' || !Number.isFinite(value)) return fault('must be a number');
     return value < min || value > max ? fault(`must be between ${min} and ${max}`) : { value };
   };
@@ -109,7 +120,7 @@ export function readOneOf<const T extends string>(values: readonly T[]): Read<T>
 export function readColor(given: unknown): Checked<string> {
   if (given === undefined || given === null) return REQUIRED;
   if (typeof given !== 'string') return fault('must be a string');
-  const digits = /^\s*#([0-9a-f]{3}|[0-9a-f]{6})\s*$/i.exec(given)?.[1];
+  const digits = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(normalizeNumber(given))?.[1];
   if (digits === undefined) return fault('must be a colour such as #6B4226');
   const long = digits.length === 3 ? digits.replaceAll(/./g, '$&$&') : digits;
   return { value: `#${long.toUpperCase()}` };
@@ -122,14 +133,14 @@ const TIME =
 
 /** Tells whether it is a date without a time, whose moment depends on the time zone. */
 export function isDate(value: unknown): value is string {
-  return typeof value === 'string' && DATE.test(value.trim());
+  return typeof value === 'string' && DATE.test(normalizeNumber(value));
 }
 
 /** Reads an ISO 8601 time. @param moment of its day that a date without a time means */
 export function readTime(moment: MomentOfDay): Read<Date> {
   return (given, timeZone = 'UTC') => {
     if (given === undefined || given === null) return REQUIRED;
-    const at = typeof given === 'string' ? parseTime(given.trim(), moment, timeZone) : undefined;
+    const at = typeof given === 'string' ? parseTime(normalizeNumber(given), moment, timeZone) : undefined;
     if (at === undefined) return fault('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
     if (at < EARLIEST_TIME || at > LATEST_TIME) {
       return fault('must be in the years 1 to 9999 in every time zone');
@@ -162,7 +173,7 @@ export function readPastDate(today: () => string): Read<string> {
   return (given) => {
     if (given === undefined || given === null) return REQUIRED;
     if (typeof given !== 'string') return fault('must be a string');
-    const value = given.trim();
+    const value = normalizeNumber(given);
     if (!/^\d{4}-\d{2}-\d{2}$/.test(value) || !isRealDay(value)) {
       return fault('must be a real date such as 1990-05-31');
     }

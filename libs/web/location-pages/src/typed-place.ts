@@ -1,3 +1,4 @@
+import { normalizeNumber } from '#kernel/text.js';
 import type { Coordinates } from '#locations/location.events.js';
 
 const NUMBER = String.raw`(-?\d{1,3}(?:\.\d{1,20})?)`;
@@ -30,7 +31,7 @@ export function typedPlace(latitude: string, longitude: string): Coordinates | u
 }
 
 function pairIn(text: string): [number, number] | undefined {
-  const given = text.trim();
+  const given = normalizeNumber(text);
   if (given.length > LONGEST) return undefined;
   for (const form of FORMS) {
     const [, lat, lon] = form.exec(given) ?? [];
@@ -41,6 +42,6 @@ function pairIn(text: string): [number, number] | undefined {
 
 /** Many people write a comma. */
 function decimal(text: string): number | undefined {
-  const given = text.trim().replace(',', '.');
+  const given = normalizeNumber(text).replace(/[,٫]/, '.');
   return /^[+-]?\d{1,3}(\.\d{1,20})?$/.test(given) ? Number(given) : undefined;
 }

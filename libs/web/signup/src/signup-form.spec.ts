@@ -49,6 +49,47 @@ describe('a signup form', () => {
     });
   });
 
+  it.each([
+    '\u202A+49 30 1234567\u202C',
+    '＋４９ ３０ １２３４５６７',
+    '+٤٩ ٣٠ ١٢٣٤٥٦٧',
+    '(+49) 30 1234567',
+    '0049\u200B30 1234567',
+    '030\u00A0١٢٣٤٥٦٧',
+    '０３０ー１２３４５６７',
+  ])('reads the number %j', (phone) => {
+    const german = asked({}, { locale: 'de-DE' });
+    expect(signupOf({ phone }, german)?.phone).toBe('+49301234567');
+  });
+
+  it.each(['030 FLOWERS', '030 1234567 x5', '4.91711E+11', '030 12345, 030 67890'])(
+    'refuses %j as a number',
+    (phone) => {
+      const german = asked({}, { locale: 'de-DE' });
+      expect(faultsOf({ phone }, german)?.fields).toEqual({ phone: 'phoneUnfit' });
+      expect(faultsOf({ phone })?.fields).toEqual({ phone: 'phoneUnfit' });
+    },
+  );
+
+  it('takes what cannot be seen for nothing', () => {
+    const form = {
+      first_name: '\u200BJose\u0301 \u3164',
+      last_name: '\u3164\u200E',
+      email: '\u202Agrace@\u200Bnavy.example\u202C',
+      birthday: '\u200E١٩٩٠-05-31',
+    };
+    expect(signupOf(form, asked({ requireBirthday: true }))).toMatchObject({
+      firstName: 'José',
+      lastName: null,
+      email: 'grace@navy.example',
+      birthday: '1990-05-31',
+    });
+    for (const blank of ['\u200B', '\u3164', '\u2800 \u200F']) {
+      expect(faultsOf({ first_name: blank })?.fields).toEqual({ first_name: 'nameMissing' });
+      expect(faultsOf({ email: blank })).toEqual({ form: 'contactMissing', fields: {} });
+    }
+  });
+
   it('leaves out what the poster does not collect, whatever is sent', () => {
     const mail = asked({ contactCollectionMode: 'email_only' });
     expect(signupOf({ phone: '+49301234567', birthday: '1990-05-31' }, mail)).toMatchObject({

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { dayIn } from '#kernel/day.js';
+import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
-import { isEmail } from '#customers/contact.js';
+import { isEmail, readPhoneText } from '#customers/contact.js';
+import { digitsOf } from '#customers/search-keys.js';
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import type { PosterAttributes } from '#posters/poster.events.js';
 import { countryOf, phoneIn } from './phone-country.js';
@@ -111,7 +113,7 @@ export function readSignup(
     const shown = fault === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
     return { values: { ...values, ...shown }, faults: { form: fault, fields } };
   }
-  const phoneDigits = phone === null ? null : values.phone.replaceAll(/\D/g, '');
+  const phoneDigits = phone === null ? null : digitsOf(normalizeNumber(values.phone));
   const person = { firstName, lastName, email, phone, phoneDigits, birthday };
   return { values, signup: { nonce, ...person, agreed } };
 }
@@ -134,7 +136,7 @@ export function dayOf({ timeZone }: { timeZone: string }, now: Date): string {
 }
 
 function typedIn(form: Readonly<Record<string, string | undefined>>): Values {
-  const typed = (name: string) => (form[name] ?? '').replaceAll(/\s+/gu, ' ').trim();
+  const typed = (name: string) => normalizeText(form[name] ?? '').replaceAll(/\s+/gu, ' ');
   return Object.fromEntries(
     [...FIELDS, ...BOXES].map((name) => [name, typed(name).slice(0, 500)]),
   ) as Values;
@@ -175,20 +177,23 @@ function nameIn(typed: string, isRequired: boolean): Read<string> {
 
 function emailIn(typed: string, isRequired: boolean): Read<string> {
   if (typed === '') return isRequired ? { fault: 'emailMissing' } : null;
-  return isEmail(typed) ? typed : { fault: 'emailUnfit' };
+  const email = normalizeIdentifier(typed);
+  return isEmail(email) ? email : { fault: 'emailUnfit' };
 }
 
 function phoneGiven(typed: string, isRequired: boolean, store: Asked['store']): Read<string> {
   if (typed === '') return isRequired ? { fault: 'phoneMissing' } : null;
   const country = countryOf(store);
-  const phone = phoneIn(country, typed);
+  const text = readPhoneText(typed);
+  const phone = text === undefined ? undefined : phoneIn(country, text);
   if (phone !== undefined) return phone;
-  const lacksCountry = country === undefined && !typed.startsWith('+');
+  const lacksCountry = country === undefined && text !== undefined && !text.startsWith('+');
   return { fault: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
 }
 
-function birthdayIn(typed: string, minimumAge: number | null, today: string): Read<string> {
-  if (typed === '') return { fault: 'birthdayMissing' };
+function birthdayIn(given: string, minimumAge: number | null, today: string): Read<string> {
+  if (given === '') return { fault: 'birthdayMissing' };
+  const typed = normalizeNumber(given);
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isReal(typed);
   if (!isDay || typed > today || typed < latestBirthday(today, OLDEST_YEARS)) {
     return { fault: 'birthdayUnfit' };

@@ -1,0 +1,239 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { ListedRedemptionJson } from '#history/redemption.dto.js';
+import type { LocationJson } from '#locations/location.dto.js';
+import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
+import { enrol } from '../support/story.js';
+
+const service = useSharedService();
+let store: ContractClient;
+let customers: string;
+
+beforeAll(async () => {
+  store = await service.newStore();
+  customers = `${store.store}/customers`;
+});
+
+const INVISIBLE = [
+  '\u200B',
+  '\u200D',
+  '\u200E',
+  '\u202A',
+  '\u2060',
+  '\uFEFF',
+  '\u00AD',
+  '\u034F',
+  '\u115F',
+  '\u3164',
+  '\uFFA0',
+  '\u2800',
+];
+
+let people = 0;
+const address = () => `text${++people}@mail.example`;
+
+const post = (customer: object) =>
+  store.post<CreatedCustomerJson>(customers, { customer: { first_name: 'Ada', ...customer } });
+
+async function create(customer: object): Promise<CreatedCustomerJson> {
+  const { status, body } = await post(customer);
+  expect([status, body]).toEqual([201, expect.anything()]);
+  return body;
+}
+
+async function found(query: Record<string, string>): Promise<number[]> {
+  const path = `${customers}?${new URLSearchParams(query)}`;
+  const { status, body } = await store.get<CustomerListJson>(path);
+  expect([status, body]).toEqual([200, expect.anything()]);
+  return body.customers.map(({ id }) => id);
+}
+
+async function cardNamed(name: string): Promise<string> {
+  const { status, body } = await store.post<CardJson>(`${store.store}/cards`, { card: { name } });
+  expect(status).toBe(201);
+  return body.name;
+}
+
+describe('a text that is sent', () => {
+  it('CONV-60 counts invisible characters at its ends as nothing, and is blank without others', async () => {
+    for (const one of INVISIBLE) {
+      expect(await cardNamed(`${one} Coffee ${one}`)).toBe('Coffee');
+      for (const blank of [one, ` ${one} `, one + one]) {
+        const customer = { first_name: blank, email: address() };
+        expectRefused(await post(customer), 'first_name');
+        expectRefused(await store.post(`${store.store}/cards`, { card: { name: blank } }), 'name');
+        const made = await create({ last_name: blank, email: address(), phone: blank });
+        expect([made.last_name, made.phone]).toEqual([null, null]);
+        expectRefused(await post({ email: blank, phone: blank }), 'base');
+      }
+    }
+    const { path } = await enrol(store);
+    const noted = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
+      stamps: '\u200E1\u200E',
+      note: '\u3164',
+    });
+    expect([noted.status, noted.body.stamps_count]).toEqual([200, 1]);
+    const born = await create({ email: address(), birthday: '\u200E1990-05-31\u200E' });
+    expect(born.birthday).toBe('1990-05-31');
+    const colored = await store.post<CardJson>(`${store.store}/cards`, {
+      card: {
+        name: 'Tea',
+        card_color: '#fff\u200B',
+        auxiliary_fields: [{ value: '\u3164' }],
+        expires_at: '\u200E2036-01-31T12:00:00Z\u200B',
+      },
+    });
+    expect(colored.body.expires_at).toBe('2036-01-31T12:00:00.000Z');
+    expect([colored.body.card_color, colored.body.auxiliary_fields]).toEqual(['#FFFFFF', []]);
+  });
+
+  it('CONV-61 keeps invisible characters inside, and those of its last visible one', async () => {
+    for (const name of [
+      '👨‍👩‍👧',
+      'Love ❤\uFE0F',
+      '🏴\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}',
+      'نیم\u200Cفاصله',
+      'മോഹന്\u200D',
+      'Café \u200Fשלום\u200E Bar',
+      'Donau\u00ADdampf',
+    ]) {
+      expect(await cardNamed(`\u200B${name}\u200B`)).toBe(name);
+    }
+    const { id } = await create({ first_name: 'نیم\u200Cفاصله', email: address() });
+    expect(await found({ search: 'نیم\u200Cفاصله' })).toEqual([id]);
+    expect(await found({ search: 'نیمفاصله' })).toEqual([id]);
+  });
+
+  it('CONV-62 loses invisible characters anywhere in what is looked up', async () => {
+    for (const one of INVISIBLE) {
+      const email = address();
+      const phone = `+49151700${String(people).padStart(5, '0')}`;
+      const made = await create({
+        email: `${one}${email.replace('@', `@${one}`)}${one}`,
+        phone: `${one}${phone.slice(0, 6)}${one} ${phone.slice(6)}${one}`,
+        external_references: [{ source: 'pos', external_id: `A-${one}${people}${one}` }],
+      });
+      expect([made.email, made.phone]).toEqual([email, phone]);
+      expect(made.external_references[0]?.external_id).toBe(`A-${people}`);
+      expectRefused(await post({ email }), 'email');
+      expectRefused(await post({ email: address(), phone: `${phone}${one}` }), 'phone');
+      const again = [{ source: 'pos', external_id: `${one}A-${people - 1}` }];
+      expectRefused(
+        await post({ email: address(), external_references: again }),
+        'external_references',
+      );
+      const id = `A-${people - 2}`;
+      for (const query of [
+        { email: `${email}${one}` },
+        { phone: `${one}${phone}` },
+        { source: `pos${one}`, external_id: `${one}${id}` },
+        { search: `${email.slice(0, 4)}${one}${email.slice(4)}` },
+        { search: `${one}${phone.slice(3)}${one}` },
+        { search: `${id}${one}` },
+      ]) {
+        expect([query, await found(query)]).toEqual([query, [made.id]]);
+      }
+    }
+    const { path, customer, customerCard, rewards } = await enrol(store, { rewards: [1] });
+    const { code } = customerCard;
+    const hidden = `\u2066${code.slice(0, 4)}\u200B${code.slice(4)}\u2069`;
+    expect(await found({ code: hidden })).toEqual([customer.id]);
+    expect(await found({ search: hidden })).toEqual([customer.id]);
+    const byCode = `${store.store}/customer_cards/by_code/${encodeURIComponent(hidden)}`;
+    expect((await store.get<CustomerCardDetailJson>(byCode)).body.id).toBe(customerCard.id);
+    const stamp = async (external_ref: string) => {
+      const { body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
+        stamps: 1,
+        external_ref,
+      });
+      return body.stamps_count;
+    };
+    expect(await stamp('R-1')).toBe(1);
+    for (const one of INVISIBLE) {
+      for (const ref of [`R-1${one}`, `${one}R-1`, `R${one}-1\r\n`]) {
+        expect(await stamp(ref)).toBe(1);
+      }
+    }
+    const redeem = { reward_id: rewards[0]?.id, external_ref: 'R-2\u200B' };
+    const { body } = await store.post<RedemptionJson>(`${path}/redeem`, redeem);
+    expect(body.redemption.external_ref).toBe('R-2');
+    const listed = await store.get<ListedRedemptionJson[]>(
+      `${store.store}/redemptions?${new URLSearchParams({ external_ref: '\u200ER-2' })}`,
+    );
+    expect(listed.body.map(({ id }) => id)).toEqual([body.redemption.id]);
+  });
+
+  it('CONV-63 is stored in NFC, and is the same in another form', async () => {
+    expect(await cardNamed('Cafe\u0301')).toBe('Café');
+    const email = `jose\u0301${address()}`;
+    const made = await create({
+      first_name: 'Jose\u0301',
+      email,
+      external_references: [{ source: 'pos', external_id: 'E\u0301-1' }],
+    });
+    expect([made.first_name, made.email]).toEqual(['José', email.normalize('NFC')]);
+    expect(made.external_references[0]?.external_id).toBe('É-1');
+    expectRefused(await post({ email: email.normalize('NFC') }), 'email');
+    const same = [{ source: 'pos', external_id: 'É-1' }];
+    expectRefused(
+      await post({ email: address(), external_references: same }),
+      'external_references',
+    );
+    for (const query of [
+      { email },
+      { email: email.normalize('NFC') },
+      { source: 'pos', external_id: 'E\u0301-1' },
+      { search: 'E\u0301-1' },
+      { search: 'jose\u0301' },
+    ]) {
+      expect(await found(query)).toEqual([made.id]);
+    }
+    const { path } = await enrol(store);
+    for (const external_ref of ['re\u0301f', 'réf']) {
+      const { body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
+        stamps: 1,
+        external_ref,
+      });
+      expect(body.stamps_count).toBe(1);
+    }
+  });
+
+  it('CONV-64 may have the digits of any script, and a wide plus, in phones, codes, numbers and times', async () => {
+    const { id, phone } = await create({ phone: '＋４９ １５１ ٧٧٧ ०००११' });
+    expect(phone).toBe('+4915177700011');
+    expectRefused(await post({ phone: '+4915177700011' }), 'phone');
+    for (const query of [
+      { phone: '+٤٩١٥١٧٧٧٠٠٠١١' },
+      { search: '１５１ ７７７' },
+      { search: '٧٧٧٠٠٠١١' },
+    ]) {
+      expect(await found(query)).toEqual([id]);
+    }
+    const path = `${customers}?phone=+${encodeURIComponent('٤٩١٥١٧٧٧٠٠٠١١')}`;
+    expect((await store.get<CustomerListJson>(path)).body.customers).toHaveLength(1);
+    const wide = (text: string) =>
+      text.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)));
+    const { customer, customerCard, path: cardPath } = await enrol(store);
+    expect(await found({ code: wide(customerCard.code) })).toEqual([customer.id]);
+    const byCode = `${store.store}/customer_cards/by_code/${encodeURIComponent(wide(customerCard.code))}`;
+    expect((await store.get<CustomerCardDetailJson>(byCode)).status).toBe(200);
+    const { body } = await store.post<CustomerCardDetailJson>(`${cardPath}/stamp`, {
+      stamps: '＋٣',
+    });
+    expect(body.stamps_count).toBe(3);
+    const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
+      card: { name: 'Tea', stamps_required: '１２', expires_at: '٢٠٣٦-٠١-٣١T١٢:٠٠:٠٠Z' },
+    });
+    expect([card.stamps_required, card.expires_at]).toEqual([12, '2036-01-31T12:00:00.000Z']);
+    const shop = {
+      name: 'Souk',
+      address: 'Souk 1',
+      pin: { latitude: '٢٥.٢', longitude: '５５.３' },
+    };
+    const pinned = await store.post<LocationJson>(`${store.store}/locations`, { location: shop });
+    expect([pinned.body.latitude, pinned.body.longitude]).toEqual([25.2, 55.3]);
+  });
+});
