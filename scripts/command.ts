@@ -3,6 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { InvalidArgumentError, type Command } from 'commander';
 import type pg from 'pg';
 import { Pool } from 'pg';
+import { normalizeNumber } from '#kernel/text.js';
 import type { MomentOfDay } from '#kernel/zoned-time.js';
 import { readTime } from '#http/readers.js';
 import { runScript } from './run-script.js';
@@ -61,7 +62,7 @@ export function time(moment: MomentOfDay): (text: string) => TimeOption {
 }
 
 export function positive(text: string): number {
-  const number = Number(text);
+  const number = Number(normalizeNumber(text));
   if (!Number.isSafeInteger(number) || number < 1) {
     throw new InvalidArgumentError('must be a positive integer');
   }

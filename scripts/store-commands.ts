@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '#accounts/account.commands.js';
+import { normalizeEmailAddress } from '#identity/email-address.js';
 import { userIdOf } from '#identity/identity.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
@@ -31,7 +32,7 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
     program
       .command('store:list')
       .description('lists stores with their members')
-      .option('--user <email>', 'only those of this user'),
+      .option('--user <email>', 'only those of this user', normalizeEmailAddress),
     'store:list --user grace@shop.example',
   ).action(({ user }: { user?: string }) => {
     list('stores', async (pool) => (await pool.query(STORES, [user ?? null])).rows);
@@ -42,7 +43,7 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
       .command('store:create')
       .description('makes a store, and a user its owner')
       .requiredOption('--name <name>', 'of the store')
-      .requiredOption('--user <email>', 'its owner')
+      .requiredOption('--user <email>', 'its owner', normalizeEmailAddress)
       .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
       .option('--locale <locale>', 'language of what customers read: en, de, fr or es', 'en')
       .option('--personal', "the user's own store", false),
@@ -104,5 +105,5 @@ function addMemberCommands(program: Command, by: PlainWriter): void {
 function about(command: Command): Command {
   return command
     .requiredOption('--store <id>', 'as store:list shows it', positive)
-    .requiredOption('--user <email>', 'the member');
+    .requiredOption('--user <email>', 'the member', normalizeEmailAddress);
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { normalizeEmailAddress } from '#identity/email-address.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { example, list, positive, run, time, type TimeOption } from './command.js';
@@ -18,7 +19,7 @@ export function addTokenCommands(program: Command, by: PlainWriter): void {
     program
       .command('token:list')
       .description('lists API tokens that are in force: whose, since when, and when last used')
-      .option('--user <email>', 'only those of this user')
+      .option('--user <email>', 'only those of this user', normalizeEmailAddress)
       .option('--all', 'those that were revoked or have expired as well', false),
     'token:list --user grace@shop.example',
   ).action(({ user, all }: { user?: string; all: boolean }) => {
@@ -29,7 +30,7 @@ export function addTokenCommands(program: Command, by: PlainWriter): void {
     program
       .command('token:create')
       .description('makes an API token and prints it, this once')
-      .requiredOption('--user <email>', 'whose stores it reaches')
+      .requiredOption('--user <email>', 'whose stores it reaches', normalizeEmailAddress)
       .requiredOption('--name <name>', 'what it is for')
       .option(
         '--expires <time>',

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
+import { normalizeEmailAddress } from '#identity/email-address.js';
 import { CreateUser, RemoveUser, userIdOf, type Left } from '#identity/identity.commands.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UpdateUser } from '#identity/user.commands.js';
@@ -48,7 +49,11 @@ function addCreate(program: Command, by: PlainWriter): void {
     .description(
       'adds a user; asks for the password, twice, or makes one where nobody can be asked',
     )
-    .requiredOption('--email <email>', 'the address that the user signs in with')
+    .requiredOption(
+      '--email <email>',
+      'the address that the user signs in with',
+      normalizeEmailAddress,
+    )
     .requiredOption('--name <name>', 'as others see it');
   example(
     withPassword(command),
@@ -72,7 +77,7 @@ function addChanges(program: Command, by: PlainWriter): void {
   const command = program
     .command('user:set-password')
     .description('changes the password, and ends all sessions and links for a new one')
-    .requiredOption('--email <email>', 'whose');
+    .requiredOption('--email <email>', 'whose', normalizeEmailAddress);
   example(
     withPassword(command),
     'user:set-password --email grace@shop.example',
@@ -93,8 +98,8 @@ function addChanges(program: Command, by: PlainWriter): void {
     program
       .command('user:set-email')
       .description('changes the address, and ends all sessions and links for a new password')
-      .requiredOption('--email <email>', 'the address until now')
-      .requiredOption('--to <email>', 'the new one'),
+      .requiredOption('--email <email>', 'the address until now', normalizeEmailAddress)
+      .requiredOption('--to <email>', 'the new one', normalizeEmailAddress),
     'user:set-email --email grace@old.example --to grace@shop.example',
   ).action(({ email, to }: { email: string; to: string }) => {
     run(async (bus) => {
@@ -108,7 +113,7 @@ function addChanges(program: Command, by: PlainWriter): void {
     program
       .command('user:remove-codes')
       .description('for who has lost phone and recovery codes: the password alone lets them in')
-      .requiredOption('--email <email>', 'whose'),
+      .requiredOption('--email <email>', 'whose', normalizeEmailAddress),
     'user:remove-codes --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
     runScript(async () => {
@@ -129,7 +134,7 @@ function addRemovals(program: Command, by: PlainWriter): void {
       .description(
         'removes a user from all stores, ends their sessions and tokens, and says what is left; the history keeps their name',
       )
-      .requiredOption('--email <email>', 'whom'),
+      .requiredOption('--email <email>', 'whom', normalizeEmailAddress),
     'user:remove --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
     run(async (bus) => {

@@ -78,8 +78,10 @@ describe('API tokens', () => {
 
   it('need a name', async () => {
     await owner.get(`${page}/tokens`);
-    const refused = await owner.post(`${page}/tokens`, { name: ' ', lifetime: '' });
-    expect([refused.status, refused.text.includes('must have 1 to 255')]).toEqual([422, true]);
+    for (const name of [' ', '\u200B', '\u3164 \u2800']) {
+      const refused = await owner.post(`${page}/tokens`, { name, lifetime: '' });
+      expect([refused.status, refused.text.includes('must have 1 to 255')]).toEqual([422, true]);
+    }
   });
 
   it('of others are for owners to see and to revoke, unless they are used elsewhere too', async () => {
@@ -109,12 +111,15 @@ describe('API tokens', () => {
 describe('users', () => {
   it('are invited by a link that works once, choose a password and are in', async () => {
     const email = `${randomUUID()}@new.example`;
-    const link = await invited(email, 'staff');
+    const link = await invited(`\u202A${email}\u202C\u200B`, 'staff');
     const newcomer = new Browser(service);
     expect((await newcomer.get(link)).text).toContain('Choose a password');
     const weak = await newcomer.post(link, { name: 'Ada', password: 'short' });
     expect([weak.status, weak.text.includes('at least 10')]).toEqual([422, true]);
-    const entered = await newcomer.post(link, { name: 'Ada', password: 'twelve green bottles' });
+    const nameless = { name: '\u3164', password: 'twelve gre\u0301en bottles' };
+    const unnamed = await newcomer.post(link, nameless);
+    expect([unnamed.status, unnamed.text.includes('1 to 255')]).toEqual([422, true]);
+    const entered = await newcomer.post(link, { ...nameless, name: '\u200BAda' });
     expect([entered.status, entered.location]).toEqual([303, page]);
     expect((await newcomer.get(page)).status).toBe(200);
     expect((await newcomer.get(`${page}/tokens`)).status).toBe(403);
@@ -129,6 +134,8 @@ describe('users', () => {
     );
     expect(joined.rows[0]?.actor).toEqual({ type: 'user', id: rows[0]?.id });
     expect((await new Browser(service).get(link)).status).toBe(404);
+    const again = await new Browser(service).signIn(email, 'twelve gréen bottles');
+    expect(again.location).toBe('/app');
   });
 
   it('who have an account sign in to accept, with the invited address', async () => {
@@ -287,8 +294,11 @@ describe('a store', () => {
     });
     expect(wrong.status).toBe(422);
     expect(wrong.text).toContain('such as Europe/Berlin');
+    const blank = { name: '\u3164\u200B', time_zone: 'Europe/Berlin', locale: 'de' };
+    expect((await owner.post(`${page}/settings`, blank)).status).toBe(422);
     const right = { name: 'Bakery', store_name: '', time_zone: 'Europe/Berlin', locale: 'de' };
-    expect((await owner.post(`${page}/settings`, right)).status).toBe(303);
+    const sent = { ...right, name: '\u200BBakery\uFEFF', store_name: '\u3164', locale: 'de\u200B' };
+    expect((await owner.post(`${page}/settings`, sent)).status).toBe(303);
     const { body } = await store.get(store.store);
     expect(body).toMatchObject({ ...right, store_name: null });
     expect((await owner.get(`${page}/settings?done=saved`)).text).toContain('Saved.');

@@ -172,6 +172,14 @@ describe('signing in', () => {
     expect(wrong.headers.getSetCookie()).toEqual([]);
   });
 
+  it.each(['\u202A%\u202C', '%\u200B', '\uFEFF%', ' %\r\n', 'o\u2060%'])(
+    'knows an address that was sent as %j',
+    async (spelt) => {
+      const email = spelt.startsWith('o') ? store.email.replace('o', 'o\u2060') : store.email;
+      expect(await signedIn(spelt.replace(/o\u2060%|%/, email))).toBeDefined();
+    },
+  );
+
   it('goes back to the page that was asked for, and nowhere else', async () => {
     const browser = new Browser(service);
     const wanted = `/app/stores/${store.accountId}?tab=2`;
@@ -383,6 +391,26 @@ describe('your account', () => {
     expect((await again.signIn(own.email, 'battery staple')).status).toBe(303);
   });
 
+  it("takes every keyboard's spelling of a password, and none that is trimmed or of another width", async () => {
+    const own = await service.newStore();
+    const set = ' Cafe\u0301\u00A0au lait １ ';
+    const browser = await signedIn(own.email);
+    await browser.get('/app/account');
+    const first = { current_password: PASSWORD, password: set };
+    expect((await browser.post('/app/account/password', first)).location).toContain('password');
+    const other = new Browser(service);
+    for (const wrong of [set.trim(), set.replace('１', '1'), ' Cafe au lait １ ']) {
+      expect((await other.signIn(own.email, wrong)).status).toBe(422);
+    }
+    for (const right of [' Café au lait １ ', ' Cafe\u0301\u3000au\u2003lait １\u00A0']) {
+      expect((await new Browser(service).signIn(own.email, right)).location).toBe('/app');
+    }
+    const hidden = { current_password: set, password: 'battery\u200Bstaple' };
+    expect((await browser.post('/app/account/password', hidden)).status).toBe(422);
+    const second = { current_password: set.normalize('NFC'), password: 'battery staple' };
+    expect((await browser.post('/app/account/password', second)).location).toContain('password');
+  });
+
   it('lets nobody in who has entered the former password while it changed', async () => {
     const own = await service.newStore();
     const browser = await signedIn(own.email);
@@ -425,14 +453,14 @@ describe('a forgotten password', () => {
     expect((await browser.get(link)).text).toContain(own.email);
     const short = await browser.post('/app/password/reset', { token, password: 'short' });
     expect([short.status, short.text.includes('at least 10')]).toEqual([422, true]);
-    const password = 'battery staple';
+    const password = 'batterie cassée';
     const answers = await Promise.all(
       [1, 2].map(() => browser.post('/app/password/reset', { token, password })),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 404]);
     expect((await elsewhere.get('/app')).status).toBe(303);
     expect((await browser.get(link)).text).toContain('does not work any more');
-    expect((await browser.signIn(own.email, password)).location).toBe('/app');
+    expect((await browser.signIn(own.email, password.normalize('NFD'))).location).toBe('/app');
   });
 
   it('is replaced by a mail to which nobody can add lines of their own', async () => {

@@ -40,6 +40,9 @@ describe('the CLI', () => {
     const args = ['user:create', '--email', ADA, '--name', 'Ada', '--password-stdin'];
     expect(await answer(args, 'right horse\nmore\n')).toEqual({ user_id: 2, email: ADA });
     expect(await passwordIs(ADA, 'right horse')).toBe(true);
+    const spelt = ['user:set-password', '--email', `\u202A${ADA}\u200B`, '--password-stdin'];
+    expect(await answer(spelt, 're\u0301al\u00A0horse \r\n')).toEqual({ user_id: 2, email: ADA });
+    expect(await passwordIs(ADA, 'réal horse ')).toBe(true);
   });
 
   it('warns of a password given as an argument', async () => {

@@ -5,7 +5,7 @@ import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
-import { isEmailAddress } from './email-address.js';
+import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
 import { emailTaken, userWith } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { sha256Of } from './token.js';
@@ -37,7 +37,8 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
   constructor(private readonly writes: PlainWrites) {}
 
   /** @throws RejectedError */
-  async execute({ by, userId, email, send }: WantAddress): Promise<void> {
+  async execute({ by, userId, email: given, send }: WantAddress): Promise<void> {
+    const email = normalizeEmailAddress(given);
     if (!isEmailAddress(email)) throw new RejectedError({ email: ['is not an e-mail address'] });
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await this.writes.write(by, async (transaction) => {

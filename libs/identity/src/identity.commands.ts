@@ -1,16 +1,17 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { hash } from '@node-rs/argon2';
 import { IsNull, Raw, type EntityManager } from 'typeorm';
 import type { Actor } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { normalizeText } from '#kernel/text.js';
 import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
-import { isEmailAddress } from './email-address.js';
+import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
 import { passwordFault } from './password.js';
+import { hashPassword } from './passwords.service.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 import { Sessions } from './sessions.service.js';
 
@@ -29,13 +30,13 @@ export class CreateUser extends Command<{ userId: number }> {
 export class CreateUserHandler implements ICommandHandler<CreateUser> {
   constructor(private readonly writes: PlainWrites) {}
 
-  async execute({ by, email, name, password }: CreateUser): Promise<{ userId: number }> {
-    if (!isEmailAddress(email)) {
-      throw new RejectedError({ email: ['is not an e-mail address'] });
-    }
+  async execute({ by, password, ...given }: CreateUser): Promise<{ userId: number }> {
+    const email = normalizeEmailAddress(given.email);
+    const name = normalizeText(given.name);
+    refuseUnusable({ name, email });
     const fault = passwordFault(password, { email, name });
     if (fault !== undefined) throw new RejectedError({ password: [fault] });
-    const password_hash = await hash(password);
+    const password_hash = await hashPassword(password);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
       const known = await userWith(manager, email);
@@ -141,7 +142,18 @@ export async function changed(
   await transaction.manager.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
 }
 
-/** Not locked, unlike by `userIdOf`. */
+/** @throws RejectedError */
+export function refuseUnusable({ name, email }: { name?: string; email?: string }): void {
+  const errors: FieldErrors = {
+    ...((name === '' || [...(name ?? '')].length > 255) && {
+      name: ['must have 1 to 255 characters'],
+    }),
+    ...(email !== undefined && !isEmailAddress(email) && { email: ['is not an e-mail address'] }),
+  };
+  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+}
+
+/** Not locked, unlike by `userIdOf`. @param email in its normal form */
 export function userWith(manager: EntityManager, email: string): Promise<UserRow | null> {
   return manager.findOneBy(UserRow, {
     email: Raw((column) => `lower(${column}) = lower(:email)`, { email }),
@@ -158,7 +170,7 @@ export async function userIdOf(manager: EntityManager, ref: UserRef): Promise<nu
     `select id from users
      where ${typeof ref === 'number' ? 'id = $1' : 'lower(email) = lower($1)'} and removed_at is null
      for no key update`,
-    [ref],
+    [typeof ref === 'number' ? ref : normalizeEmailAddress(ref)],
   );
   if (!user) throw new NotFoundError(typeof ref === 'number' ? 'User' : `User ${ref}`);
   return user.id;

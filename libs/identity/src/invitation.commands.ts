@@ -1,5 +1,4 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { hash } from '@node-rs/argon2';
 import { randomBytes } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor } from '#kernel/aggregate.js';
@@ -19,6 +18,7 @@ import {
   invitationHash,
   MOST_INVITATIONS,
 } from './invitation.js';
+import { hashPassword } from './passwords.service.js';
 import type { Role } from './roles.js';
 
 /** The link's secret is known to nobody afterwards. */
@@ -127,8 +127,8 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     const sha256 = invitationHash(secret);
     const { email } = await openInvitation(this.source.manager, sha256);
     const isNew = 'name' in who;
-    if (isNew) checkNewcomer(who, email);
-    const password_hash = isNew ? await hash(who.password) : '';
+    const name = isNew ? checkNewcomer(who, email) : '';
+    const password_hash = isNew ? await hashPassword(who.password) : '';
     const by: PlainWriter = { actor: { type: 'system', id: 0 }, channel: 'owner', requestId };
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
@@ -136,7 +136,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       if (earlier) return earlier;
       const invitation = await openInvitation(manager, sha256, 'for update of i');
       const userId = isNew
-        ? await newUser(transaction, { name: who.name, email, password_hash })
+        ? await newUser(transaction, { name, email, password_hash })
         : await userIdOf(manager, who.userId);
       await join(transaction, invitation, userId);
       return { userId, accountId: invitation.account_id };

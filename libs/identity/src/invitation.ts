@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { isEmailAddress } from './email-address.js';
+import { normalizeText } from '#kernel/text.js';
+import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
 import { passwordFault } from './password.js';
 
 export const INVITATION_BYTES = 32;
@@ -12,17 +13,18 @@ const MAX_NAME = 255;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** @returns the address as it is stored @throws RejectedError */
-export function checkInvited(email: string): string {
-  const trimmed = email.trim();
-  if (isEmailAddress(trimmed)) return trimmed;
+export function checkInvited(given: string): string {
+  const email = normalizeEmailAddress(given);
+  if (isEmailAddress(email)) return email;
   throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
 }
 
-/** @throws RejectedError */
+/** @returns the name as it is stored @throws RejectedError */
 export function checkNewcomer(
-  { name, password }: { name: string; password: string },
+  { name: given, password }: { name: string; password: string },
   email: string,
-): void {
+): string {
+  const name = normalizeText(given);
   const fault = passwordFault(password, { email, name });
   const errors: FieldErrors = {
     ...((name === '' || [...name].length > MAX_NAME) && {
@@ -31,6 +33,7 @@ export function checkNewcomer(
     ...(fault !== undefined && { password: [fault] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+  return name;
 }
 
 /** Only this hash is stored. @returns undefined for what cannot be the secret of a link */

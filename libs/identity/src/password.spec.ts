@@ -17,6 +17,11 @@ describe('a new password', () => {
     ['grace hopper', 'too easy'],
     ['1111111111111', 'too easy'],
     ['ababababababab', 'too easy'],
+    ['my cat is a \tby', 'invisible characters'],
+    ['correct\u200Bhorse', 'invisible characters'],
+    ['\u3164\u3164correct horse', 'invisible characters'],
+    ['e\u0301e\u0301e\u0301e\u0301e\u0301 abc', 'at least 10'],
+    ['grace\u3000hopper', 'too easy'],
   ])('may not be %s: %s', (password, fault) => {
     expect(passwordFault(password, USER)).toContain(fault);
   });

@@ -1,3 +1,5 @@
+import { hasHiddenCharacter, normalizePassword } from '#kernel/text.js';
+
 export const SHORTEST_PASSWORD = 10;
 const LONGEST_PASSWORD = 1000;
 
@@ -6,9 +8,12 @@ const LONGEST_PASSWORD = 1000;
  * @returns why a new password is not taken
  */
 export function passwordFault(
-  password: string,
+  given: string,
   { email, name }: { email: string; name: string },
 ): string | undefined {
+  const password = normalizePassword(given);
+  // RFC 8264, section 9: keyboards do not type them, so whoever pasted one could not sign in elsewhere.
+  if (hasHiddenCharacter(password)) return 'must not contain control or invisible characters';
   const { length } = [...password];
   if (length < SHORTEST_PASSWORD) {
     return `must have at least ${SHORTEST_PASSWORD} characters`;

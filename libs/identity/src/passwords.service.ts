@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
 import { randomBytes } from 'node:crypto';
+import { normalizePassword } from '#kernel/text.js';
+
+/** Hashes a password by Argon2id, in the form that every keyboard's spelling of it has. */
+export function hashPassword(password: string): Promise<string> {
+  return hash(normalizePassword(password));
+}
 
 /** Checks passwords by Argon2id. */
 @Injectable()
@@ -13,7 +19,7 @@ export class Passwords {
    * @param stored undefined: there is none
    */
   async matches(stored: string | undefined, password: string): Promise<boolean> {
-    const right = await verify(stored ?? (await this.unknown), password);
+    const right = await verify(stored ?? (await this.unknown), normalizePassword(password));
     return right && stored !== undefined;
   }
 }

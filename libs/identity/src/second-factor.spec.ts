@@ -44,8 +44,13 @@ describe('a code of the second factor', () => {
     expect(stepOfCode(SECRET, '081804', step + 1, at(1_111_111_109))).toBeUndefined();
   });
 
-  it.each(['', '28708', '2870822', '287o82', '２８７０８２', '-87082'])('is not %j', (code) =>
+  it.each(['', '28708', '2870822', '287o82', '②８７０８２', '-87082'])('is not %j', (code) =>
     expect(stepOfCode(SECRET, code, 0, at(59))).toBeUndefined(),
+  );
+
+  it.each(['２８７０８２', '٢٨٧ ٠٨٢', '\u200E287082\u200E', '287\u00A0082\r'])(
+    'may be %j',
+    (code) => expect(stepOfCode(SECRET, code, 0, at(59))).toBe(1),
   );
 
   it('comes from a secret that apps can read', () => {

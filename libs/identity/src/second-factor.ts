@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
+import { normalizeNumber } from '#kernel/text.js';
 
 export const SECRET_BYTES = 20;
 export const RECOVERY_CODES = 10;
@@ -36,7 +37,7 @@ export function stepOfCode(
   lastStep: number,
   now: Date,
 ): number | undefined {
-  const token = code.replaceAll(/\s/g, '');
+  const token = normalizeNumber(code).replaceAll(/\s/g, '');
   if (!/^\d{6}$/.test(token)) return undefined;
   const timestamp = now.getTime();
   const totp = totpOf(secret, '');
@@ -58,7 +59,10 @@ export const RECOVERY_BYTES = RECOVERY_CODES * RECOVERY_CODE_BYTES;
 
 /** However it was typed. Only this hash is stored; 80 random bits cannot be tried out. */
 export function recoveryHash(userId: number, code: string): Buffer {
-  const plain = code.toLowerCase().replaceAll(/[^a-z2-7]/g, '');
+  const plain = normalizeNumber(code)
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[^a-z2-7]/g, '');
   return createHash('sha256').update(`${userId} ${plain}`).digest();
 }
 

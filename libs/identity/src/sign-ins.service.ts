@@ -7,6 +7,7 @@ import {
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
+import { normalizeEmailAddress } from './email-address.js';
 import { Passwords } from './passwords.service.js';
 import { SecondFactors } from './second-factors.service.js';
 import { Sessions } from './sessions.service.js';
@@ -66,7 +67,8 @@ export class SignIns {
   ) {}
 
   /** Takes the same time, and answers the same, whether there is such a user or not. */
-  async withPassword(visitor: Visitor, email: string, password: string): Promise<SignInOutcome> {
+  async withPassword(visitor: Visitor, given: string, password: string): Promise<SignInOutcome> {
+    const email = normalizeEmailAddress(given);
     const browser = sha256Of(visitor.browser ?? '');
     const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, browser] });
     // As it is stored: databases find it by spellings too that are others to us, such as İ for i.
@@ -114,7 +116,8 @@ export class SignIns {
   }
 
   async userByEmail(email: string): Promise<number | undefined> {
-    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, sha256Of('')] });
+    const values = [normalizeEmailAddress(email), sha256Of('')];
+    const [user] = await ask<UserRow>(this.pool, { ...FIND, values });
     return user?.id;
   }
 

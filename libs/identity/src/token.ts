@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { normalizeText } from '#kernel/text.js';
 
 export const TOKEN_BYTES = 32;
 /** In force at the same time. */
@@ -34,16 +35,16 @@ export function checkNewToken(
   { name, expiresAt }: { name: string; expiresAt: Date | null },
   now: Date,
 ): string {
-  const trimmed = name.trim();
+  const normal = normalizeText(name);
   const errors: FieldErrors = {
-    ...((trimmed === '' || [...trimmed].length > MAX_NAME || trimmed.includes('\0')) && {
+    ...((normal === '' || [...normal].length > MAX_NAME || normal.includes('\0')) && {
       name: [`must have 1 to ${MAX_NAME} characters`],
     }),
     // The negation also refuses what is no time at all.
     ...(expiresAt && !(expiresAt > now) && { expires_at: ['must be in the future'] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
-  return trimmed;
+  return normal;
 }
 
 /** Only this hash is stored, so that nobody who reads the database can use a token, a session or a link. */

@@ -1,13 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { hash } from '@node-rs/argon2';
 import { DataSource, type EntityManager } from 'typeorm';
 import { RejectedError } from '#kernel/errors.js';
+import { normalizeText } from '#kernel/text.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
-import { emailTaken, userIdOf, type UserRef } from './identity.commands.js';
-import { isEmailAddress } from './email-address.js';
+import { emailTaken, refuseUnusable, userIdOf, type UserRef } from './identity.commands.js';
+import { normalizeEmailAddress } from './email-address.js';
 import { UserRow } from './identity.entity.js';
 import { passwordFault } from './password.js';
+import { hashPassword } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { auditOfUser } from './user-audit.service.js';
 
@@ -36,7 +37,7 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
   async execute({ by, user: ref, password, sessionId }: SetPassword): Promise<{ userId: number }> {
     const fault = passwordFault(password, await presentUser(this.source.manager, ref));
     if (fault !== undefined) throw new RejectedError({ password: [fault] });
-    const password_hash = await hash(password);
+    const password_hash = await hashPassword(password);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const user = await presentUser(manager, ref);
@@ -75,7 +76,11 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   ) {}
 
   /** @throws RejectedError */
-  async execute({ by, user: ref, values }: UpdateUser): Promise<{ userId: number }> {
+  async execute({ by, user: ref, values: given }: UpdateUser): Promise<{ userId: number }> {
+    const values = {
+      ...(given.name !== undefined && { name: normalizeText(given.name) }),
+      ...(given.email !== undefined && { email: normalizeEmailAddress(given.email) }),
+    };
     refuseUnusable(values);
     try {
       return await this.writes.write(by, async (transaction) => {
@@ -105,15 +110,6 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
 }
 
 export const userHandlers = [SetPasswordHandler, UpdateUserHandler];
-
-/** @throws RejectedError */
-function refuseUnusable({ name, email }: UpdateUser['values']): void {
-  const errors = {
-    ...((name === '' || (name ?? '').length > 255) && { name: ['must have 1 to 255 characters'] }),
-    ...(email !== undefined && !isEmailAddress(email) && { email: ['is not an e-mail address'] }),
-  };
-  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
-}
 
 /** Links for a new password that are on their way lead nowhere any more. */
 export async function endResets(manager: EntityManager, userId: number): Promise<void> {

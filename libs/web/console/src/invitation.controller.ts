@@ -13,6 +13,7 @@ import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
 import { Doors } from '#sign-in/doors.service.js';
+import { textIn } from '#sign-in/form-text.js';
 import { faultOf, NO_FAULT, type Fault } from './fault.js';
 import { ROLE_WORDS } from './role-words.js';
 
@@ -64,7 +65,7 @@ export class InvitationController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { signedIn, requestId } = request as ConsoleRequest;
-    const name = (form['name'] ?? '').trim();
+    const name = textIn(form, 'name');
     const who: Accepting = signedIn
       ? { userId: signedIn.userId }
       : { name, password: form['password'] ?? '' };

@@ -1,6 +1,7 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { localeOf, timeZoneOf } from '#accounts/account.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
+import { textIn } from '#sign-in/form-text.js';
 
 type Given = Readonly<Record<string, string | undefined>>;
 
@@ -33,12 +34,11 @@ export const LANGUAGES = [
 
 /** What was entered, to be shown again. */
 export function enteredIn(form: Given): StoreForm {
-  const text = (name: string) => (form[name] ?? '').trim();
   return {
-    name: text('name'),
-    store_name: text('store_name'),
-    time_zone: text('time_zone'),
-    locale: text('locale'),
+    name: textIn(form, 'name'),
+    store_name: textIn(form, 'store_name'),
+    time_zone: textIn(form, 'time_zone'),
+    locale: textIn(form, 'locale'),
   };
 }
 

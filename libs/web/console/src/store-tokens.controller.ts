@@ -19,6 +19,7 @@ import {
   type SignedIn,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
+import { textIn } from '#sign-in/form-text.js';
 import { viewOf } from '#pages/view.js';
 import { faultOf, NO_FAULT, type Fault } from './fault.js';
 import { StoreTimes } from './store-times.service.js';
@@ -96,7 +97,7 @@ export class StoreTokensController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const values = { name: (form['name'] ?? '').trim(), lifetime: form['lifetime'] ?? '' };
+    const values = { name: textIn(form, 'name'), lifetime: form['lifetime'] ?? '' };
     const expiresAt = endOf(values.lifetime);
     try {
       const made = new CreateToken(by, user.userId, values.name, expiresAt);

@@ -5,6 +5,7 @@ import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
+import { normalizeEmailAddress } from '#identity/email-address.js';
 import { SHORTEST_PASSWORD } from '#identity/password.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { Sessions } from '#identity/sessions.service.js';
@@ -78,7 +79,10 @@ export class AccountController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const values = { name: textIn(form, 'name'), email: textIn(form, 'email') };
+    const values = {
+      name: textIn(form, 'name'),
+      email: normalizeEmailAddress(textIn(form, 'email')),
+    };
     const isOther = values.email !== user.email;
     try {
       // The address is where links for new passwords go to.

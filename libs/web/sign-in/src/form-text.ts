@@ -1,6 +1,8 @@
-/** The text of a field, without spaces around it; empty when it was not sent. */
+import { normalizeText } from '#kernel/text.js';
+
+/** The text of a field in its normal form; empty when it was not sent. */
 export function textIn(form: Readonly<Record<string, string | undefined>>, name: string): string {
-  return (form[name] ?? '').trim();
+  return normalizeText(form[name] ?? '');
 }
 
 /** For people: minutes when it is more than one. */

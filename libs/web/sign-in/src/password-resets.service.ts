@@ -7,6 +7,7 @@ import { Config } from '#kernel/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { normalizeEmailAddress } from '#identity/email-address.js';
 import { passwordFault } from '#identity/password.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
 import { sha256Of } from '#identity/token.js';
@@ -94,7 +95,7 @@ export class PasswordResets {
       const [user]: UserRow[] = await manager.query(
         `select id, name, email from users where lower(email) = lower($1) and removed_at is null
          for update`,
-        [email],
+        [normalizeEmailAddress(email)],
       );
       if (!user) return;
       const [sent]: { count: number }[] = await manager.query(
