@@ -31,6 +31,28 @@ describe('settings', () => {
     expect(() => readConfig(bad)).toThrow(/TRUST_PROXY_HOPS/);
   });
 
+  it.each(['\r', ' ', '\t\r\n', '\u200B', '\uFEFF', '\u00A0'])('end before %j', (end) => {
+    const config = readConfig({
+      DATABASE_URL,
+      DATA_DIR: `${folder()}${end}`,
+      PORT: `${end}8080${end}`,
+      HOST: `127.0.0.1${end}`,
+      LOG_LEVEL: `${end}debug${end}`,
+      WEBHOOK_ALLOW_INSECURE_TARGETS: `true${end}`,
+      API_V1_DEPRECATION_DATE: `2027-01-31${end}`,
+      GEOCODER: end,
+      REDIS_URL: end,
+    });
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      logLevel: 'debug',
+      webhookAllowInsecureTargets: true,
+      redisUrl: null,
+    });
+    expect(config.dataDir.endsWith(end)).toBe(false);
+  });
+
   it('leave to the client of EventStoreDB what only it can judge', () => {
     const cluster = 'esdb://n1:2113,n2:2113,n3:2113?nodePreference=leader';
     const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), EVENT_STORE_URL: cluster });

@@ -14,6 +14,7 @@ import { withSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
 import { faultsTogether } from './setting-faults.js';
 import { Settings, type AddressRange, type MailServer } from './settings.js';
+import { isBlankText, trimText } from './text.js';
 
 /** The settings as the code uses them, made once at the start. */
 export class Config {
@@ -195,13 +196,20 @@ export class ConfigError extends Error {}
 /** Something outside this process cannot be used: it may come back by itself. */
 export class UnreachableError extends ConfigError {}
 
+/** Refused, not repaired: what is at the end of an address is part of it. */
+const ADDRESS = /_(?:URL|ISSUER|ENDPOINT)$/;
+
 /**
- * The one place that reads the environment. Empty values count as unset.
+ * The one place that reads the environment. Blank values count as unset.
  * @throws ConfigError that names every bad value at once
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const { settings: given, faults: unreadable } = withSecretFiles(
-    Object.fromEntries(Object.entries(environment).filter(([, v]) => v !== '')),
+    Object.fromEntries(
+      Object.entries(environment)
+        .map(([name, text = '']) => [name, ADDRESS.test(name) ? text : trimText(text)] as const)
+        .filter(([, text]) => !isBlankText(text)),
+    ),
   );
   const settings = Settings.read(given);
   const unusable = validateSync(settings).flatMap(({ property, constraints = {} }) =>

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileFault } from './file-faults.js';
+import { trimText } from './text.js';
 
 /**
  * Settings that hold a secret, or a certificate in several lines. Each can be read from a file instead, named by the same setting with `_FILE` at its end.
@@ -40,7 +41,7 @@ export function withSecretFiles(given: Environment): { settings: Environment; fa
       continue;
     }
     try {
-      const text = readFileSync(file, 'utf8').trim();
+      const text = trimText(readFileSync(file, 'utf8'));
       if (text === '') faults.push(`${name}_FILE: ${file} is empty`);
       else settings[name] = text;
     } catch (error) {
