@@ -119,6 +119,41 @@ describe('behind a proxy', () => {
     expect(await left('2001:db8:1:2:3:4:5:6')).toBe(98);
     expect(await left('2001:db8:1:3::1')).toBe(99);
   });
+
+  it('counts by address, whatever port or zone the proxy adds', async () => {
+    const forms = [
+      '198.51.100.2:1001',
+      '198.51.100.2:1002',
+      '198.51.100.2',
+      '[::ffff:198.51.100.2]:1003',
+      '203.0.113.9, 198.51.100.2:1004',
+    ];
+    for (const [i, form] of forms.entries())
+      expect([form, await left(form)]).toEqual([form, 99 - i]);
+    expect(await left('198.51.100.3:1001')).toBe(99);
+    const six = ['[2001:db8:5:6::1]:443', '[2001:db8:5:6::2]:444', '2001:db8:5:6::3%eth0'];
+    for (const [i, form] of six.entries()) expect([form, await left(form)]).toEqual([form, 99 - i]);
+  });
+
+  it('counts what is no address together', async () => {
+    const forms = ['unknown', '_hidden', '_hidden:1', 'x'.repeat(3_000), '12345', 'a.example:1'];
+    for (const [i, form] of forms.entries())
+      expect([form, await left(form)]).toEqual([form, 99 - i]);
+  });
+
+  it('counts attempts to sign in by address, whatever the port', async () => {
+    const statuses: number[] = [];
+    for (let port = 1; port <= 60 && !statuses.includes(429); port++) {
+      const { status } = await fetch(`${service.baseUrl}/app/sign-in`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { 'x-forwarded-for': `198.51.100.7:${port}` },
+        body: new URLSearchParams({ email: 'nobody@example.com', password: 'wrong' }),
+      });
+      statuses.push(status);
+    }
+    expect(statuses.at(-1)).toBe(429);
+  });
 });
 
 describe('pages', () => {

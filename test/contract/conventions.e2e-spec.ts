@@ -10,6 +10,7 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/contract.js';
+import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
 import { exchange } from '../support/raw.js';
 import { enrol } from '../support/story.js';
 
@@ -605,6 +606,45 @@ const RESOURCES = [
   'locations',
   'posters',
 ];
+
+describe('absolute URLs', () => {
+  it('CONV-72 are returned as the URL Standard writes them, and refused where a parser would repair them', async () => {
+    const hooks = `${store.store}/webhook_subscriptions`;
+    const hook = (target_url: string) => ({ events: ['*'], target_url });
+    for (const [given, shown] of [
+      ['https://example.com', 'https://example.com/'],
+      ['HTTPS://Example.COM:443/a/../b', 'https://example.com/b'],
+      ['https://müller.example/größe', 'https://xn--mller-kva.example/gr%C3%B6%C3%9Fe'],
+      ['https://example.com./hooks', 'https://example.com./hooks'],
+    ] as const) {
+      const made = await store.post<WebhookSubscriptionJson>(hooks, hook(given));
+      expect([made.status, made.body.target_url]).toEqual([201, shown]);
+      const at = `${hooks}/${made.body.id}`;
+      const changed = await store.patch<WebhookSubscriptionJson>(at, { target_url: given });
+      expect([changed.status, changed.body.target_url]).toEqual([200, shown]);
+      for (const repaired of [
+        ` ${given}`,
+        `${given} `,
+        `${given}\r\n`,
+        `\ufeff${given}`,
+        `${given}\u200b`,
+        `${given}/a\nb`,
+        `${given}/a\tb`,
+        `${given}/a b`,
+        `${given}\\a`,
+        `${given}#`,
+        `${given}#part`,
+        given.replace('://', ':'),
+        given.replace('://', ':/'),
+        given.replace('://', ':///'),
+        given.replace('://', ':\\\\'),
+      ]) {
+        expectRefused(await store.post(hooks, hook(repaired)), 'target_url');
+        expectRefused(await store.patch(at, { target_url: repaired }), 'target_url');
+      }
+    }
+  });
+});
 
 describe('paths and statuses', () => {
   it('CONV-30 an id that is no integer is 404', async () => {

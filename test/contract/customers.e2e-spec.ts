@@ -5,6 +5,7 @@ import {
   expectRefused,
   useSharedService,
   type ContractClient,
+  type Failure,
 } from '../support/contract.js';
 import { enrol } from '../support/story.js';
 
@@ -300,6 +301,28 @@ describe('customers', () => {
       await expectRefusedBothWays({ metadata }, 'metadata');
     const body = '{"customer":{"first_name":"Far","phone":"1029","metadata":{"a":[1e400]}}}';
     expectRefused(await store.post(`${store.store}/customers`, body), 'metadata');
+    for (const number of ['9007199254740993', '-9007199254740993', '9007199254740992', '1e300']) {
+      for (const metadata of [`{"a":${number}}`, `{"a":{"b":[1,{"c":${number}}]}}`]) {
+        const customer = `{"customer":{"first_name":"Far","phone":"1029","metadata":${metadata}}}`;
+        const refused = await store.post<Failure>(`${store.store}/customers`, customer);
+        expectRefused(refused, 'metadata');
+        expect(refused.body.errors?.['metadata']?.[0]).toContain('send it as a string');
+        const reference = `{"source":"till","external_id":"far","metadata":${metadata}}`;
+        const referring = `{"customer":{"first_name":"Far","phone":"1029","external_references":[${reference}]}}`;
+        expectRefused(
+          await store.post(`${store.store}/customers`, referring),
+          'external_references',
+        );
+      }
+    }
+    const { metadata } = await create({
+      metadata: { most: 9007199254740991, least: -9007199254740991, long: '9007199254740993' },
+    });
+    expect(metadata).toEqual({
+      most: 9007199254740991,
+      least: -9007199254740991,
+      long: '9007199254740993',
+    });
   });
 
   it('CUST-30 keep the references that a change does not name', async () => {

@@ -88,6 +88,16 @@ describe('account', () => {
       .then();
   });
 
+  it('keeps the address of its privacy policy as the parser writes it', () => {
+    const privacyUrl = 'https://CAFE.example:443/a/../größe';
+    const events = updateAccount(given(account, created).state(), {
+      consentTexts: { ...NO_CONSENT_TEXTS, privacyUrl },
+    });
+    expect(events).toMatchObject([
+      { data: { consentTexts: { privacyUrl: 'https://cafe.example/gr%C3%B6%C3%9Fe' } } },
+    ]);
+  });
+
   it.each([
     ['marketing_consent_text', { marketing: 'x'.repeat(2_001) }],
     ['sms_consent_text', { sms: 'a\0b' }],
@@ -95,6 +105,11 @@ describe('account', () => {
     ['privacy_url', { privacyUrl: 'javascript:alert(1)' }],
     ['privacy_url', { privacyUrl: 'http://cafe.example/privacy' }],
     ['privacy_url', { privacyUrl: 'https://me:secret@cafe.example' }],
+    ['privacy_url', { privacyUrl: 'https://cafe.example/privacy#customers' }],
+    ['privacy_url', { privacyUrl: 'https://cafe.example/privacy ' }],
+    ['privacy_url', { privacyUrl: 'https://cafe.example/pri\nvacy' }],
+    ['privacy_url', { privacyUrl: 'https:cafe.example' }],
+    ['privacy_url', { privacyUrl: 'https:\\\\cafe.example' }],
     ['base', { marketing: '👩'.repeat(1_500), sms: '👩'.repeat(1_000) }],
   ])('refuses a consent text that is none: %s', (field, texts) => {
     given(account, created)

@@ -1,3 +1,4 @@
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import type { ConsentTexts } from './account.events.js';
@@ -20,7 +21,7 @@ const FIELDS = {
   privacyUrl: 'privacy_url',
 } as const;
 
-/** In their normal form; a blank one is none. */
+/** In their normal form; a blank one is none. The address is as the parser writes it, or as it was where that is at fault. */
 export function tidyConsentTexts(given: ConsentTexts): ConsentTexts {
   const tidy = (text: string | null) =>
     normalizeText((text ?? '').replaceAll('\r\n', '\n')) || null;
@@ -28,8 +29,12 @@ export function tidyConsentTexts(given: ConsentTexts): ConsentTexts {
     marketing: tidy(given.marketing),
     sms: tidy(given.sms),
     privacy: tidy(given.privacy),
-    privacyUrl: tidy(given.privacyUrl),
+    privacyUrl: tidy(given.privacyUrl) && tidyUrl(given.privacyUrl ?? ''),
   };
+}
+
+function tidyUrl(text: string): string {
+  return parseAbsoluteUrl(text)?.href ?? text;
 }
 
 /** Faults of tidy texts, by field. */
@@ -43,7 +48,9 @@ export function consentTextFaults(texts: ConsentTexts): FieldErrors {
   }
   const { privacyUrl } = texts;
   if (privacyUrl !== null && !isWebAddress(privacyUrl)) {
-    errors[FIELDS.privacyUrl] = ['must be an address that begins with https://'];
+    errors[FIELDS.privacyUrl] = [
+      'must be an address that begins with https://, without spaces, backslashes and "#"',
+    ];
   }
   const together = Buffer.byteLength(JSON.stringify(texts));
   if (Object.keys(errors).length === 0 && together > MOST_BYTES) {
@@ -54,7 +61,6 @@ export function consentTextFaults(texts: ConsentTexts): FieldErrors {
 
 /** People who sign up follow it as a link. */
 function isWebAddress(text: string): boolean {
-  if (text.length > 2_048 || !URL.canParse(text)) return false;
-  const { protocol, username, password } = new URL(text);
-  return protocol === 'https:' && username === '' && password === '';
+  const url = text.length > 2_048 ? undefined : parseAbsoluteUrl(text);
+  return url?.protocol === 'https:' && url.username === '' && url.password === '';
 }

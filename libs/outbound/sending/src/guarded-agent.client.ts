@@ -51,9 +51,20 @@ export function guardedConnector(
         ...guarded,
         secureContext: createSecureContext({ minVersion: 'TLSv1.2' }),
       });
-      overTls(options, callback);
+      overTls(withTlsName(options), callback);
     }
   };
+}
+
+/**
+ * A name with a dot at its end is the same host, but TLS has none such (RFC 6066, section 3): with it, receivers would
+ * answer with their default certificate.
+ */
+function withTlsName(options: buildConnector.Options): buildConnector.Options {
+  const { hostname } = options;
+  return hostname.endsWith('.')
+    ? { ...options, servername: hostname.replace(/\.+$/, '') }
+    : options;
 }
 
 export function guardedAgent(names: NameLookup, rules: TargetRules, deadlineMs: number): Agent {

@@ -9,6 +9,9 @@ import {
   targetUrlFault,
 } from './target-address.js';
 
+const NOT_A_URL =
+  'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"';
+
 const strict = (url: string) => targetUrlFault(url, PUBLIC_ONLY);
 const DEVELOPMENT = { ...PUBLIC_ONLY, webhookAllowInsecureTargets: true };
 const allowing = (...ranges: string[]) => ({
@@ -53,12 +56,8 @@ describe('targetUrlFault', () => {
     'https://169.254.169.254.:8443/',
     'https://169。254．169｡254/',
     'https://１６９.２５４.１６９.２５４/',
-    'https://0xa9fe\ta9fe/',
-    'https:\\\\169.254.169.254\\',
-    'https:169.254.169.254',
     'https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/',
     'https://ｌｏｃａｌｈｏｓｔ/',
-    'https://local\u00adhost/',
     'https://172.16.0.1/',
     'https://172.31.255.255/',
     'https://192.0.0.8/',
@@ -119,7 +118,7 @@ describe('targetUrlFault', () => {
   });
 
   it.each([
-    'https://example.com/hooks?a=1#b',
+    'https://example.com/hooks?a=1',
     'https://example.com:8443/',
     'https://8.8.8.8/',
     'https://172.32.0.1/',
@@ -145,20 +144,29 @@ describe('targetUrlFault', () => {
   it.each([
     ['http://example.com/', 'must start with https://'],
     ['ftp://example.com/', 'must start with https://'],
-    ['javascript:alert(1)', 'must start with https://'],
     ['https://user:secret@example.com/', 'must not contain credentials'],
     ['https://user@example.com/', 'must not contain credentials'],
     ['https://example.com@169.254.169.254/', 'must not contain credentials'],
     ['https://169.254.169.254%2f@example.com/', 'must not contain credentials'],
-    ['https://[fe80::1%eth0]/', 'must be a URL such as https://example.com/hooks'],
-    ['https://[::ffff:127.1]/', 'must be a URL such as https://example.com/hooks'],
-    ['https://0x1ffffffff/', 'must be a URL such as https://example.com/hooks'],
-    ['https://127.0.0.1%00.example.com/', 'must be a URL such as https://example.com/hooks'],
-    ['https://999999999999/', 'must be a URL such as https://example.com/hooks'],
-    ['example.com', 'must be a URL such as https://example.com/hooks'],
-    ['https://', 'must be a URL such as https://example.com/hooks'],
-    ['https://[fe80::1%25eth0]/', 'must be a URL such as https://example.com/hooks'],
-    ['https://256.1.1.1/', 'must be a URL such as https://example.com/hooks'],
+    ['https://[fe80::1%eth0]/', NOT_A_URL],
+    ['https://[::ffff:127.1]/', NOT_A_URL],
+    ['https://0x1ffffffff/', NOT_A_URL],
+    ['https://127.0.0.1%00.example.com/', NOT_A_URL],
+    ['https://999999999999/', NOT_A_URL],
+    ['example.com', NOT_A_URL],
+    ['https://', NOT_A_URL],
+    ['https://[fe80::1%25eth0]/', NOT_A_URL],
+    ['https://256.1.1.1/', NOT_A_URL],
+    ['javascript:alert(1)', NOT_A_URL],
+    ['https://0xa9fe\ta9fe/', NOT_A_URL],
+    ['https:\\\\169.254.169.254\\', NOT_A_URL],
+    ['https:169.254.169.254', NOT_A_URL],
+    ['https://local\u00adhost/', NOT_A_URL],
+    ['https://example.com/a\nb', NOT_A_URL],
+    ['https://example.com/#part', NOT_A_URL],
+    ['https:example.com', NOT_A_URL],
+    ['https:\\\\example.com', NOT_A_URL],
+    [`https://example.com/${'ß'.repeat(400)}`, 'must have at most 2048 characters'],
     [`https://example.com/${'a'.repeat(2048)}`, 'must have at most 2048 characters'],
   ])('says what is wrong with %s', (url, fault) => {
     expect(strict(url)).toBe(fault);

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#kernel/config.js';
 
 /** What the operator allows beyond the public internet. The same rules apply to writes and to deliveries. */
@@ -115,13 +116,18 @@ export function isBlockedHost(protocol: string, hostname: string, rules: TargetR
  */
 export function targetUrlFault(text: string, rules: TargetRules): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-  if (!URL.canParse(text)) return 'must be a URL such as https://example.com/hooks';
-  const { protocol, username, password, hostname } = new URL(text);
+  const url = parseAbsoluteUrl(text);
+  if (!url) return NOT_A_URL;
+  const { protocol, username, password, hostname, href } = url;
+  if (href.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (protocol !== 'https:' && !(rules.webhookAllowInsecureTargets && protocol === 'http:')) {
     return 'must start with https://';
   }
   if (username !== '' || password !== '') return 'must not contain credentials';
   return isBlockedHost(protocol, hostname, rules) ? NOT_PUBLIC : undefined;
 }
+
+const NOT_A_URL =
+  'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"';
 
 export const NOT_PUBLIC = 'must be publicly reachable';

@@ -246,9 +246,11 @@ function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
 }
 
 function readTargetUrl(given: unknown): Checked<string> {
-  const url = readText(MAX_URL_LENGTH)(given);
-  const fault = 'faults' in url ? undefined : targetUrlFault(url.value, LEAST_STRICT);
-  return fault === undefined ? url : { faults: [fault] };
+  const text = readText(MAX_URL_LENGTH)(given);
+  if ('faults' in text) return text;
+  // Not the trimmed text: who sends white space with it may have lost something else as well.
+  const fault = targetUrlFault(String(given), LEAST_STRICT);
+  return fault === undefined ? { value: new URL(text.value).href } : { faults: [fault] };
 }
 
 function EventsField(options: FieldOptions): PropertyDecorator {

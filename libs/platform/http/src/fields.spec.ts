@@ -26,6 +26,8 @@ class Kinds {
   @MetadataField({ optional: true }) declare readonly metadata: object | null;
 }
 
+const BEYOND = 'must not hold an integer beyond 9007199254740991: send it as a string';
+
 const faultsOf = (read: () => unknown): unknown => {
   try {
     return read();
@@ -54,6 +56,16 @@ describe('a field', () => {
     ['time', '2026-03-01', new Date('2026-03-01T00:00:00Z')],
     ['day', '2026-03-01', '2026-03-01'],
     ['metadata', { a: { b: [1] } }, { a: { b: [1] } }],
+    [
+      'metadata',
+      { a: 9007199254740991, b: -9007199254740991, c: 0.1 },
+      {
+        a: 9007199254740991,
+        b: -9007199254740991,
+        c: 0.1,
+      },
+    ],
+    ['metadata', { a: '9007199254740993' }, { a: '9007199254740993' }],
   ])('%s takes %j', (name, given, value) => {
     expect(readBody(Kinds, { [name]: given })).toMatchObject({ [name]: value });
   });
@@ -80,6 +92,9 @@ describe('a field', () => {
     ['metadata', [], 'must be an object'],
     ['metadata', { a: '\0' }, 'must not contain a NUL character'],
     ['metadata', { a: Infinity }, 'must not hold so large a number'],
+    ['metadata', { a: 9007199254740992 }, BEYOND],
+    ['metadata', { a: -9007199254740992 }, BEYOND],
+    ['metadata', { a: { b: [1, { c: 1e300 }] } }, BEYOND],
   ])('%s refuses %j: %s', (name, given, message) => {
     expect(faultsOf(() => readBody(Kinds, { [name]: given }))).toEqual({ [name]: [message] });
   });

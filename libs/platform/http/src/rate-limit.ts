@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { isIP } from 'node:net';
 import type { Config } from '#kernel/config.js';
 import type { Caller } from './caller.js';
 import type { RouteLimit } from './throttle.js';
@@ -79,12 +80,23 @@ export function limitHeaders(usage: Usage): Record<string, string | number> {
  */
 export function addressKey(ip: string | undefined): string {
   if (ip === undefined) return 'gone';
-  // A proxy may send `unknown` or nonsense.
-  if (!ipaddr.isValid(ip)) return ip.slice(0, 64);
-  const address = ipaddr.process(ip);
+  const bare = bareAddress(ip);
+  if (bare === undefined) return 'unknown';
+  const address = ipaddr.process(bare);
   if (address instanceof ipaddr.IPv6) {
     const network = address.parts.slice(0, 4).map((part) => part.toString(16));
     return `${network.join(':')}::/64`;
   }
   return address.toString();
+}
+
+/**
+ * Reads an entry of X-Forwarded-For. Some proxies add the port, which is another one for each connection, and some a zone;
+ * what is no address may be anything that callers think of.
+ */
+function bareAddress(entry: string): string | undefined {
+  const text = entry.trim().replace(/^"(.*)"$/, '$1');
+  const host = /^\[([^\]]*)\](?::\d*)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d*$/, '$1');
+  const [address = ''] = host.split('%', 1);
+  return isIP(address) === 0 ? undefined : address;
 }

@@ -205,6 +205,9 @@ function jsonFault(value: unknown, depth: number): string | undefined {
   // 1e400 is parsed as Infinity and would be written as null.
   if (typeof value === 'number' && !Number.isFinite(value))
     return 'must not hold so large a number';
+  // Of more digits the last are lost by now: the number would be stored as another one.
+  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
+    return `must not hold an integer beyond ${Number.MAX_SAFE_INTEGER}: send it as a string`;
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === 0) return `must not be nested deeper than ${METADATA_DEPTH} levels`;
   for (const [key, inner] of Object.entries(value)) {

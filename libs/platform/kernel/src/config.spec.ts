@@ -96,6 +96,16 @@ describe('settings', () => {
     for (const wrong of ['10.1.0.0', '10/8', '10.0.0.0/33', '10.0.0.0/8,', 'shop.example/24']) {
       expect(() => read(wrong)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must be ranges/);
     }
+    for (const mapped of [
+      '::ffff:10.0.0.0/104',
+      '::ffff:a00:0/104',
+      '::ffff:0:0/96',
+      '0:0:0:0:0:FFFF:10.1.2.3/128',
+      '10.0.0.0/8, ::ffff:10.0.0.0/104',
+    ]) {
+      expect(() => read(mapped)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must have IPv4 ranges as such/);
+    }
+    expect(read('::/0, ::ffff:0:0/95')).toHaveLength(2);
   });
 
   it('take an SMS provider whole or not at all', () => {
@@ -125,6 +135,8 @@ describe('settings', () => {
     expect(() => read({ ...whole, SMS_ACCOUNT: 'a/b' })).toThrow(/SMS_ACCOUNT: must be/);
     const production = { ...whole, NODE_ENV: 'production', SMS_URL: 'http://sms.example' };
     expect(() => read(production)).toThrow(/SMS_URL: must begin with https(?!.*sesame)/);
+    const capitals = { ...production, SMS_URL: 'HTTP://sms.example' };
+    expect(() => read(capitals)).toThrow(/SMS_URL: must begin with https/);
   });
 
   it('take a geocoder with the address of its server, and with somebody to call where it asks for that', () => {
@@ -225,14 +237,122 @@ describe('settings', () => {
     expect(readConfig({ DATA_DIR, DATABASE_URL }).publicUrl).toBe('http://localhost:3000');
   });
 
-  it.each(['https://cards.example/?a=1', 'https://cards.example/#', 'https://me@cards.example'])(
+  it.each(['https://cards.example/?a=1', 'https://cards.example?', 'https://me@cards.example'])(
     'refuses a public URL that no path can be appended to: %s',
     (PUBLIC_URL) => {
-      expect(() => readConfig({ PUBLIC_URL })).toThrow(
-        'PUBLIC_URL: must have no user, query or fragment',
-      );
+      expect(() => readConfig({ PUBLIC_URL })).toThrow('PUBLIC_URL: must have no user or query');
     },
   );
+
+  const ACCOUNT = { type: 'service_account', client_email: 'a@b.example', private_key_id: '1' };
+  const urls: [string, string][] = [
+    ['PUBLIC_URL', 'https://cards.example'],
+    ['DATABASE_URL', DATABASE_URL],
+    ['DATABASE_MIGRATION_URL', DATABASE_URL],
+    ['EVENT_STORE_URL', 'esdb://n1:2113'],
+    ['REDIS_URL', 'redis://cache:6379/1'],
+    ['SMTP_URL', 'smtps://mail.example'],
+    ['SMS_URL', 'https://sms.example/x'],
+    ['APNS_URL', 'https://push.example'],
+    ['GOOGLE_WALLET_URL', 'https://wallet.example/v1'],
+    ['GOOGLE_WALLET_SAVE_URL', 'https://wallet.example/save'],
+    ['GOOGLE_WALLET_CALLBACK_KEYS_URL', 'https://wallet.example/keys'],
+    ['OIDC_ISSUER', 'https://login.example'],
+    ['GEOCODER_URL', 'https://maps.example/v1'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://traces.example:4318'],
+    ['CORS_ORIGINS', 'https://shop.example'],
+  ];
+
+  it.each(urls)('refuse a %s that a parser would have to repair', (name, url) => {
+    const faultIn = (text: string) => {
+      try {
+        readConfig({ DATABASE_URL, DATA_DIR: folder(), [name]: text });
+      } catch (error) {
+        return String(error);
+      }
+      return '';
+    };
+    expect(faultIn(url)).not.toContain(`${name}: must be`);
+    // Around the origins of a list white space is no part of them.
+    const ends = name === 'CORS_ORIGINS' ? [] : ['\r', '\n', '\t', ' '];
+    for (const text of [
+      ...ends.flatMap((end) => [`${url}${end}`, `${end}${url}`]),
+      `${url}#part`,
+      `${url}#`,
+      `${url}\u200b`,
+      `\u0001${url}`,
+      url.replace('://', ':'),
+      url.replace('://', ':\\\\'),
+      url.replace('://', ':/\t/'),
+      url.replace(/^(..)/, '$1\n'),
+    ]) {
+      expect([text, faultIn(text)]).toEqual([text, expect.stringContaining(`${name}: must be`)]);
+    }
+    if (/EVENT_STORE|CORS/.test(name)) return;
+    const { hostname } = new URL(url);
+    const dotted = url.replace(hostname, `${hostname}.`);
+    expect([dotted, faultIn(dotted)]).toEqual([
+      dotted,
+      expect.stringContaining(`${name}: must name`),
+    ]);
+  });
+
+  it('refuse a token_uri that a parser would have to repair', () => {
+    for (const token_uri of [
+      'https://oauth.example/token\r',
+      'https://oauth.example./token',
+      'x',
+    ]) {
+      const GOOGLE_WALLET_KEY = JSON.stringify({ ...ACCOUNT, token_uri });
+      expect(() => readConfig({ DATABASE_URL, GOOGLE_WALLET_KEY })).toThrow(/"token_uri"/);
+    }
+  });
+
+  it('are URLs as the parser writes them, without a slash of its own', () => {
+    const read = (PUBLIC_URL: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), PUBLIC_URL }).publicUrl;
+    expect(read('HTTPS://Cards.Example:443')).toBe('https://cards.example');
+    expect(read('https://müller.example/a/../loyalty/')).toBe(
+      'https://xn--mller-kva.example/loyalty',
+    );
+    const { oidc, otlpEndpoint } = readConfig({
+      DATABASE_URL,
+      DATA_DIR: folder(),
+      OIDC_ISSUER: 'https://LOGIN.example/tenant/',
+      OIDC_CLIENT_ID: 'inkpad',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'HTTP://traces.example:80',
+    });
+    expect([oidc?.issuer, otlpEndpoint]).toEqual([
+      'https://login.example/tenant/',
+      'http://traces.example',
+    ]);
+  });
+
+  it('take origins as browsers send them, and no patterns', () => {
+    const read = (CORS_ORIGINS: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), CORS_ORIGINS }).corsOrigins;
+    const right = ['https://shop.example', 'http://localhost:5173', 'https://[::1]:8443'];
+    expect(read(right.join(', '))).toEqual(right);
+    expect(read('*')).toEqual(['*']);
+    for (const wrong of [
+      'https://*.x',
+      'https://*.shop.example',
+      'https://shop.*',
+      'https://*',
+      '*.shop.example',
+      'https://shop.example/',
+      'https://shop.example:443',
+      'https://Shop.example',
+      'https://müller.example',
+      'https://(a|b).example',
+      'ftp://shop.example',
+      'ws://shop.example',
+      'null',
+      'https://shop.example,',
+    ]) {
+      expect(() => read(wrong)).toThrow(/CORS_ORIGINS: must be/);
+    }
+  });
 
   it('make a master key once, for the owner alone', () => {
     const dataDir = folder();

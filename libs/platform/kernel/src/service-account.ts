@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { parseAbsoluteUrl } from './absolute-url.js';
 
 /** The key of a Google service account. */
 export type ServiceAccount = {
@@ -24,12 +25,13 @@ export function serviceAccountOf(text: string): ServiceAccount | string {
     client_email: email,
     private_key_id: keyId,
     private_key: pem,
-    token_uri: tokenUrl,
+    token_uri: tokenUri,
   } = given;
   if (type !== 'service_account') return 'is not the key of a service account ("type" says so)';
   if (typeof email !== 'string' || !email.includes('@')) return 'lacks "client_email"';
   if (typeof keyId !== 'string' || keyId === '') return 'lacks "private_key_id"';
-  if (typeof tokenUrl !== 'string' || !/^https?:$/.test(protocolOf(tokenUrl))) {
+  const tokenUrl = typeof tokenUri === 'string' ? parseAbsoluteUrl(tokenUri) : undefined;
+  if (!tokenUrl || !/^https?:$/.test(tokenUrl.protocol) || tokenUrl.hostname.endsWith('.')) {
     return 'lacks "token_uri", or it is no URL';
   }
   const privateKey = typeof pem === 'string' ? privateKeyOf(pem) : undefined;
@@ -38,7 +40,7 @@ export function serviceAccountOf(text: string): ServiceAccount | string {
   if (privateKey.asymmetricKeyType !== 'rsa' || bits < SMALLEST_KEY_BITS) {
     return `has a "private_key" that is not RSA with at least ${SMALLEST_KEY_BITS} bits`;
   }
-  return { email, keyId, privateKey, tokenUrl };
+  return { email, keyId, privateKey, tokenUrl: tokenUrl.href };
 }
 
 function jsonObjectOf(text: string): Record<string, unknown> | undefined {
@@ -50,10 +52,6 @@ function jsonObjectOf(text: string): Record<string, unknown> | undefined {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-function protocolOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).protocol : '';
 }
 
 /** The reason is not passed on: OpenSSL's messages say nothing to an operator. */

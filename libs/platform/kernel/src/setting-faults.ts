@@ -1,3 +1,4 @@
+import { parseAbsoluteUrl } from './absolute-url.js';
 import { earliestSunset } from './retirement.js';
 import { momentOf, Settings } from './settings.js';
 
@@ -87,9 +88,13 @@ function smsFaults(given: Given): string[] {
   if (first === undefined) return [];
   const missing = SMS_SETTINGS.filter((name) => !set.includes(name));
   if (missing.length > 0) return [`${first}: needs ${missing.join(', ')}`];
-  const url = given['SMS_URL'] ?? '';
-  const open = given['NODE_ENV'] === 'production' && url.startsWith('http:');
+  const open = given['NODE_ENV'] === 'production' && protocolOf(given['SMS_URL']) === 'http:';
   return open ? ['SMS_URL: must begin with https:// in production'] : [];
+}
+
+/** As the parser reads it: `HTTP://…` is http too. */
+function protocolOf(url: string | undefined): string | undefined {
+  return parseAbsoluteUrl(url ?? '')?.protocol;
 }
 
 /** Google is either set up whole or not at all: half of it would look like an outage. */
@@ -99,8 +104,8 @@ function googleFaults(given: Given): string[] {
   if (key === undefined) return ['GOOGLE_WALLET_ISSUER_ID: needs GOOGLE_WALLET_KEY_FILE'];
   if (issuer === undefined) return ['GOOGLE_WALLET_KEY: needs GOOGLE_WALLET_ISSUER_ID'];
   // A counterpart on this machine takes images over http as well.
-  const isCounterpart = given['GOOGLE_WALLET_URL']?.startsWith('http:') ?? false;
-  if (isCounterpart || PUBLIC_URL?.startsWith('https:')) return [];
+  const isCounterpart = protocolOf(given['GOOGLE_WALLET_URL']) === 'http:';
+  if (isCounterpart || protocolOf(PUBLIC_URL) === 'https:') return [];
   return [
     'PUBLIC_URL: must begin with https:// and be reachable from the internet when GOOGLE_WALLET_ISSUER_ID is set: Google fetches the images of passes from there, and refuses passes without them',
   ];

@@ -2,6 +2,7 @@ import { ValidateBy } from 'class-validator';
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { parseAbsoluteUrl } from './absolute-url.js';
 import { GEOCODERS } from './geocoder-settings.js';
 import { serviceAccountOf, type ServiceAccount } from './service-account.js';
 import { signerOf } from './signed-note.js';
@@ -41,7 +42,7 @@ export class Settings {
   @DatabaseUrl() DATABASE_URL?: string;
   @DatabaseUrl() DATABASE_MIGRATION_URL?: string;
   @Matching(
-    /^esdb(\+discover)?:\/\/./,
+    /^esdb(\+discover)?:\/\/[^\s\p{C}\\#]+$/u,
     'must be a connection string such as esdb://db.example:2113',
   )
   EVENT_STORE_URL?: string;
@@ -194,40 +195,53 @@ function Moment(): PropertyDecorator {
 }
 
 function Url(...protocols: string[]): PropertyDecorator {
-  return Setting((text) => (isUrl(text, protocols) ? text : undefined), urlMessage(protocols));
+  return UrlAs(protocols, normalized, urlMessage(protocols));
+}
+
+/** @param read returns undefined for a URL that cannot be used, as the message says */
+function UrlAs(
+  protocols: string[],
+  read: (url: URL, text: string) => unknown,
+  message: string,
+): PropertyDecorator {
+  return Setting((text) => {
+    const url = parseAbsoluteUrl(text);
+    if (!url || !protocols.includes(url.protocol)) return new Unusable(urlMessage(protocols));
+    // TLS has no name that ends so (RFC 6066, section 3), and nor have certificates.
+    if (/(\.|%2e)$/i.test(url.hostname))
+      return new Unusable('must name a host that does not end with a dot');
+    return read(url, text);
+  }, message);
+}
+
+/** As the parser writes it, but without a path that was not there: paths are appended to many. */
+function normalized({ href }: URL, text: string): string {
+  return text.endsWith('/') ? href : href.replace(/\/$/, '');
 }
 
 /** Paths are appended to it. */
 function PublicUrl(): PropertyDecorator {
-  const protocols = ['http:', 'https:'];
-  return Setting(
-    (text) => (isUrl(text, protocols) ? appendable(text) : new Unusable(urlMessage(protocols))),
-    'must have no user, query or fragment',
-  );
+  return UrlAs(['http:', 'https:'], appendable, 'must have no user or query');
 }
 
 function DatabaseUrl(): PropertyDecorator {
-  const protocols = ['postgres:', 'postgresql:'];
-  return Setting(
-    (text) => (isUrl(text, protocols) ? decodable(text) : new Unusable(urlMessage(protocols))),
+  return UrlAs(
+    ['postgres:', 'postgresql:'],
+    (_, text) => decodable(text),
     'must have %25, %40 and the like for special characters of name and password',
   );
 }
 
 function MailUrl(...protocols: string[]): PropertyDecorator {
-  return Setting(
-    (text) => (isUrl(text, protocols) ? mailServerOf(text) : new Unusable(urlMessage(protocols))),
+  return UrlAs(
+    protocols,
+    mailServerOf,
     'must name a host, and have %40 and the like for special characters of name and password',
   );
 }
 
-function isUrl(text: string, protocols: string[]): boolean {
-  return URL.canParse(text) && protocols.includes(new URL(text).protocol);
-}
-
-function appendable(text: string): string | undefined {
-  const { username, password } = new URL(text);
-  return username || password || /[?#]/.test(text) ? undefined : text;
+function appendable(url: URL, text: string): string | undefined {
+  return url.username || url.password || text.includes('?') ? undefined : normalized(url, text);
 }
 
 /** @returns undefined for what is percent-encoded wrongly */
@@ -241,7 +255,8 @@ function decodable(text: string): string | undefined {
 }
 
 function urlMessage(protocols: string[]): string {
-  return `must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`;
+  const beginnings = protocols.map((p) => `${p}//`).join(' or ');
+  return `must be a URL that starts with ${beginnings}, without spaces, backslashes and "#"`;
 }
 
 function keyOf(text: string): string | undefined {
@@ -283,18 +298,31 @@ function factorOf(text: string): number | undefined {
   return Number.isFinite(factor) && factor >= 1 ? factor : undefined;
 }
 
-function rangesOf(text: string): AddressRange[] | undefined {
+function rangesOf(text: string): AddressRange[] | Unusable | undefined {
   const given = text.split(',').map((range) => range.trim());
   const fit = given.every((range) => isIP(range.split('/')[0] ?? '') && ipaddr.isValidCIDR(range));
-  return fit ? given.map((range) => ipaddr.parseCIDR(range)) : undefined;
+  if (!fit) return undefined;
+  const ranges = given.map((range) => ipaddr.parseCIDR(range));
+  return ranges.some(isMapped)
+    ? new Unusable('must have IPv4 ranges as such: 10.0.0.0/8, not ::ffff:10.0.0.0/104')
+    : ranges;
+}
+
+/** One in which every address is an IPv4 address in IPv6 notation, which is taken for the IPv4 address before. */
+function isMapped([address, bits]: AddressRange): boolean {
+  return address instanceof ipaddr.IPv6 && bits >= 96 && address.isIPv4MappedAddress();
 }
 
 function originsOf(text: string): string[] | undefined {
   const given = text.split(',').map((origin) => origin.trim());
-  const fit = given.every(
-    (one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
-  );
+  const fit = given.every((one) => one === '*' || isOrigin(one));
   return fit ? given : undefined;
+}
+
+/** As browsers send it, with whom it is compared: a pattern would match nothing. */
+function isOrigin(text: string): boolean {
+  const url = parseAbsoluteUrl(text);
+  return url?.origin === text && /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?$/.test(text);
 }
 
 const DAY = /^\d{4}-\d\d-\d\d/;
@@ -309,8 +337,8 @@ export function momentOf(text: string): Date | undefined {
   return new Date(text);
 }
 
-function mailServerOf(text: string): MailServer | undefined {
-  const { protocol, hostname, port, username, password } = new URL(text);
+function mailServerOf(url: URL): MailServer | undefined {
+  const { protocol, hostname, port, username, password } = url;
   const tls = protocol === 'smtps:';
   if (hostname === '') return undefined;
   try {

@@ -1,4 +1,5 @@
 import { createECDH } from 'node:crypto';
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { targetUrlFault, type TargetRules } from '#sending/target-address.js';
 import { AUTH_BYTES, newKeyPair, POINT_BYTES } from './web-push-message.js';
@@ -28,14 +29,15 @@ export function readSubscription(body: unknown, rules: TargetRules): WebPushSubs
 /** Of a subscription that is to be forgotten. @throws InvalidFieldsError */
 export function readEndpointOf(body: unknown): string {
   const { endpoint } = objectOf(body);
-  if (typeof endpoint === 'string') return endpoint;
+  if (typeof endpoint === 'string') return parseAbsoluteUrl(endpoint)?.href ?? endpoint;
   throw new InvalidFieldsError({ endpoint: ['must be the address of a subscription'] });
 }
 
 function readEndpoint(value: unknown, rules: TargetRules, errors: FieldErrors): string {
   const text = typeof value === 'string' ? value : '';
   const fault = targetUrlFault(text, rules);
-  if (fault !== undefined) errors['endpoint'] = [fault];
+  if (fault === undefined) return new URL(text).href;
+  errors['endpoint'] = [fault];
   return text;
 }
 

@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseAbsoluteUrl } from './absolute-url.js';
+
+describe('an absolute URL', () => {
+  it.each([
+    ['https://example.com', 'https://example.com/'],
+    ['HTTPS://EXAMPLE.com:443/A/../b?c=d', 'https://example.com/b?c=d'],
+    ['https://müller.example/größe', 'https://xn--mller-kva.example/gr%C3%B6%C3%9Fe'],
+    ['http://0x7f.1:8080/', 'http://127.0.0.1:8080/'],
+    ['https://[2001:DB8::0:1]/', 'https://[2001:db8::1]/'],
+    ['https://example.com./', 'https://example.com./'],
+    ['postgres://u:p@db:5432/x', 'postgres://u:p@db:5432/x'],
+    ['postgres:///x?host=/run/postgresql', 'postgres:///x?host=/run/postgresql'],
+    ['redis://:p@localhost', 'redis://:p@localhost'],
+  ])('%s is %s', (text, href) => expect(parseAbsoluteUrl(text)?.href).toBe(href));
+
+  it.each([
+    '',
+    'example.com',
+    '//example.com/',
+    'https://',
+    ' https://example.com/',
+    'https://example.com/ ',
+    'https://example.com\r',
+    'https://example.com/\r\n',
+    '\ufeffhttps://example.com/',
+    '\u0000https://example.com/',
+    '\u001fhttps://example.com/',
+    'https://example.com/\u00a0',
+    'https://example.com/\u200b',
+    'https://exam\u00adple.com/',
+    'https://exam\u200bple.com/',
+    'https://example.com/\u202e',
+    'https://example.com/a\nb',
+    'https://example.com/a\tb',
+    'ht\ntps://example.com/',
+    'https://exam\tple.com/',
+    'https://example.com/a b',
+    'https:\\\\example.com\\a',
+    'https://example.com\\a',
+    'https://example.com/a\\b',
+    'https:/\\example.com/',
+    'https:example.com',
+    'https:/example.com',
+    'https:///example.com',
+    'https:////example.com/',
+    'redis:localhost',
+    'file:///etc/passwd',
+    'https://example.com/#part',
+    'https://example.com/#',
+    'https://example.com#part',
+    'https://example.com/\ud800',
+    'https://example.com:99999/',
+    'https://exa mple.com/',
+  ])('%j is none', (text) => expect(parseAbsoluteUrl(text)).toBeUndefined());
+});
