@@ -24,7 +24,7 @@ describe('changes at the same time', () => {
     );
     const lost = answers.filter(({ status }) => status !== 200);
     expect(lost).toHaveLength(9);
-    for (const answer of lost) expectRefused(answer, 'email');
+    for (const answer of lost) expectRefused(answer, 'email', 'taken');
   });
 
   it('settle two customers who swap their addresses', async () => {
@@ -33,7 +33,8 @@ describe('changes at the same time', () => {
       update(one, { email: two.email }),
       update(two, { email: one.email }),
     ]);
-    for (const answer of answers) if (answer.status !== 200) expectRefused(answer, 'email');
+    for (const answer of answers)
+      if (answer.status !== 200) expectRefused(answer, 'email', 'taken');
     const emails = (await Promise.all([one, two].map(show))).map(({ email }) => email);
     expect(new Set(emails).size).toBe(2);
   });

@@ -84,7 +84,7 @@ const NOT_FOUND: Refusal = { status: 404, code: 'not_found' };
 /** CCARD-22, CCARD-26 */
 export function refusesEnrolment(customer: Customer, card: Card): Refusal | undefined {
   if (card.archived || card.expired) return refused();
-  return customer.cards.some((held) => held.card === card) ? refused() : undefined;
+  return customer.cards.some((held) => held.card === card) ? refused('taken') : undefined;
 }
 
 export function enrol(customer: Customer, card: Card, id: number): CustomerCard {

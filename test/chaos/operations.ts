@@ -33,6 +33,7 @@ export type Operation = {
 const PAST = '2020-01-01T00:00:00.000Z';
 const MOST = { cards: 6, rewards: 6, plain: 12 };
 const REFUSED: Refusal = { status: 422, code: 'validation_failed' };
+const TAKEN: Refusal = { status: 422, code: 'taken' };
 const GONE: Refusal = { status: 404, code: 'not_found' };
 
 /** A new operation of the API is added here, with its rules in the model. */
@@ -205,7 +206,7 @@ async function updateCustomer(lane: Lane): Promise<boolean> {
   const path = `${lane.store}/customers/${customer.id}`;
   const other = lane.random.pick(lane.living);
   if (other && other !== customer && lane.random.chance(0.2)) {
-    await lane.write('PATCH', path, { customer: { email: other.email } }, REFUSED);
+    await lane.write('PATCH', path, { customer: { email: other.email } }, TAKEN);
     return true;
   }
   customer.firstName = lane.fresh('Berta');
@@ -276,7 +277,7 @@ async function repeatReceipt(lane: Lane): Promise<boolean> {
     lane.expect(request, (body as Json)['stamps_count'], answer['stamps_count']);
   } else {
     const body = { ...(request.body as Json), stamps: 99 };
-    await lane.send({ ...request, body }, REFUSED);
+    await lane.send({ ...request, body }, TAKEN);
   }
   return true;
 }

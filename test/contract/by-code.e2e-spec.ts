@@ -111,12 +111,26 @@ describe('a customer card by its code', () => {
     const first = await stamp(path, { stamps: 2, external_ref: 'code-1' });
     const again = await stamp(byCode, { stamps: 2, external_ref: 'code-1' });
     expect([again.status, again.body]).toEqual([200, first.body]);
-    expectRefused(await stamp(byCode, { stamps: 3, external_ref: 'code-1' }), 'external_ref');
+    const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
+    expect(replayed).toEqual([null, 'true']);
+    expectRefused(
+      await stamp(byCode, { stamps: 3, external_ref: 'code-1' }),
+      'external_ref',
+      'taken',
+    );
     const redemption = { reward_id: rewards[0]?.id, external_ref: 'code-1' };
     const redeemed = await redeem(byCode, redemption);
-    expect((await redeem(path, redemption)).body).toEqual(redeemed.body);
+    for (const at of [path, byCode]) {
+      const redeemedAgain = await redeem(at, redemption);
+      expect(redeemedAgain.body).toEqual(redeemed.body);
+      expect(redeemedAgain.headers.get('idempotent-replayed')).toBe('true');
+    }
     const other = await card();
-    expectRefused(await stamp(other.byCode, { stamps: 2, external_ref: 'code-1' }), 'external_ref');
+    expectRefused(
+      await stamp(other.byCode, { stamps: 2, external_ref: 'code-1' }),
+      'external_ref',
+      'taken',
+    );
   });
 
   it('CODE-08 takes an Idempotency-Key', async () => {

@@ -258,7 +258,7 @@ describe('issuing a card', () => {
 
   it('CCARD-22 refuses a second one of the same template', async () => {
     const { path, card } = await enrol(store);
-    expectRefused(await issue(path.slice(0, path.lastIndexOf('/')), card.id), 'card_id');
+    expectRefused(await issue(path.slice(0, path.lastIndexOf('/')), card.id), 'card_id', 'taken');
   });
 
   it('CCARD-23 lets one of two at the same time win', async () => {
@@ -266,7 +266,8 @@ describe('issuing a card', () => {
     const { id } = await makeCard();
     const answers = await Promise.all(Array.from({ length: 10 }, () => issue(path, id)));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)]);
-    for (const answer of answers) if (answer.status !== 201) expectRefused(answer, 'card_id');
+    for (const answer of answers)
+      if (answer.status !== 201) expectRefused(answer, 'card_id', 'taken');
     expect((await store.get<unknown[]>(path)).body).toHaveLength(1);
   });
 

@@ -189,9 +189,13 @@ describe('failures', () => {
   it('ERR-18 are 422 for what is already taken', async () => {
     const { customer, customerCard } = await enrol(store);
     const again = { first_name: 'Bea', email: customer.email };
-    expectRefused(await store.post(`${store.store}/customers`, { customer: again }), 'email');
+    expectRefused(
+      await store.post(`${store.store}/customers`, { customer: again }),
+      'email',
+      'taken',
+    );
     const cards = `${store.store}/customers/${customer.id}/customer_cards`;
-    expectRefused(await store.post(cards, { card_id: customerCard.card_id }), 'card_id');
+    expectRefused(await store.post(cards, { card_id: customerCard.card_id }), 'card_id', 'taken');
   });
 
   it('ERR-19 are 422 for a lost race', async () => {
@@ -200,7 +204,8 @@ describe('failures', () => {
       Array.from({ length: 10 }, () => store.post(`${store.store}/customers`, { customer })),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)]);
-    for (const answer of answers) if (answer.status === 422) expectRefused(answer, 'email');
+    for (const answer of answers)
+      if (answer.status === 422) expectRefused(answer, 'email', 'taken');
   });
 
   it('ERR-20 are 503 while the database is unavailable, and nothing was written', async () => {

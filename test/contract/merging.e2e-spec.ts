@@ -236,6 +236,7 @@ describe('merging customers', () => {
         },
       }),
       'external_references',
+      'taken',
     );
   });
 
@@ -288,9 +289,13 @@ describe('merging customers', () => {
     await merged(one.id, two.id);
     const create = (fields: object) =>
       store.post(`${store.store}/customers`, { customer: { first_name: 'Eve', ...fields } });
-    expectRefused(await create({ email: two.email }), 'email');
-    expectRefused(await create({ phone }), 'phone');
-    expectRefused(await store.patch(pathOf(one.id), { customer: { email: two.email } }), 'email');
+    expectRefused(await create({ email: two.email }), 'email', 'taken');
+    expectRefused(await create({ phone }), 'phone', 'taken');
+    expectRefused(
+      await store.patch(pathOf(one.id), { customer: { email: two.email } }),
+      'email',
+      'taken',
+    );
   });
 
   it('MERGE-15 hands over cards of other templates as they are', async () => {
@@ -317,6 +322,7 @@ describe('merging customers', () => {
     expectRefused(
       await store.post(`${pathOf(one.id)}/customer_cards`, { card_id: cake.id }),
       'card_id',
+      'taken',
     );
   });
 
@@ -390,7 +396,11 @@ describe('merging customers', () => {
     for (const path of [gone.path, kept.path]) {
       const again = await stamp(path, { stamps: 2, external_ref });
       expect([again.status, again.body]).toEqual([200, first.body]);
-      expectRefused(await stamp(path, { stamps: 1, external_ref }), 'external_ref');
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+      const other = await stamp(path, { stamps: 1, external_ref });
+      expectRefused(other, 'external_ref', 'taken');
+      const existing = { type: 'customer_card', id: kept.card.id };
+      expect(other.body).toMatchObject({ existing });
     }
     const later = `later-${people}`;
     const added = await stamp(gone.path, { stamps: 1, external_ref: later });
@@ -625,7 +635,7 @@ describe('unmerging customers', () => {
       customer: { email: `new${people}@mail.example`, phone: null },
     });
     const third = await newCustomer({ phone });
-    expectRefused(await unmerge(one.id, two.id), 'phone');
+    expectRefused(await unmerge(one.id, two.id), 'phone', 'taken');
     await store.patch(pathOf(third.id), { customer: { phone: null } });
     await unmerged(one.id, two.id);
     expect((await read(two.id)).phone).toBe(phone);

@@ -190,10 +190,14 @@ describe('redeeming with a receipt number', () => {
     await stamp(path, 5);
     const again = await redeem(path, body);
     expect([again.status, again.body]).toEqual([200, first.body]);
+    const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
+    expect(replayed).toEqual([null, 'true']);
     expect(await balance(path)).toBe(12);
     const atOnce = { reward_id, external_ref: `race ${path}` };
     const answers = await Promise.all(Array.from({ length: 10 }, () => redeem(path, atOnce)));
     for (const answer of answers) expect(answer.body).toEqual(answers[0]?.body);
+    const firsts = answers.filter(({ headers }) => !headers.has('idempotent-replayed'));
+    expect(firsts).toHaveLength(1);
     expect(await balance(path)).toBe(9);
   });
 
@@ -202,13 +206,13 @@ describe('redeeming with a receipt number', () => {
     const external_ref = `other ${path}`;
     await redeem(path, { reward_id, external_ref });
     const other = await redeem(path, { reward_id: rewards[1]?.id, external_ref });
-    expectRefused(other, 'external_ref');
+    expectRefused(other, 'external_ref', 'taken');
     const elsewhere = await holding(10, [3]);
     const onAnother = await redeem(elsewhere.path, {
       reward_id: elsewhere.reward_id,
       external_ref,
     });
-    expectRefused(onAnother, 'external_ref');
+    expectRefused(onAnother, 'external_ref', 'taken');
     expect([await balance(path), await balance(elsewhere.path)]).toEqual([7, 10]);
   });
 

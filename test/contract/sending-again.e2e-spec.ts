@@ -232,9 +232,9 @@ describe('sending again', () => {
     const path = `${store.store}/customers`;
     await store.post(path, { customer });
     const once = key();
-    expectRefused(await store.send('POST', path, { customer }, once), 'email');
+    expectRefused(await store.send('POST', path, { customer }, once), 'email', 'taken');
     const again = await store.send('POST', path, { customer }, once);
-    expectRefused(again, 'email');
+    expectRefused(again, 'email', 'taken');
     expect(isRepeated(again)).toBe(true);
   });
 

@@ -172,14 +172,32 @@ describe('stamping with a receipt number', () => {
     await stamp(path, { stamps: 5 });
     const again = await stamp(path, body);
     expect([again.status, again.body]).toEqual([200, first.body]);
+    const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
+    expect(replayed).toEqual([null, 'true']);
     expect(await balance(path)).toBe(7);
+    const dry = await store.post(`${path}/stamp?dry_run=true`, body);
+    expect([dry.body, dry.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);
+    // A new key is no repetition, the receipt is; then it is both.
+    const key = { 'idempotency-key': `once ${path}` };
+    for (const sent of ['by receipt', 'by receipt and key']) {
+      const keyed = await store.send('POST', `${path}/stamp`, body, key);
+      expect([sent, keyed.body, keyed.headers.get('idempotent-replayed')]).toEqual([
+        sent,
+        first.body,
+        'true',
+      ]);
+    }
+    const refused = await stamp(path, { stamps: 3, external_ref: body.external_ref });
+    expect(refused.headers.get('idempotent-replayed')).toBeNull();
+    const other = await stamp(path, { stamps: 2, external_ref: `${body.external_ref} other` });
+    expect(other.headers.get('idempotent-replayed')).toBeNull();
   });
 
   it('STAMP-17 refuses the number for another count', async () => {
     const { path } = await enrol(store);
     const external_ref = `count ${path}`;
     await stamp(path, { stamps: 2, external_ref });
-    expectRefused(await stamp(path, { stamps: 3, external_ref }), 'external_ref');
+    expectRefused(await stamp(path, { stamps: 3, external_ref }), 'external_ref', 'taken');
     expect(await balance(path)).toBe(2);
   });
 
@@ -187,7 +205,7 @@ describe('stamping with a receipt number', () => {
     const [one, two] = [await enrol(store), await enrol(store)];
     const external_ref = `card ${one.path}`;
     await stamp(one.path, { external_ref });
-    expectRefused(await stamp(two.path, { external_ref }), 'external_ref');
+    expectRefused(await stamp(two.path, { external_ref }), 'external_ref', 'taken');
     expect(await balance(two.path)).toBe(0);
   });
 
@@ -204,7 +222,7 @@ describe('stamping with a receipt number', () => {
     expect([again.status, again.body]).toEqual([200, first.body]);
     await changeCard(card.id, { expires_at: PAST });
     expect((await stamp(path, body)).status).toBe(200);
-    expectRefused(await stamp(path, { ...body, stamps: 2 }), 'external_ref');
+    expectRefused(await stamp(path, { ...body, stamps: 2 }), 'external_ref', 'taken');
   });
 
   it('STAMP-20 does not use the number up when it is refused', async () => {

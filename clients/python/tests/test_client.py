@@ -154,6 +154,7 @@ class ClientTest(unittest.TestCase):
             "error": "name is required",
             "code": "validation_failed",
             "errors": {"name": ["is required"]},
+            "existing": {"type": "customer", "id": 31},
             "resolution": "Give a name.",
             "documentation_url": "https://cards.example/docs/errors#validation_failed",
         }
@@ -164,6 +165,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(str(error), "name is required")
         self.assertEqual((error.status, error.code), (422, "validation_failed"))
         self.assertEqual(error.errors, {"name": ["is required"]})
+        self.assertEqual(error.existing, {"type": "customer", "id": 31})
         self.assertEqual(error.resolution, "Give a name.")
         self.assertEqual(error.documentation_url, said["documentation_url"])
         self.assertEqual((error.request_id, error.retry_after), ("r-1", None))

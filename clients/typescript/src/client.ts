@@ -91,6 +91,8 @@ export class InkpadError extends Error {
   readonly code: Schemas['Error']['code'] | 'no_answer' | 'timed_out' | 'unknown';
   /** On 422: messages by field; `base` is a fault of the whole record. */
   readonly errors: Record<string, string[]>;
+  /** With the code `taken`: the record that has the value. */
+  readonly existing: Schemas['Error']['existing'];
   /** How to fix it, for people. */
   readonly resolution: string | undefined;
   readonly documentationUrl: string | undefined;
@@ -101,7 +103,7 @@ export class InkpadError extends Error {
 
   constructor(
     status: number,
-    { error, code, errors, resolution, documentation_url, request_id }: Said,
+    { error, code, errors, existing, resolution, documentation_url, request_id }: Said,
     { headers, cause }: { headers?: Headers; cause?: unknown } = {},
   ) {
     super(typeof error === 'string' ? error : `Not an answer of Inkpad (status ${status})`, {
@@ -110,6 +112,7 @@ export class InkpadError extends Error {
     this.status = status;
     this.code = code ?? 'unknown';
     this.errors = errors ?? {};
+    this.existing = existing;
     this.resolution = resolution;
     this.documentationUrl = documentation_url;
     this.requestId = request_id ?? headers?.get('x-request-id') ?? null;

@@ -2142,6 +2142,7 @@ export interface components {
         | 'not_found'
         | 'method_not_allowed'
         | 'validation_failed'
+        | 'taken'
         | 'malformed_json'
         | 'malformed_request'
         | 'header_fields_too_large'
@@ -2163,6 +2164,8 @@ export interface components {
       errors?: {
         [key: string]: string[];
       };
+      /** @description With the code taken: the record that has the value */
+      existing?: components['schemas']['ExistingRecord'];
       /** @description How to fix it */
       resolution?: string;
       /**
@@ -2211,6 +2214,15 @@ export interface components {
       event: {
         [key: string]: unknown;
       };
+    };
+    ExistingRecord: {
+      /**
+       * @description What kind of record has it
+       * @enum {string}
+       */
+      type: 'customer' | 'customer_card';
+      /** @description The id of that record */
+      id: number;
     };
     ExplainedReward: {
       /** @description The id. */
@@ -2706,6 +2718,7 @@ export interface components {
         | 'not_found'
         | 'method_not_allowed'
         | 'validation_failed'
+        | 'taken'
         | 'malformed_json'
         | 'malformed_request'
         | 'header_fields_too_large'
@@ -2727,6 +2740,8 @@ export interface components {
       errors?: {
         [key: string]: string[];
       };
+      /** @description With the code taken: the record that has the value */
+      existing?: components['schemas']['ExistingRecord'];
       /** @description How to fix it */
       resolution?: string;
       /**
@@ -3822,7 +3837,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A field is not valid: errors says which and why. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
+    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
     Rejected: {
       headers: {
         [name: string]: unknown;

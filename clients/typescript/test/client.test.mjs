@@ -111,6 +111,7 @@ test('words a refusal as an error with everything that the service said', async 
         error: 'name is required',
         code: 'validation_failed',
         errors: { name: ['is required'] },
+        existing: { type: 'customer', id: 31 },
         resolution: 'Give a name.',
         documentation_url: 'https://cards.example/docs/errors#validation_failed',
       },
@@ -122,6 +123,7 @@ test('words a refusal as an error with everything that the service said', async 
     assert.equal(error.status, 422);
     assert.equal(error.code, 'validation_failed');
     assert.deepEqual(error.errors, { name: ['is required'] });
+    assert.deepEqual(error.existing, { type: 'customer', id: 31 });
     assert.equal(error.message, 'name is required');
     assert.equal(error.resolution, 'Give a name.');
     assert.equal(error.documentationUrl, 'https://cards.example/docs/errors#validation_failed');

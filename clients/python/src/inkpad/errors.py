@@ -15,6 +15,8 @@ class InkpadError(Exception):
     service's own."""
     errors: dict[str, list[str]]
     """On 422: messages by field; `base` is for the whole record."""
+    existing: dict[str, Any] | None
+    """With the code `taken`: `type` and `id` of the record that has the value."""
     resolution: str | None
     """How to fix it, for people."""
     documentation_url: str | None
@@ -30,6 +32,7 @@ class InkpadError(Exception):
         status: int = 0,
         code: str = "unknown",
         errors: dict[str, list[str]] | None = None,
+        existing: dict[str, Any] | None = None,
         resolution: str | None = None,
         documentation_url: str | None = None,
         request_id: str | None = None,
@@ -39,6 +42,7 @@ class InkpadError(Exception):
         self.status = status
         self.code = code
         self.errors = errors or {}
+        self.existing = existing
         self.resolution = resolution
         self.documentation_url = documentation_url
         self.request_id = request_id
@@ -56,6 +60,7 @@ class InkpadError(Exception):
             status=status,
             code=said.get("code") or "unknown",
             errors=said.get("errors"),
+            existing=said.get("existing"),
             resolution=said.get("resolution"),
             documentation_url=said.get("documentation_url"),
             request_id=said.get("request_id") or request_id,

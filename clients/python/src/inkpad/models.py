@@ -742,6 +742,7 @@ class Error(TypedDict):
         "not_found",
         "method_not_allowed",
         "validation_failed",
+        "taken",
         "malformed_json",
         "malformed_request",
         "header_fields_too_large",
@@ -763,6 +764,8 @@ class Error(TypedDict):
     """What went wrong, for programs"""
     errors: NotRequired[dict[str, list[str]]]
     """On 422: messages by field; base is for the whole record"""
+    existing: NotRequired[ExistingRecord]
+    """With the code taken: the record that has the value"""
     resolution: NotRequired[str]
     """How to fix it"""
     documentation_url: str
@@ -805,6 +808,13 @@ class EventProof(TypedDict):
     """Of the event before it in its stream; null for the first"""
     event: dict[str, Any]
     """What was recorded, with its personal data sealed: the hash is made of it"""
+
+
+class ExistingRecord(TypedDict):
+    type: Literal["customer", "customer_card"]
+    """What kind of record has it"""
+    id: int
+    """The id of that record"""
 
 
 class ExplainedReward(TypedDict):
@@ -1190,6 +1200,7 @@ class Problem(TypedDict):
         "not_found",
         "method_not_allowed",
         "validation_failed",
+        "taken",
         "malformed_json",
         "malformed_request",
         "header_fields_too_large",
@@ -1211,6 +1222,8 @@ class Problem(TypedDict):
     """What went wrong, for programs"""
     errors: NotRequired[dict[str, list[str]]]
     """On 422: messages by field; base is for the whole record"""
+    existing: NotRequired[ExistingRecord]
+    """With the code taken: the record that has the value"""
     resolution: NotRequired[str]
     """How to fix it"""
     documentation_url: str

@@ -1,13 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { Actor, CommandContext } from '#kernel/aggregate.js';
-import { RejectedError } from '#kernel/errors.js';
+import { TakenError } from '#kernel/errors.js';
 import { nextId, withNewId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
 import { start } from '#event-store/command-plan.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf } from '#event-store/rows.js';
+import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { enrolment, withFreeCode } from '#stamping/customer-card.commands.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
@@ -51,22 +52,22 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly keys: PersonalKeys,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
+    private readonly holders: ClaimHolders,
     private readonly pool: Pool,
   ) {}
 
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
-    try {
-      return await withFreeCode(() =>
-        withNewId(this.pool, customerRows.table, (id) => this.create(id, command)),
-      );
-    } catch (error) {
-      throw alreadyUsed(error);
-    }
+    return unlessTaken(this.holders, command.context, (wanted) =>
+      withFreeCode(() =>
+        withNewId(this.pool, customerRows.table, (id) => this.create(id, command, wanted)),
+      ),
+    );
   }
 
   private async create(
     id: number,
     { context: given, input, cardId, sendCardLinks, agreed }: CreateCustomer,
+    wanted: WantedClaims,
   ): Promise<CreatedCustomerJson> {
     const { accountId, channel } = given;
     const context = { ...given, actor: actorOf(given, id) };
@@ -101,6 +102,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
           { timeZone, now },
         );
         const { claims } = movedClaims(this.keys, context, id, undefined, events);
+        wanted.claims = claims;
         return {
           events,
           starts:
@@ -140,11 +142,12 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
     private readonly keys: PersonalKeys,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
+    private readonly holders: ClaimHolders,
   ) {}
 
   async execute({ context, id, changes }: UpdateCustomer): Promise<CustomerJson> {
-    try {
-      return await this.pipeline.handleCommand({
+    return unlessTaken(this.holders, context, (wanted) =>
+      this.pipeline.handleCommand({
         rows: customerRows,
         id,
         context,
@@ -154,13 +157,13 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
         }),
         decide: (state, { timeZone }, now) => {
           const events = updateCustomer(state, changes, { timeZone, now });
-          return { events, ...movedClaims(this.keys, context, id, state, events) };
+          const moved = movedClaims(this.keys, context, id, state, events);
+          wanted.claims = moved.claims;
+          return { events, ...moved };
         },
         answer: ({ state, given: { cards } }) => customerJson(state, cards.get(id) ?? []),
-      });
-    } catch (error) {
-      throw alreadyUsed(error);
-    }
+      }),
+    );
   }
 }
 
@@ -185,12 +188,33 @@ export function movedClaims(
   return { claims: taken.map(claim), releases: released.map(claim) };
 }
 
-/** A refusal if another customer holds the claims, whose kinds are the names of the fields. */
-export function alreadyUsed(error: unknown): unknown {
-  if (!(error instanceof ClaimTakenError)) return error;
-  return new RejectedError(
-    Object.fromEntries(error.kinds.map((kind) => [kind, ['is already used by another customer']])),
-    'validation_failed',
-    'Look the customer up with the search, and use the one that exists.',
-  );
+/** What the last decision wanted to claim, in the order of e-mail address, phone number and references. */
+export type WantedClaims = { claims: Claim[] };
+
+/**
+ * Refuses the command if another customer holds what it claims; the kinds of these claims are the names of the fields.
+ * @throws TakenError with the holder of the first of them
+ */
+export async function unlessTaken<R>(
+  holders: ClaimHolders,
+  { accountId }: CommandContext,
+  run: (wanted: WantedClaims) => Promise<R>,
+): Promise<R> {
+  const wanted: WantedClaims = { claims: [] };
+  try {
+    return await run(wanted);
+  } catch (error) {
+    if (!(error instanceof ClaimTakenError)) throw error;
+    const id = await holders.find(accountId, wanted.claims, {
+      rows: customerRows,
+      mergedInto: ({ mergedInto }) => mergedInto?.customerId,
+    });
+    throw new TakenError(
+      Object.fromEntries(
+        error.kinds.map((kind) => [kind, ['is already used by another customer']]),
+      ),
+      'Look the customer up with the search, and use the one that exists.',
+      id === undefined ? undefined : { type: 'customer', id },
+    );
+  }
 }

@@ -20,13 +20,14 @@ import {
   restore,
   type Decided,
 } from '#stamping/card-merging.js';
+import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
 import { customerCardJson } from '#stamping/customer-card.dto.js';
 import { claimsOf, customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { alreadyUsed, movedClaims } from './customer.commands.js';
+import { movedClaims, unlessTaken } from './customer.commands.js';
 import { type Customer } from './customer.js';
 import { customerJson, type CustomerJson } from './customer.dto.js';
 import { customerRows } from './customer.entity.js';
@@ -118,38 +119,39 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
     private readonly customerCards: CustomerCardsService,
+    private readonly holders: ClaimHolders,
   ) {}
 
   async execute({ context, pair }: UnmergeCustomers): Promise<CustomerJson> {
     const { survivorId, otherId } = pair;
-    try {
-      return await this.severalStreams.handle<Given, CustomerJson>({
+    return unlessTaken(this.holders, context, (wanted) =>
+      this.severalStreams.handle<Given, CustomerJson>({
         context,
         given: () => givenFor(pair, this.customerCards, this.templates),
         decide: (stateOf, given) => {
           const [survivor, other] = both(stateOf, context, pair);
           const { merge, ...events } = unmergeCustomers(survivor, other);
           const cards = cardsOf(stateOf, given, pair);
+          const claims = customerClaims(
+            this.keys,
+            context,
+            [survivor, events.survivor],
+            [other, events.other],
+          );
+          wanted.claims = claims.claims;
           return withCards(this.keys, context, cards, {
             parts: [
               part(customerRows, survivorId, events.survivor),
               part(customerRows, otherId, events.other),
               ...unmergedParts(cards, merge.cards, otherId, given),
             ],
-            ...customerClaims(
-              this.keys,
-              context,
-              [survivor, events.survivor],
-              [other, events.other],
-            ),
+            ...claims,
           });
         },
         answer: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
         racing: ['enrolment'],
-      });
-    } catch (error) {
-      throw alreadyUsed(error);
-    }
+      }),
+    );
   }
 }
 

@@ -13,7 +13,7 @@ import {
   RedemptionJson,
   StampDto,
 } from './customer-card.dto.js';
-import { redemptionOf, stampingOf } from './customer-cards.controller.js';
+import { bodyOf, redemptionOf, stampingOf } from './customer-cards.controller.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 
 const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, { code = '' }) =>
@@ -68,7 +68,8 @@ export class ByCodeController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CustomerCardDetailJson> {
     const path = await this.pathOf(context, code);
-    return this.commands.execute(stampingOf({ context, path, dryRun, reply }, body));
+    const command = stampingOf({ context, path, dryRun, reply }, body);
+    return bodyOf(await this.commands.execute(command), reply);
   }
 
   @Post('redeem')
@@ -92,7 +93,8 @@ export class ByCodeController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
     const path = await this.pathOf(context, code);
-    return this.commands.execute(redemptionOf({ context, path, dryRun, reply }, body));
+    const command = redemptionOf({ context, path, dryRun, reply }, body);
+    return bodyOf(await this.commands.execute(command), reply);
   }
 
   private async pathOf({ accountId, keyed }: CommandContext, code: string): Promise<CardPath> {

@@ -3,7 +3,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { nextId, withNewId } from '#database/ids.js';
 import { CapReachedError } from '#event-store/caps.js';
 import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
@@ -11,6 +11,7 @@ import type { Decision } from '#event-store/command-plan.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf, type Loaded } from '#event-store/rows.js';
+import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import {
   customerCard,
@@ -35,7 +36,7 @@ import type {
   StampsEarned,
 } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
-import { ReceiptsService } from './receipts.service.js';
+import { once, ReceiptsService, type ActionResult, type Receipt } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
 
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
@@ -65,6 +66,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
     private readonly customerCards: CustomerCardsService,
+    private readonly holders: ClaimHolders,
     private readonly pool: Pool,
   ) {}
 
@@ -93,13 +95,27 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
       );
     } catch (error) {
       if (!(error instanceof ClaimTakenError)) throw error;
-      throw new RejectedError(
+      const claim = enrolmentClaim(this.keys, { accountId, customerId }, cardId, '');
+      const id = await this.holders.find(accountId, [claim], {
+        rows: customerCardRows,
+        mergedInto: ({ mergedInto }) => mergedInto?.id,
+      });
+      throw new TakenError(
         { card_id: ['is a card that the customer already has'] },
-        'validation_failed',
         "Use the customer card that is there: it stands in the customer's customer_cards.",
+        id === undefined ? undefined : { type: 'customer_card', id },
       );
     }
   }
+}
+
+function enrolmentClaim(
+  keys: PersonalKeys,
+  { accountId, customerId }: { accountId: number; customerId: number },
+  cardId: number,
+  stream: string,
+): Claim {
+  return keys.claim(accountId, 'enrolment', `${customerId} ${cardId}`, stream);
 }
 
 /** A new customer card and its claims: its code, and its being the customer's only card of the template. */
@@ -116,7 +132,7 @@ export function enrolment(
     events: issue({ ...ids, uuid: randomUUID(), code }, template),
     claims: [
       keys.claim(ids.accountId, 'card_code', code, stream),
-      keys.claim(ids.accountId, 'enrolment', `${ids.customerId} ${template.cardId}`, stream),
+      enrolmentClaim(keys, ids, template.cardId, stream),
     ],
   };
 }
@@ -154,8 +170,8 @@ async function unlessMerging<R>(enrol: () => Promise<R>): Promise<R> {
   }
 }
 
-/** Answers with the card right after the action, possibly an earlier one with the same receipt number. */
-export class StampCustomerCard extends Command<CustomerCardDetailJson> {
+/** Answers with the card right after the action. */
+export class StampCustomerCard extends Command<ActionResult<CustomerCardDetailJson>> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -175,7 +191,11 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  execute({ context, path, action }: StampCustomerCard): Promise<CustomerCardDetailJson> {
+  execute({
+    context,
+    path,
+    action,
+  }: StampCustomerCard): Promise<ActionResult<CustomerCardDetailJson>> {
     return onSurvivingCard(path, (at) => this.stamp(context, at, action));
   }
 
@@ -183,15 +203,15 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     context: CommandContext,
     path: CardPath,
     action: StampCustomerCard['action'],
-  ): Promise<CustomerCardDetailJson> {
+  ): Promise<ActionResult<CustomerCardDetailJson>> {
     const receipt = receiptOf(this.keys, context, 'stamp', path, action);
     return once(receipt, {
       earlier: async (used) => {
         const first = await this.receipts.find<StampsEarned>(context, path, {
           ...used,
           type: 'StampsEarned',
+          isSame: ({ data }) => data.stamps === action.stamps,
         });
-        if (first && first.event.data.stamps !== action.stamps) throw usedOtherwise();
         return first && this.shown(first.card, first, new Date());
       },
       now: () =>
@@ -223,7 +243,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   }
 }
 
-export class RedeemReward extends Command<RedemptionJson> {
+export class RedeemReward extends Command<ActionResult<RedemptionJson>> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -243,7 +263,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     private readonly pool: Pool,
   ) {}
 
-  execute({ context, path, action }: RedeemReward): Promise<RedemptionJson> {
+  execute({ context, path, action }: RedeemReward): Promise<ActionResult<RedemptionJson>> {
     return onSurvivingCard(path, (at) => this.redeem(context, at, action));
   }
 
@@ -251,15 +271,15 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     context: CommandContext,
     path: CardPath,
     action: RedeemReward['action'],
-  ): Promise<RedemptionJson> {
+  ): Promise<ActionResult<RedemptionJson>> {
     const receipt = receiptOf(this.keys, context, 'redeem', path, action);
     return once(receipt, {
       earlier: async (used) => {
         const first = await this.receipts.find<RewardRedeemed>(context, path, {
           ...used,
           type: 'RewardRedeemed',
+          isSame: ({ data }) => data.rewardId === action.rewardId,
         });
-        if (first && first.event.data.rewardId !== action.rewardId) throw usedOtherwise();
         return first && redemptionJson(first.card, first.event);
       },
       now: async () => {
@@ -310,34 +330,6 @@ async function onSurvivingCard<R>(path: CardPath, act: (at: CardPath) => Promise
   }
 }
 
-type Receipt = { number: string; claim: Claim };
-
-/**
- * A receipt number counts only once, forever: it is looked up before any rule applies, and of two concurrent requests
- * with the same number the second gets the result of the first. If the first wrote nothing, the number stays free.
- * @throws UnavailableError when the number was taken and freed again for ten seconds
- */
-async function once<R>(
-  receipt: Receipt | undefined,
-  { earlier, now }: { earlier: (used: Receipt) => Promise<R | undefined>; now: () => Promise<R> },
-): Promise<R> {
-  if (!receipt) return now();
-  for (const deadline = performance.now() + RACE_FOR_MS; ;) {
-    const first = await earlier(receipt);
-    if (first) return first;
-    try {
-      return await now();
-    } catch (error) {
-      if (!(error instanceof ClaimTakenError)) throw error;
-      if (performance.now() > deadline) {
-        throw new UnavailableError('Others are using this external_ref right now', {
-          cause: error,
-        });
-      }
-    }
-  }
-}
-
 function receiptOf(
   keys: PersonalKeys,
   { accountId }: CommandContext,
@@ -377,8 +369,4 @@ export async function loadTemplate(
   ]);
   if (!isKnown) throw new RejectedError({ location_id: ['is no location of this store'] });
   return { template, passInstalled };
-}
-
-function usedOtherwise(): RejectedError {
-  return new RejectedError({ external_ref: ['was already used for something else'] });
 }

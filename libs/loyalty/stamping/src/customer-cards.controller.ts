@@ -21,6 +21,7 @@ import {
   StampDto,
 } from './customer-card.dto.js';
 import { CustomerCardsService } from './customer-cards.service.js';
+import type { ActionResult } from './receipts.service.js';
 
 export type Path = { customer_id: string; id: string };
 
@@ -134,7 +135,8 @@ export class CustomerCardsController {
     @Body() body: StampDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CustomerCardDetailJson> {
-    return this.commands.execute(stampingOf({ context, path: idsOf(path), dryRun, reply }, body));
+    const command = stampingOf({ context, path: idsOf(path), dryRun, reply }, body);
+    return bodyOf(await this.commands.execute(command), reply);
   }
 
   @Post(':id/redeem')
@@ -157,7 +159,8 @@ export class CustomerCardsController {
     @Body() body: RedeemDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
-    return this.commands.execute(redemptionOf({ context, path: idsOf(path), dryRun, reply }, body));
+    const command = redemptionOf({ context, path: idsOf(path), dryRun, reply }, body);
+    return bodyOf(await this.commands.execute(command), reply);
   }
 }
 
@@ -176,6 +179,12 @@ export function stampingOf(request: ActionRequest, body: StampDto): StampCustome
 export function redemptionOf(request: ActionRequest, body: RedeemDto): RedeemReward {
   const details = { ...actionDetailsOf(body), rewardId: body.reward_id };
   return new RedeemReward(contextOf(request), request.path, details);
+}
+
+/** Says in the header whether a receipt number repeated an earlier action. */
+export function bodyOf<R>({ body, isRepeated }: ActionResult<R>, reply: FastifyReply): R {
+  if (isRepeated) reply.header('idempotent-replayed', 'true');
+  return body;
 }
 
 function contextOf({ context, dryRun, reply }: ActionRequest): CommandContext {

@@ -2,12 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { NotFoundError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { recorded } from '#event-store/codec.js';
-import { EventStore, type Claim } from '#event-store/event-store.js';
+import { ClaimTakenError, EventStore, type Claim } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows, streamOf, type Loaded } from '#event-store/rows.js';
+import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
 import { customerCardRows, joinedOf } from './customer-card.entity.js';
@@ -16,6 +17,12 @@ import { TemplatesService } from './templates.service.js';
 
 const SETTLED_WITHIN_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
+const RACE_FOR_MS = 10_000;
+
+export type Receipt = { number: string; claim: Claim };
+
+/** The result of an action, or of an earlier one with the same receipt number. */
+export type ActionResult<R> = { body: R; isRepeated: boolean };
 
 /** What a receipt number (external_ref) was used for, read back from the history. */
 @Injectable()
@@ -26,6 +33,7 @@ export class ReceiptsService {
     private readonly rows: Rows,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
+    private readonly holders: ClaimHolders,
   ) {}
 
   /**
@@ -33,13 +41,13 @@ export class ReceiptsService {
    * EventStoreDB claims the number before it appends: until the action is in the history, or the claim is free again,
    * this waits.
    * @throws NotFoundError when the path names no customer card, CardMergedError when another one goes on for it
-   * @throws RejectedError when it was used on another card
+   * @throws TakenError when it was used on another card, or for something else
    * @throws UnavailableError when what happens to the claim is still open after ten seconds
    */
   async find<E extends StampsEarned | RewardRedeemed>(
     { accountId }: CommandContext,
     path: CardPath,
-    receipt: { claim: Claim; number: string; type: E['type'] },
+    receipt: { claim: Claim; number: string; type: E['type']; isSame: (event: E) => boolean },
   ): Promise<
     | { event: Recorded<E>; card: CustomerCard; template: Template; passInstalled: boolean }
     | undefined
@@ -58,11 +66,14 @@ export class ReceiptsService {
           continue;
         }
         if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
-        throw new RejectedError({ external_ref: ['was already used on another customer card'] });
+        throw await this.taken(stream, 'was already used on another customer card');
       }
       const then = await this.rows.fold(customerCard, stream, used.revision);
       const event = await this.lastUpTo<E>(stream, used.revision, receipt.type);
       if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
+        if (!receipt.isSame(event)) {
+          throw await this.taken(stream, 'was already used for something else');
+        }
         const { storeVersion, passInstalled } = joinedOf(current);
         const template = await this.templates.at(then.state.cardId, storeVersion);
         return { event, card: then.state, template, passInstalled };
@@ -74,6 +85,20 @@ export class ReceiptsService {
       }
       await wait(LOOK_AGAIN_MS);
     }
+  }
+
+  private async taken(stream: string, message: string): Promise<TakenError> {
+    const id = Number(stream.slice(customerCard.name.length + 1));
+    const existing = await this.holders.survivorOf(
+      customerCardRows,
+      id,
+      ({ mergedInto }) => mergedInto?.id,
+    );
+    return new TakenError(
+      { external_ref: [message] },
+      'Use a receipt number once for each operation; repeat it only with the request that it was first sent with.',
+      { type: 'customer_card', id: existing },
+    );
   }
 
   private async claimed(
@@ -124,5 +149,31 @@ export class ReceiptsService {
       return event && recorded<E>(customerCard, event);
     }
     return undefined;
+  }
+}
+
+/**
+ * A receipt number counts only once, forever: it is looked up before any rule applies, and of two concurrent requests
+ * with the same number the second gets the result of the first. If the first wrote nothing, the number stays free.
+ * @throws UnavailableError when the number was taken and freed again for ten seconds
+ */
+export async function once<R>(
+  receipt: Receipt | undefined,
+  { earlier, now }: { earlier: (used: Receipt) => Promise<R | undefined>; now: () => Promise<R> },
+): Promise<ActionResult<R>> {
+  if (!receipt) return { body: await now(), isRepeated: false };
+  for (const deadline = performance.now() + RACE_FOR_MS; ;) {
+    const first = await earlier(receipt);
+    if (first) return { body: first, isRepeated: true };
+    try {
+      return { body: await now(), isRepeated: false };
+    } catch (error) {
+      if (!(error instanceof ClaimTakenError)) throw error;
+      if (performance.now() > deadline) {
+        throw new UnavailableError('Others are using this external_ref right now', {
+          cause: error,
+        });
+      }
+    }
   }
 }

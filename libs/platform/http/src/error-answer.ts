@@ -1,5 +1,5 @@
 import { CATALOGUE, worded, type ErrorCode } from '#kernel/error-catalogue.js';
-import type { FieldErrors } from '#kernel/errors.js';
+import type { ExistingRecord, FieldErrors } from '#kernel/errors.js';
 import { ERROR_PAGE } from './error.dto.js';
 import type { VersioningJson } from './versioning.js';
 
@@ -9,6 +9,7 @@ export type Answer = {
   code: ErrorCode;
   error: string;
   errors?: FieldErrors;
+  existing?: ExistingRecord;
   resolution?: string;
   retryAfterSeconds?: number;
   versioning?: VersioningJson;
@@ -38,7 +39,7 @@ export type ErrorJson = ReturnType<typeof errorJson>;
 
 /** Sections 1 and 2.4. */
 export function errorJson(
-  { code, error, errors, resolution, versioning }: Answer,
+  { code, error, errors, existing, resolution, versioning }: Answer,
   requestId: string,
   publicUrl: string,
 ) {
@@ -46,6 +47,7 @@ export function errorJson(
     error,
     code,
     ...(errors && { errors }),
+    ...(existing && { existing: { type: existing.type, id: existing.id } }),
     ...(resolution !== undefined && { resolution }),
     ...(versioning && { versioning }),
     documentation_url: `${publicUrl}${ERROR_PAGE}#${code}`,

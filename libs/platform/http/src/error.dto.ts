@@ -1,5 +1,5 @@
 import { ERROR_CODES } from '#kernel/error-catalogue.js';
-import type { FieldErrors } from '#kernel/errors.js';
+import type { ExistingRecord, FieldErrors } from '#kernel/errors.js';
 import { Dto } from './fields.pipe.js';
 import {
   FieldErrorsProperty,
@@ -24,6 +24,13 @@ class VersioningBody {
   @TimestampProperty({ optional: true }) declare readonly sunset_date?: string;
 }
 
+@Dto('ExistingRecord')
+class ExistingRecordBody {
+  @OneOfProperty(['customer', 'customer_card'], { description: 'What kind of record has it' })
+  declare readonly type: ExistingRecord['type'];
+  @IntegerProperty({ description: 'The id of that record' }) declare readonly id: number;
+}
+
 /** Sections 1 and 2.4. */
 @Dto('Error')
 export class ErrorBody {
@@ -38,6 +45,12 @@ export class ErrorBody {
     description: 'On 422: messages by field; base is for the whole record',
   })
   declare readonly errors?: FieldErrors;
+
+  @ObjectProperty(() => ExistingRecordBody, {
+    optional: true,
+    description: 'With the code taken: the record that has the value',
+  })
+  declare readonly existing?: ExistingRecordBody;
 
   @TextProperty({ optional: true, description: 'How to fix it' })
   declare readonly resolution?: string;

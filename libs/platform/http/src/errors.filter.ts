@@ -19,6 +19,7 @@ import {
   NotFoundError,
   RateLimitedError,
   RejectedError,
+  TakenError,
   UnauthorizedError,
   UnavailableError,
   messageOf,
@@ -201,7 +202,13 @@ function negotiated(
 function answerTo(error: unknown): Answer {
   if (error instanceof RejectedError) {
     const { message, code, errors, resolution } = error;
-    return answerOf(code, { error: message, errors, ...(resolution && { resolution }) });
+    const existing = error instanceof TakenError ? error.existing : undefined;
+    return answerOf(code, {
+      error: message,
+      errors,
+      ...(existing && { existing }),
+      ...(resolution && { resolution }),
+    });
   }
   if (error instanceof InProgressError || error instanceof KeyTakenOverError) {
     return answerOf('idempotency_in_progress');

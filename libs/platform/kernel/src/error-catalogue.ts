@@ -77,6 +77,14 @@ export const ERRORS = {
     response: 'Rejected',
     example: { error: 'name must not be blank', errors: { name: ['must not be blank'] } },
   },
+  taken: {
+    status: 422,
+    advice:
+      'Use the record that existing names, or send another value; the message says which field it is about.',
+    meaning:
+      'Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which.',
+    headers: ['Idempotent-Replayed'],
+  },
   malformed_json: {
     status: 400,
     error: 'The body is not valid JSON',

@@ -10,6 +10,9 @@ export class NotFoundError extends Error {
   }
 }
 
+/** The record that has what the request asks for. */
+export type ExistingRecord = { type: 'customer' | 'customer_card'; id: number };
+
 /** The request was understood and refused by a rule. Answers 422. */
 export class RejectedError extends Error {
   constructor(
@@ -34,6 +37,17 @@ export function customerErased(): RejectedError {
     'customer_erased',
     'Add the person as a new customer if they come back: an erased one cannot be changed any more.',
   );
+}
+
+/** Somebody has the value, which only one record may have. @property existing undefined: it was given up since */
+export class TakenError extends RejectedError {
+  constructor(
+    errors: FieldErrors,
+    resolution: string,
+    readonly existing: ExistingRecord | undefined,
+  ) {
+    super(errors, 'taken', resolution);
+  }
 }
 
 /** Refused for its fields alone, before any rule was asked: not worth keeping under an Idempotency-Key. */

@@ -33,10 +33,13 @@ export const HEADERS = {
     true,
   ),
   'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 0, examples: [12] }, true),
-  'Idempotent-Replayed': header('true: the answer is the one stored under this Idempotency-Key', {
-    type: 'string',
-    enum: ['true'],
-  }),
+  'Idempotent-Replayed': header(
+    'true: the answer is that of an earlier request with this Idempotency-Key or receipt number',
+    {
+      type: 'string',
+      enum: ['true'],
+    },
+  ),
   'X-Dry-Run': header('true: a dry run, nothing was stored', { type: 'string', enum: ['true'] }),
   'X-Unknown-Parameters': header(
     'What the request has and the operation does not take: names of query parameters and body fields, percent-encoded, separated by commas, up to 1,024 bytes',

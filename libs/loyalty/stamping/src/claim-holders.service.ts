@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { ask } from '#database/connection.js';
+import type { Claim } from '#event-store/event-store.js';
+import { Rows, type RowTable } from '#event-store/rows.js';
+
+/** Finds who holds what somebody else wanted to claim. */
+@Injectable()
+export class ClaimHolders {
+  constructor(
+    private readonly pool: Pool,
+    private readonly rows: Rows,
+  ) {}
+
+  /**
+   * Finds the record that holds the first of these claims that another one holds: of a merged one, the one that goes on.
+   * @param mergedInto the id of the one that goes on
+   * @returns undefined when it has been given up since
+   */
+  async find<S extends { accountId: number }, E extends DomainEvent>(
+    accountId: number,
+    claims: Claim[],
+    { rows, mergedInto }: { rows: RowTable<S, E>; mergedInto: (state: S) => number | undefined },
+  ): Promise<number | undefined> {
+    const [held] = await ask<{ stream_id: string }>(this.pool, {
+      name: 'claim_holders_find',
+      text: `select c.stream_id
+             from unnest($2::text[], $3::bytea[], $4::text[]) with ordinality as x (kind, value, stream, place)
+             join es.claims c on c.account_id = $1 and c.kind = x.kind and c.value = x.value
+             where c.stream_id <> x.stream order by x.place limit 1`,
+      values: [
+        accountId,
+        claims.map(({ kind }) => kind),
+        claims.map(({ value }) => value),
+        claims.map(({ stream }) => stream),
+      ],
+    });
+    const prefix = `${rows.aggregate.name}-`;
+    if (!held?.stream_id.startsWith(prefix)) return undefined;
+    return this.survivorOf(rows, Number(held.stream_id.slice(prefix.length)), mergedInto);
+  }
+
+  /** Rows that lag behind may lead in a circle. */
+  async survivorOf<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    id: number,
+    mergedInto: (state: S) => number | undefined,
+  ): Promise<number> {
+    const passed = new Set<number>();
+    for (let at = id; ;) {
+      passed.add(at);
+      const loaded = await this.rows.load(rows, at);
+      const next = loaded && mergedInto(loaded.state);
+      if (next === undefined || passed.has(next)) return at;
+      at = next;
+    }
+  }
+}
