@@ -82,6 +82,7 @@ describe('a webhook subscription can be made', () => {
     'https://localhost/',
     'https://10.8.0.1/',
     'https://[::ffff:10.8.0.1]/',
+    'https://[64:ff9b::10.8.0.1]/',
     'http://10.9.0.1/',
   ])('not for %s', async (url) => {
     const { status, body, text } = await subscribe(url);
@@ -126,7 +127,7 @@ describe('certificates', () => {
           TMPDIR: process.env['TMPDIR'],
           DATABASE_URL: 'postgres://nowhere/none',
           MASTER_KEY: Buffer.alloc(32).toString('base64'),
-          WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+          WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
           ...(trust && { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }),
           ...environment,
         },

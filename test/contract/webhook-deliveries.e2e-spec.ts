@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { deflateSync, gzipSync } from 'node:zlib';
 import type {
   DeliveryDetailJson,
   DeliveryJson,
@@ -488,6 +489,19 @@ describe('webhook deliveries', () => {
     const { status, attempts } = await oneDelivery(hook);
     expect([status, attempts[0]?.status, attempts[0]?.error]).toEqual(['delivered', 200, null]);
     expect(attempts[0]?.response_excerpt).toBe('halfway');
+  });
+
+  it('DELIV-55 show the response_excerpt of a response in gzip or deflate decoded, within the same limit', async () => {
+    for (const [encoding, encode] of [
+      ['gzip', gzipSync],
+      ['deflate', deflateSync],
+    ] as const) {
+      const headers = { 'content-encoding': encoding };
+      const body = encode('é'.repeat(1_000_000));
+      const hook = await listening({ status: 500, headers, body }, { events: ['stamp.earned'] });
+      const { attempts } = await oneDelivery(hook);
+      expect(attempts[0]?.response_excerpt).toBe('é'.repeat(512));
+    }
   });
 });
 

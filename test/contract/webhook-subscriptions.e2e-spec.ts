@@ -271,15 +271,17 @@ describe('webhook subscriptions', () => {
 
   it('HOOK-23 refuse IPv6 addresses that are not public', async () => {
     const unfit =
-      '::1 :: fe80::1 fc00::1 fd00:ec2::254 ff02::1 2001:db8::1 ::ffff:127.0.0.1 ::ffff:7f00:1 64:ff9b::7f00:1 2002:7f00:1::';
+      '::1 :: fe80::1 fc00::1 fd00:ec2::254 ff02::1 2001:db8::1 ::ffff:127.0.0.1 ::ffff:7f00:1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2002:7f00:1:: 2001:0:808:808::f5ff:fffe 2606:4700::5efe:a00:1';
     for (const address of unfit.split(' ')) {
       expectRefused(
         await create({ event: '*', target_url: `https://[${address}]/` }),
         'target_url',
       );
     }
-    const open = await create({ event: '*', target_url: 'https://[2606:2800:21f:cb07::1]/' });
-    expect(open.status).toBe(201);
+    for (const address of ['2606:2800:21f:cb07::1', '64:ff9b::808:808']) {
+      const open = await create({ event: '*', target_url: `https://[${address}]/` });
+      expect(open.status).toBe(201);
+    }
   });
 
   it('HOOK-24 refuse localhost', async () => {

@@ -1,9 +1,12 @@
 import { StringDecoder } from 'node:string_decoder';
+import { constants, createGunzip, createInflate, createInflateRaw, type Gunzip } from 'node:zlib';
 import { copyToKeep } from '#kernel/kept-bytes.js';
 
 /** Of an answer's body: as much is read, so that its connection can be used again; the rest is cut off. */
 export const BODY_LIMIT = 64 * 1024;
-export const EXCERPT_LIMIT = 1024;
+const EXCERPT_LIMIT = 1024;
+/** Of which as much is kept: compressed, the beginning of a text may be longer than the text itself. */
+export const START_LIMIT = 4 * 1024;
 
 export type Request = {
   origin: string;
@@ -16,8 +19,10 @@ export type Request = {
 export type Answer = {
   status: number;
   retryAfter: string | null;
+  /** How its body is encoded, if it says so once. */
+  encoding: string | undefined;
   /** The beginning of the answer's body. */
-  excerpt: string | null;
+  start: Buffer[];
 };
 
 /** Cuts what has arrived to what is wanted of it, and does not keep a large piece for a small part. */
@@ -25,9 +30,58 @@ export function startOf(piece: Buffer, wanted: number): Buffer {
   return piece.length > wanted ? copyToKeep(piece.subarray(0, wanted)) : piece;
 }
 
-/** At most 1 KiB, and without anything that the database could not store; null of nothing. */
-export function excerptOf(start: Buffer[]): string | null {
+/** At most 1 KiB, decoded, and without anything that the database could not store; null of nothing. */
+export async function excerptOf({
+  start,
+  encoding,
+}: Pick<Answer, 'start' | 'encoding'>): Promise<string | null> {
   const bytes = start.length === 1 && start[0] ? start[0] : Buffer.concat(start);
+  const decoder = encoding === undefined ? undefined : decoderFor(encoding, bytes);
+  return textOf(decoder ? await decode(bytes, decoder) : bytes);
+}
+
+/**
+ * The two codings that can be undone piece by piece in a fixed 40 KB. Brotli may want a window of 16 MB, and fills it before
+ * the first byte comes out; nobody has asked for it either.
+ */
+function decoderFor(encoding: string, bytes: Buffer): Gunzip | undefined {
+  // The beginning of a stream, so its end is not missed; and no more comes out than is wanted.
+  const options = { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: EXCERPT_LIMIT };
+  switch (encoding.toLowerCase()) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip(options);
+    case 'deflate':
+      // Some leave out the header of zlib (RFC 9110, section 8.4.1.2), which is a multiple of 31 (RFC 1950).
+      return bytes.length > 1 && bytes.readUInt16BE(0) % 31 === 0 && (bytes[0] ?? 0) % 16 === 8
+        ? createInflate(options)
+        : createInflateRaw(options);
+    default:
+      return undefined;
+  }
+}
+
+/** @returns the beginning of what is encoded, or the bytes themselves where they are not what they are said to be */
+function decode(bytes: Buffer, decoder: Gunzip): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    const finish = (failed: boolean) => {
+      decoder.destroy();
+      resolve(failed && size === 0 ? bytes : Buffer.concat(parts));
+    };
+    decoder.on('data', (part: Buffer) => {
+      parts.push(part);
+      size += part.length;
+      if (size >= EXCERPT_LIMIT) finish(false);
+    });
+    decoder.on('end', () => finish(false));
+    decoder.on('error', () => finish(true));
+    decoder.end(bytes);
+  });
+}
+
+function textOf(bytes: Buffer): string | null {
   if (bytes.length === 0) return null;
   const text = cut(bytes).replaceAll('\0', '\uFFFD');
   return Buffer.byteLength(text) > EXCERPT_LIMIT ? cut(Buffer.from(text)) : text;

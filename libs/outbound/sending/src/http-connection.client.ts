@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { errors, type buildConnector } from 'undici';
-import { BODY_LIMIT, EXCERPT_LIMIT, excerptOf, type Answer } from './answer.js';
+import { BODY_LIMIT, START_LIMIT, type Answer } from './answer.js';
 import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
 import { CONNECTION_MS, InvalidAnswerError, KEEP_ALIVE_MS } from './guarded-agent.client.js';
 import { HttpResponse } from './http-response.js';
@@ -11,7 +11,7 @@ const TIMEOUT = /(?:^|[,;\s])timeout=(\d{1,9})/i;
 
 /** One request, and what has come of its answer. */
 export class HttpExchange {
-  response = new HttpResponse(EXCERPT_LIMIT);
+  response = new HttpResponse(START_LIMIT);
   connection: HttpConnection | undefined;
   isSettled = false;
   private slot: Set<Expiring>;
@@ -38,7 +38,8 @@ export class HttpExchange {
     if (!head || !this.settle()) return;
     const { status } = head;
     const retryAfter = this.response.field('retry-after') ?? null;
-    this.resolve({ status, retryAfter, excerpt: excerptOf(start) });
+    const encoding = this.response.field('content-encoding');
+    this.resolve({ status, retryAfter, encoding, start });
   }
 
   fail(error: Error): void {
@@ -47,7 +48,7 @@ export class HttpExchange {
 
   /** A new attempt has all the time again. */
   again(): this {
-    this.response = new HttpResponse(EXCERPT_LIMIT);
+    this.response = new HttpResponse(START_LIMIT);
     this.slot.delete(this);
     this.slot = this.deadlines.add(this);
     return this;

@@ -13,6 +13,8 @@ const PROTOCOL = 'HTTP/1.';
 // What is matched is bounded, and no part of an expression can match in two ways: nothing backtracks far.
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const FIELD = /^([!#$%&'*+\-.^_`|~\dA-Za-z]+):([\t\x20-\x7e\x80-\xff]*)$/;
+const BLANKS_AT_START = /^[\t ]+/;
+const CONTINUED = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CODING = /^[!#$%&'*+\-.^_`|~\da-z]+$/;
 const LENGTH = /^\d{1,15}$/;
 const CHUNK =
@@ -55,6 +57,8 @@ export class HttpResponse {
   private interim = 0;
   private status = 0;
   private fields: string[] = [];
+  /** The last field so far: the next line may continue it. */
+  private open: { name: string; given: string } | undefined;
   private length: number | undefined;
   private codings: string[] = [];
   /** How much is still to come of the body or chunk. */
@@ -134,8 +138,7 @@ export class HttpResponse {
         return this.takeStatusLine(line);
       case 'field':
       case 'trailer':
-        if (line !== '') return this.takeField(line);
-        return this.expected === 'field' ? this.endHead() : this.finish();
+        return this.takeFieldLine(line);
       case 'chunk size':
         return this.takeChunkSize(line);
       case 'chunk end':
@@ -156,16 +159,29 @@ export class HttpResponse {
     this.expected = 'field';
   }
 
-  private takeField(line: string): void {
-    const [, name, given] = FIELD.exec(line) ?? [];
+  private takeFieldLine(line: string): void {
     this.room -= line.length + 2;
-    if (name === undefined || given === undefined) {
-      this.fault = 'invalid';
-      return;
-    }
+    if (line !== '' && isBlank(line.charCodeAt(0))) return this.takeContinuation(line);
+    if (this.open) this.takeField(this.open);
+    this.open = undefined;
+    if (this.fault !== undefined) return;
+    if (line === '') return this.expected === 'field' ? this.endHead() : this.finish();
+    const [, name, given] = FIELD.exec(line) ?? [];
+    if (name === undefined || given === undefined) this.fault = 'invalid';
+    else this.open = { name, given };
+    if (this.fields.length >= 2 * MOST_FIELDS) this.fault = 'too large';
+  }
+
+  /** A value that goes on in the next line is read as if a space stood in between (RFC 9112, section 5.2). */
+  private takeContinuation(line: string): void {
+    if (!this.open || !CONTINUED.test(line)) this.fault = 'invalid';
+    else
+      this.open.given = `${withoutBlanksAtEnd(this.open.given)} ${line.replace(BLANKS_AT_START, '')}`;
+  }
+
+  private takeField({ name, given }: { name: string; given: string }): void {
     const value = trimmed(given);
     this.fields.push(name, value);
-    if (this.fields.length > 2 * MOST_FIELDS) this.fault = 'too large';
     switch (name.toLowerCase()) {
       case 'content-length':
         if (this.length !== undefined || this.codings.length > 0 || !LENGTH.test(value)) {
@@ -235,11 +251,13 @@ function tokens(value: string): string[] {
 
 /** Without the spaces and tabs around it, and only those. */
 function trimmed(value: string): string {
-  let from = 0;
+  return withoutBlanksAtEnd(value.replace(BLANKS_AT_START, ''));
+}
+
+function withoutBlanksAtEnd(value: string): string {
   let to = value.length;
-  while (from < to && isBlank(value.charCodeAt(from))) from++;
-  while (to > from && isBlank(value.charCodeAt(to - 1))) to--;
-  return value.slice(from, to);
+  while (to > 0 && isBlank(value.charCodeAt(to - 1))) to--;
+  return value.slice(0, to);
 }
 
 function isBlank(code: number): boolean {

@@ -113,6 +113,29 @@ describe('targetUrlFault', () => {
     'https://localhost:8443/',
     'https://168.63.129.16/',
     'https://[::ffff:168.63.129.16]/',
+    'https://[64:ff9b::a00:1]/',
+    'https://[64:ff9b::6464:64c8]/',
+    'https://[64:ff9b::a83f:8110]/',
+    'https://[64:ff9b:0:0:1:0:808:808]/',
+    'https://[64:ff9b:1::a00:1]/',
+    'https://[64:ff9b:1:a00:0:100::]/',
+    'https://[64:ff9b:1:a:0:1::]/',
+    'https://[64:ff9b:1:7f:0:1::]/',
+    'https://[64:ff9b:1:1:7f:0:100:0]/',
+    'https://[64:ff9b:1:fffe::a9fe:a9fe]/',
+    'https://[64:ff9b:1::]/',
+    'https://[::ffff:0:169.254.169.254]/',
+    'https://[::ffff:0:192.168.1.1]/',
+    'https://[::10.0.0.1]/',
+    'https://[2002:a00:1::1]/',
+    'https://[2002:c0a8:101:1:2:3:4:5]/',
+    'https://[2001:0:808:808::f5ff:fffe]/',
+    'https://[2001:0:a00:1:0:0:f7f7:f7f7]/',
+    'https://[2606:4700::5efe:a9fe:a9fe]/',
+    'https://[2606:4700::200:5efe:a00:1]/',
+    'https://[fe80::5efe:808:808]/',
+    'https://[fe80::a9fe:a9fe]/',
+    'https://[fd20:ce::254]/',
   ])('refuses %s', (url) => {
     expect(strict(url)).toBe('must be publicly reachable');
   });
@@ -137,6 +160,19 @@ describe('targetUrlFault', () => {
     'https://intranet/',
     'https://metadata.google.internal/',
     'https://168.63.129.17/',
+    'https://[64:ff9b::808:808]/',
+    'https://[64:ff9b::8.8.8.8]/',
+    'https://[64:ff9b:1::808:808]/',
+    'https://[64:ff9b:1:fffe::808:808]/',
+    'https://[64:ff9b:1:808:8:800::]/',
+    'https://[64:ff9b:1:8:8:808::]/',
+    'https://[64:ff9b:1:0:8:808:800:0]/',
+    'https://[::ffff:0:8.8.8.8]/',
+    'https://[::8.8.8.8]/',
+    'https://[2002:808:808::1]/',
+    'https://[2001:0:808:808::f7f7:f7f7]/',
+    'https://[2606:4700::5efe:808:808]/',
+    'https://[2606:4700::200:5efe:808:808]/',
   ])('accepts %s', (url) => {
     expect(strict(url)).toBeUndefined();
   });
@@ -205,7 +241,11 @@ describe('ranges that the operator allows', () => {
     'https://[::ffff:10.1.2.3]/',
     'https://0x0a010203/',
     'https://[fd12::5]/',
-    'https://localhost:8443/',
+    'https://[64:ff9b::10.1.2.3]/',
+    'https://[64:ff9b:1::10.1.2.3]/',
+    'https://[2002:a01:203::1]/',
+    'https://[::10.1.2.3]/',
+    'https://[2606:4700::5efe:a01:203]/',
     'https://8.8.8.8/',
   ])('open %s', (url) => {
     expect(targetUrlFault(url, rules)).toBeUndefined();
@@ -217,6 +257,10 @@ describe('ranges that the operator allows', () => {
     ['https://169.254.169.254/', 'must be publicly reachable'],
     ['https://[fd12:0:1::5]/', 'must be publicly reachable'],
     ['https://[::1]/', 'must be publicly reachable'],
+    ['https://127.0.0.1/', 'must be publicly reachable'],
+    ['https://localhost:8443/', 'must be publicly reachable'],
+    ['https://[64:ff9b::10.2.0.1]/', 'must be publicly reachable'],
+    ['https://[fd12:0:1::5efe:a01:203]/', 'must be publicly reachable'],
     ['http://10.1.2.3/', 'must start with https://'],
     ['https://a:b@10.1.2.3/', 'must not contain credentials'],
   ])('leave %s closed', (url, fault) => {
@@ -229,10 +273,73 @@ describe('ranges that the operator allows', () => {
     'https://169.254.169.254/',
     'https://100.100.100.200/',
     'https://[fd00:ec2::254]/',
-  ])('never open %s, which is a service of the cloud', (url) => {
-    const open = allowing('0.0.0.0/0', '::/0');
+    'https://[fd00:ec2::23]/',
+    'https://[fd20:ce::254]/',
+    'https://[fd00:42::42]/',
+    'https://[fd00:a9fe:a9fe::1]/',
+    'https://[fe80::a9fe:a9fe]/',
+    'https://192.0.0.192/',
+    'https://169.254.170.2/',
+    'https://0xa9fea9fe/',
+    'https://127.0.0.1/',
+    'https://127.255.0.9/',
+    'https://0.0.0.0/',
+    'https://localhost/',
+    'https://[::]/',
+    'https://[::1]/',
+  ])('never open %s, which is a service of the cloud or this machine', (url) => {
+    const open = allowing('0.0.0.0/0', '::/0', '169.254.169.254/32', '127.0.0.0/8', '::1/128');
     expect(targetUrlFault(url, open)).toBe('must be publicly reachable');
     expect(targetUrlFault('https://10.1.2.3/', open)).toBeUndefined();
+  });
+
+  const EMBEDDINGS = [
+    ['IPv4-mapped', '::ffff:0:0/96', (hex: string) => `::ffff:${hex}`],
+    ['IPv4-compatible', '::/96', (hex: string) => `::${hex}`],
+    ['IPv4-translated', '::ffff:0:0:0/96', (hex: string) => `::ffff:0:${hex}`],
+    ['NAT64', '64:ff9b::/96', (hex: string) => `64:ff9b::${hex}`],
+    ['NAT64 of its own, /96', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:fffe::${hex}`],
+    ['NAT64 of its own, /48', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout48(hex)}`],
+    ['NAT64 of its own, /56', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout56(hex)}`],
+    ['NAT64 of its own, /64', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout64(hex)}`],
+    ['6to4', '2002::/16', (hex: string) => `2002:${hex}::1`],
+    ['Teredo server', '2001::/32', (hex: string) => `2001:0:${hex}:0:0:f7f7:f7f7`],
+    ['Teredo client', '2001::/32', (hex: string) => `2001:0:808:808:0:0:${inverted(hex)}`],
+    ['ISATAP', 'fd12::/16', (hex: string) => `fd12::5efe:${hex}`],
+    ['ISATAP, globally unique', 'fd12::/16', (hex: string) => `fd12::200:5efe:${hex}`],
+  ] as const;
+  const hex8 = (hex: string) =>
+    hex
+      .split(':')
+      .map((part) => part.padStart(4, '0'))
+      .join('');
+  const inGroups = (digits: string) => (digits.match(/.{4}/g) ?? []).join(':');
+  const layout48 = (hex: string) =>
+    inGroups(`${hex8(hex).slice(0, 4)}00${hex8(hex).slice(4)}${'0'.repeat(10)}`);
+  const layout56 = (hex: string) =>
+    inGroups(`12${hex8(hex).slice(0, 2)}00${hex8(hex).slice(2)}${'0'.repeat(8)}`);
+  const layout64 = (hex: string) => inGroups(`123400${hex8(hex)}${'0'.repeat(6)}`);
+  const inverted = (hex: string) =>
+    inGroups((0xffffffff - Number.parseInt(hex8(hex), 16)).toString(16).padStart(8, '0'));
+
+  it.each(EMBEDDINGS)('never open what is embedded as %s in %s', (_what, range, embed) => {
+    const open = allowing(range, '0.0.0.0/0', '::/0');
+    for (const hex of ['7f00:1', '7f01:203', 'a9fe:a9fe', 'a9fe:aa02', '6464:64c8', 'a83f:8110']) {
+      const address = embed(hex);
+      expect([address, isBlockedAddress(address, allowing(range))]).toEqual([address, true]);
+      expect([address, isBlockedAddress(address, open)]).toEqual([address, true]);
+    }
+    expect(isBlockedAddress(embed('808:808'), allowing(range))).toBe(false);
+    expect(isBlockedAddress(embed('a01:203'), allowing('10.1.0.0/16', 'fd12::/16'))).toBe(false);
+    expect(isBlockedAddress(embed('a01:203'), PUBLIC_ONLY)).toBe(true);
+  });
+
+  it('of translators do not open the private addresses behind them', () => {
+    const open = allowing('64:ff9b::/96', '64:ff9b:1::/48', '2002::/16');
+    for (const url of ['https://[64:ff9b::10.0.0.1]/', 'https://[2002:a00:1::1]/']) {
+      expect(targetUrlFault(url, open)).toBe('must be publicly reachable');
+    }
+    expect(targetUrlFault('https://[64:ff9b::8.8.8.8]/', open)).toBeUndefined();
   });
 
   it('do not make http one that may be delivered to', () => {
@@ -244,7 +351,7 @@ describe('ranges that the operator allows', () => {
 
 describe('isBlockedAddress', () => {
   it('blocks whatever is not an address', () => {
-    for (const text of ['', 'example.com', 'fe80::1%eth0', '1.2.3.4/8']) {
+    for (const text of ['', 'example.com', 'fe80::1%eth0', '1.2.3.4/8', 'fd00:ec2::254%eth0']) {
       expect(isBlockedAddress(text, PUBLIC_ONLY)).toBe(true);
     }
   });

@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#kernel/config.js';
+import { embeddedAddresses, type Address } from './embedded-address.js';
 
 /** What the operator allows beyond the public internet. The same rules apply to writes and to deliveries. */
 export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
@@ -17,10 +18,7 @@ export const LEAST_STRICT: TargetRules = {
   webhookAllowedCidrs: ['0.0.0.0/0', '::/0'].map((range) => ipaddr.parseCIDR(range)),
 };
 
-/**
- * Everything but public unicast: the IANA special-purpose registries, and the transition forms that embed an IPv4
- * address.
- */
+/** Everything but public unicast: the IANA special-purpose registries. */
 const BLOCKED_V4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -40,44 +38,63 @@ const BLOCKED_V4 = [
 ].map((range) => ipaddr.IPv4.parseCIDR(range));
 
 const PUBLIC_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
-const BLOCKED_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((range) =>
+const BLOCKED_V6 = ['2001::/23', '2001:db8::/32', '3fff::/20'].map((range) =>
   ipaddr.IPv6.parseCIDR(range),
 );
 
 /**
- * Where clouds offer credentials to callers from inside; Azure's is in the public space. A range that an operator
- * allows may contain one by accident.
+ * This machine, and where clouds offer credentials to callers from inside. A range that an operator allows may contain
+ * one by accident. Link-local addresses are among them as a whole: besides 169.254.169.254 there are those of tasks and
+ * pods on AWS (169.254.170.2 and .23), of Tencent (169.254.0.23), Scaleway (169.254.42.42) and OpenStack
+ * (fe80::a9fe:a9fe).
  */
-const CLOUD_SERVICES = new Set([
-  '168.63.129.16',
-  '169.254.169.254',
-  '100.100.100.200',
-  'fd00:ec2::254',
-]);
+const NEVER_ALLOWED = [
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  // Alibaba, Azure, Oracle Cloud Classic
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  '::/128',
+  '::1/128',
+  'fe80::/10',
+  // AWS: instances and pods; Google; Scaleway; Linode
+  'fd00:ec2::254/128',
+  'fd00:ec2::23/128',
+  'fd20:ce::254/128',
+  'fd00:42::42/128',
+  'fd00:a9fe:a9fe::1/128',
+].map((range) => ipaddr.parseCIDR(range));
 
 const MAX_URL_LENGTH = 2048;
 
 /**
- * Whether a delivery must not connect to this address.
+ * Whether a delivery must not connect to this address. One that embeds an IPv4 address is judged by that, because
+ * translators and tunnels send the packets there.
  * @param address as a resolver or a socket gives it; anything that is not an address is blocked
  */
 export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   if (!ipaddr.isValid(address)) return true;
   // process() turns ::ffff:a.b.c.d into a.b.c.d, which is where the packets go.
   const parsed = ipaddr.process(address);
-  if (CLOUD_SERVICES.has(parsed.toString())) return true;
   if (rules.webhookAllowInsecureTargets && parsed.range() === 'loopback') return false;
-  const isAllowed = rules.webhookAllowedCidrs.some(
-    (range) => range[0].kind() === parsed.kind() && parsed.match(range),
+  const { replaced, mentioned } = embeddedAddresses(parsed);
+  const judged = replaced.length > 0 ? replaced : [parsed];
+  return (
+    [parsed, ...mentioned].some((one) => isIn(one, NEVER_ALLOWED)) ||
+    judged.some((one) => !isAllowed(one, rules))
   );
-  if (isAllowed) return false;
-  if (parsed instanceof ipaddr.IPv4) {
-    return BLOCKED_V4.some((range) => parsed.match(range));
-  }
-  if (parsed instanceof ipaddr.IPv6) {
-    return !parsed.match(PUBLIC_V6) || BLOCKED_V6.some((range) => parsed.match(range));
-  }
-  return true;
+}
+
+function isAllowed(address: Address, { webhookAllowedCidrs }: TargetRules): boolean {
+  if (isIn(address, webhookAllowedCidrs)) return true;
+  if (address instanceof ipaddr.IPv4) return !isIn(address, BLOCKED_V4);
+  return address.match(PUBLIC_V6) && !isIn(address, BLOCKED_V6);
+}
+
+function isIn(address: Address, ranges: readonly [Address, number][]): boolean {
+  return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
 }
 
 /** The address if the host is one rather than a name. URL has normalised every notation. */

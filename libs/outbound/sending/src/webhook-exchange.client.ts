@@ -1,12 +1,5 @@
 import type { Dispatcher } from 'undici';
-import {
-  BODY_LIMIT,
-  EXCERPT_LIMIT,
-  excerptOf,
-  startOf,
-  type Answer,
-  type Request,
-} from './answer.js';
+import { BODY_LIMIT, START_LIMIT, startOf, type Answer, type Request } from './answer.js';
 import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
 
 /**
@@ -22,6 +15,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined;
   private status = 0;
   private retryAfter: string | null = null;
+  private encoding: string | undefined;
   private readonly start: Buffer[] = [];
   private size = 0;
   private reason: Error | undefined;
@@ -67,12 +61,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     // An interim answer (1xx); the real one follows.
     if (status < 200) return;
     this.status = status;
-    const { 'retry-after': retryAfter } = headers;
+    const { 'retry-after': retryAfter, 'content-encoding': encoding } = headers;
+    if (typeof encoding === 'string') this.encoding = encoding;
     if (typeof retryAfter === 'string') this.retryAfter = retryAfter;
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.size < EXCERPT_LIMIT) this.start.push(startOf(chunk, EXCERPT_LIMIT - this.size));
+    if (this.size < START_LIMIT) this.start.push(startOf(chunk, START_LIMIT - this.size));
     this.size += chunk.length;
     if (this.size <= BODY_LIMIT) return;
     this.finish();
@@ -93,8 +88,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   private finish(): void {
     this.slot?.delete(this);
-    const { status, retryAfter } = this;
-    this.resolve({ status, retryAfter, excerpt: excerptOf(this.start) });
+    const { status, retryAfter, encoding, start } = this;
+    this.resolve({ status, retryAfter, encoding, start });
   }
 
   private cut(): void {

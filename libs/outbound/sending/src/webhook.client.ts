@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Config } from '#kernel/config.js';
 import { VERSION } from '#kernel/version.js';
-import type { Answer, Request } from './answer.js';
+import { excerptOf, type Answer, type Request } from './answer.js';
 import { Deadlines } from './deadlines.client.js';
 import {
   BlockedAddressError,
@@ -51,16 +51,18 @@ export class WebhookClient implements OnApplicationShutdown {
   async send(attempt: Attempt): Promise<Attempted> {
     const at = new Date();
     const began = performance.now();
-    const done = (outcome: Outcome, excerpt: string | null = null): Attempted => ({
+    const done = (outcome: Outcome): Attempted => ({
       outcome,
       url: attempt.url,
       at,
       durationMs: Math.round(performance.now() - began),
-      excerpt,
+      excerpt: null,
     });
     try {
-      const { status, retryAfter, excerpt } = await this.post(attempt, at);
-      return done({ kind: 'answered', status, retryAfter }, excerpt);
+      const answer = await this.post(attempt, at);
+      const { status, retryAfter } = answer;
+      const attempted = done({ kind: 'answered', status, retryAfter });
+      return { ...attempted, excerpt: await excerptOf(answer) };
     } catch (error) {
       if (error instanceof BlockedAddressError) return done({ kind: 'blocked' });
       return done({ kind: 'failed', error: wordsFor(error) });

@@ -1,0 +1,77 @@
+import ipaddr from 'ipaddr.js';
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/**
+ * The IPv4 addresses in an IPv6 address.
+ * @property replaced those to which packets go in its place
+ * @property mentioned all that any reading of it finds, and those of an address that stays what it is as well
+ */
+export type Embedded = { replaced: Address[]; mentioned: Address[] };
+
+const COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
+const MAPPED = ipaddr.IPv6.parseCIDR('::ffff:0:0/96');
+const TRANSLATED = ipaddr.IPv6.parseCIDR('::ffff:0:0:0/96');
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+const LOCAL_NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b:1::/48');
+const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
+const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
+
+/**
+ * Where RFC 6052, section 2.2, puts the bytes of an IPv4 address behind a prefix of so many bits: byte 8 is left out, and
+ * what follows is zero.
+ */
+const NAT64_LAYOUTS = [
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+  [12, 13, 14, 15],
+] as const;
+
+/**
+ * Finds the IPv4 addresses that an address embeds: IPv4-mapped and -compatible (RFC 4291, section 2.5.5), IPv4-translated
+ * (RFC 2765), NAT64 (RFC 6052, and RFC 8215 for networks of one's own), 6to4 (RFC 3056), Teredo (RFC 4380, section 4) and
+ * ISATAP (RFC 5214, section 6.1).
+ */
+export function embeddedAddresses(address: Address): Embedded {
+  if (address instanceof ipaddr.IPv4) return { replaced: [], mentioned: [] };
+  const bytes = address.toByteArray();
+  const at = (...places: readonly number[]) =>
+    new ipaddr.IPv4(places.map((place) => bytes[place] ?? 0));
+  const replacedBy = (...embedded: Address[]) => ({ replaced: embedded, mentioned: embedded });
+  const isIn = (range: [ipaddr.IPv6, number]) => address.match(range);
+
+  if ([MAPPED, TRANSLATED, NAT64].some(isIn)) return replacedBy(at(12, 13, 14, 15));
+  if (isIn(COMPATIBLE)) {
+    const isOwn = ['unspecified', 'loopback'].includes(address.range());
+    return isOwn ? { replaced: [], mentioned: [] } : replacedBy(at(12, 13, 14, 15));
+  }
+  if (isIn(SIX_TO_FOUR)) return replacedBy(at(2, 3, 4, 5));
+  if (isIn(TEREDO)) {
+    const client = bytes.slice(12).map((byte) => byte ^ 0xff);
+    return replacedBy(at(4, 5, 6, 7), new ipaddr.IPv4(client));
+  }
+  if (isIn(LOCAL_NAT64)) {
+    const readings = NAT64_LAYOUTS.map((places) => {
+      const rest = bytes.slice(Math.max(...places) + 1);
+      return { found: at(...places), fits: bytes[8] === 0 && rest.every((byte) => byte === 0) };
+    });
+    const last = at(12, 13, 14, 15);
+    // Its prefix is known to its network alone: whatever fits has to be allowed.
+    const fitting = readings.slice(0, -1).filter(({ fits }) => fits);
+    const replaced = fitting.map(({ found }) => found).filter((one) => !isZero(one));
+    if (!isZero(last) || replaced.length === 0) replaced.push(last);
+    const mentioned = readings.map(({ found }) => found).filter((one) => one.octets[0] !== 0);
+    return { replaced, mentioned };
+  }
+  // With the bit that says whether the IPv4 address is unique in the world, or without.
+  const isIsatap = (bytes[8] === 0 || bytes[8] === 2) && bytes[9] === 0;
+  if (isIsatap && bytes[10] === 0x5e && bytes[11] === 0xfe) {
+    return { replaced: [address, at(12, 13, 14, 15)], mentioned: [at(12, 13, 14, 15)] };
+  }
+  return { replaced: [], mentioned: [] };
+}
+
+function isZero(address: ipaddr.IPv4): boolean {
+  return address.octets.every((octet) => octet === 0);
+}
