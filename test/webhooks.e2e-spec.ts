@@ -329,6 +329,7 @@ describe('deliveries', () => {
       disabled_at: expect.any(String),
       last_delivery_status: 503,
     });
+    expect(disabled.updated_at > subscription.updated_at).toBe(true);
     // What was planned is put away once the end of the subscription is seen.
     await eventually(
       () =>

@@ -687,6 +687,30 @@ describe('webhook subscriptions', () => {
     expect((await store.post(`${path}/test`)).status).toBe(200);
   });
 
+  it('HOOK-67 move updated_at when they are disabled because of their receiver, and not with a delivery', async () => {
+    const own = await insecure.newStore();
+    const receiver = await receive();
+    const subscription = await made({ target_url: receiver.url }, own);
+    const { path } = await enrol(own);
+    const now = () => shown(subscription.path, own);
+    for (const [allowed, isOver] of [
+      [true, ({ last_delivery_status: status }: WebhookSubscriptionJson) => status === 200],
+      [false, ({ enabled }: WebhookSubscriptionJson) => !enabled],
+    ] as const) {
+      const dispatcher = await startDispatcher(insecure.running, {
+        WEBHOOK_ALLOW_INSECURE_TARGETS: String(allowed),
+      });
+      try {
+        await own.post(`${path}/stamp`, { stamps: 1 });
+        const after = await eventually(now, isOver);
+        expect(after.updated_at > subscription.updated_at).toBe(!allowed);
+      } finally {
+        await dispatcher.kill('SIGTERM');
+      }
+    }
+    expect((await now()).disabled_reason).toBe('blocked_address');
+  });
+
   it('HOOK-64 let near targets in for development', async () => {
     for (const target_url of [
       'http://127.0.0.1:9/hooks',

@@ -351,14 +351,15 @@ describe('a subscription', () => {
     expect(await deliveriesOf(failing)).toMatchObject([{ attempts_count: 10 }]);
     const [disabled] = await eventually(
       () =>
-        ask<{ enabled: boolean; disabled_reason: string; failed: number }>(
-          `select enabled, disabled_reason, extract(epoch from disabled_at - failing_since)::float8 as failed
+        ask<{ enabled: boolean; disabled_reason: string; failed: number; moved: boolean }>(
+          `select enabled, disabled_reason, updated_at >= disabled_at as moved, extract(epoch from disabled_at - failing_since)::float8 as failed
            from webhook_subscriptions where id = $1`,
           failing.id,
         ),
       ([row]) => row?.enabled === false,
     );
     expect(disabled?.disabled_reason).toBe('failing');
+    expect(disabled?.moved).toBe(true);
     expect(disabled?.failed).toBeGreaterThanOrEqual(8.6);
     const [still] = await ask<{ enabled: boolean }>(
       'select enabled from webhook_subscriptions where id = $1',
@@ -390,6 +391,7 @@ describe('a subscription', () => {
       last_delivery_error: expect.stringContaining('address'),
     });
     expect(shown['last_delivery_error']).not.toContain('127.0.0.1');
+    expect(String(shown['updated_at']) > subscription.updated_at).toBe(true);
     await eventually(
       () => statusesOf(subscription),
       (statuses) => statuses.every((status) => status === 'failed'),

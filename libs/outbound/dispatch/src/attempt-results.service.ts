@@ -18,7 +18,13 @@ import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { FailingNotice } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
-import { FINISH, finishArguments, type Result, type Sealed } from './finish-statement.js';
+import {
+  FINISH,
+  finishArguments,
+  MOVE_UPDATED_AT,
+  type Result,
+  type Sealed,
+} from './finish-statement.js';
 import { finishedFrom } from './finished-deliveries.js';
 
 /** Other statements go on beside one that is stuck, which waits for a lock. */
@@ -192,8 +198,8 @@ export class AttemptResults {
     // If it has been enabled again meanwhile, it is not failing any more.
     const { rowCount } = await client.query(
       `with ended as (
-         update webhook_subscriptions set enabled = false, disabled_at = $5, disabled_reason = $6,
-           give_up_before = now()
+         update webhook_subscriptions s set enabled = false, disabled_at = $5, disabled_reason = $6,
+           give_up_before = now(), ${MOVE_UPDATED_AT}
          where id = $1 and enabled and ($6 <> 'failing' or failing_since <= $7)
          returning id, account_id
        )

@@ -13,6 +13,7 @@ import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { failingBounds } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
+import { MOVE_UPDATED_AT } from './finish-statement.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 import { giveUpBefore } from '#subscriptions/webhook-delivery.js';
 import { makePartitionsAhead } from '#public-events/webhook-partitions.service.js';
@@ -34,7 +35,8 @@ const DISABLE_FAILING = {
       order by id for no key update skip locked
     ), ended as (
       update webhook_subscriptions s
-      set enabled = false, disabled_at = now(), disabled_reason = 'failing', give_up_before = now()
+      set enabled = false, disabled_at = now(), disabled_reason = 'failing', give_up_before = now(),
+        ${MOVE_UPDATED_AT}
       from failing where s.id = failing.id
       returning s.id, s.account_id
     ), armed as (

@@ -4,6 +4,13 @@ import type { Next } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 import { finishedFrom } from './finished-deliveries.js';
 
+/**
+ * SQL over `s`, a subscription: sets `updated_at` where it is disabled because of its receiver (HOOK-67). It is later than
+ * before, even if the clocks of the database and of the api that has written it last are apart.
+ */
+export const MOVE_UPDATED_AT =
+  "updated_at = greatest(now(), s.updated_at + interval '1 millisecond')";
+
 /** An attempt, or the reason why there was none, and what follows from it. */
 export type Result = {
   delivery: Delivery;
