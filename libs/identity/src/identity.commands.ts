@@ -10,8 +10,7 @@ import {
 } from '#event-store/plain-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
-import { passwordFault } from './password.js';
-import { hashPassword } from './passwords.service.js';
+import { hashPassword, Passwords } from './passwords.service.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 import { Sessions } from './sessions.service.js';
 
@@ -28,14 +27,16 @@ export class CreateUser extends Command<{ userId: number }> {
 
 @CommandHandler(CreateUser)
 export class CreateUserHandler implements ICommandHandler<CreateUser> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly passwords: Passwords,
+  ) {}
 
   async execute({ by, password, ...given }: CreateUser): Promise<{ userId: number }> {
     const email = normalizeEmailAddress(given.email);
     const name = normalizeText(given.name);
     refuseUnusable({ name, email });
-    const fault = passwordFault(password, { email, name });
-    if (fault !== undefined) throw new RejectedError({ password: [fault] });
+    await this.passwords.assertAcceptable(password, { email, name });
     const password_hash = await hashPassword(password);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { normalizeText } from '#kernel/text.js';
 import {
   PlainWrites,
   type PlainTransaction,
@@ -18,8 +19,8 @@ import {
   invitationHash,
   MOST_INVITATIONS,
 } from './invitation.js';
-import { hashPassword } from './passwords.service.js';
 import type { Role } from './roles.js';
+import { hashPassword, Passwords } from './passwords.service.js';
 
 /** The link's secret is known to nobody afterwards. */
 export type Invited = { invitationId: number; email: string; secret: string };
@@ -119,15 +120,20 @@ type OpenInvitation = { id: number; account_id: number; email: string; role: Rol
 export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation> {
   constructor(
     private readonly writes: PlainWrites,
+    private readonly passwords: Passwords,
     private readonly source: DataSource,
   ) {}
 
   /** @throws NotFoundError when the link is not in force, RejectedError */
   async execute({ requestId, secret, who }: AcceptInvitation) {
     const sha256 = invitationHash(secret);
-    const { email } = await openInvitation(this.source.manager, sha256);
+    const { email, account_id: accountId } = await openInvitation(this.source.manager, sha256);
     const isNew = 'name' in who;
-    const name = isNew ? checkNewcomer(who, email) : '';
+    const name = isNew ? normalizeText(who.name) : '';
+    if (isNew) {
+      const { password } = who;
+      checkNewcomer(name, await this.passwords.findFault(password, { email, name, accountId }));
+    }
     const password_hash = isNew ? await hashPassword(who.password) : '';
     const by: PlainWriter = { actor: { type: 'system', id: 0 }, channel: 'owner', requestId };
     return this.writes.write(by, async (transaction) => {

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { normalizeText } from '#kernel/text.js';
 import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
-import { passwordFault } from './password.js';
 
 export const INVITATION_BYTES = 32;
 export const INVITATION_DAYS = 7;
@@ -19,13 +17,8 @@ export function checkInvited(given: string): string {
   throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
 }
 
-/** @returns the name as it is stored @throws RejectedError */
-export function checkNewcomer(
-  { name: given, password }: { name: string; password: string },
-  email: string,
-): string {
-  const name = normalizeText(given);
-  const fault = passwordFault(password, { email, name });
+/** @param fault of the password @throws RejectedError */
+export function checkNewcomer(name: string, fault: string | undefined): void {
   const errors: FieldErrors = {
     ...((name === '' || [...name].length > MAX_NAME) && {
       name: [`must have 1 to ${MAX_NAME} characters`],
@@ -33,7 +26,6 @@ export function checkNewcomer(
     ...(fault !== undefined && { password: [fault] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
-  return name;
 }
 
 /** Only this hash is stored. @returns undefined for what cannot be the secret of a link */

@@ -2,14 +2,37 @@ import { hasHiddenCharacter, normalizePassword } from '#kernel/text.js';
 
 export const SHORTEST_PASSWORD = 10;
 const LONGEST_PASSWORD = 1000;
+/** Shorter words are parts of too many others. */
+const SHORTEST_WORD = 4;
+/** Letters beside words that anybody would try. */
+const MOST_OTHER_LETTERS = 3;
+const SERVICE = 'inkpad';
+const LETTERS = new Map(
+  [...'0o1i3e4a5s7t8b@a$s!i'].flatMap((one, i, all) =>
+    i % 2 === 0 ? [[one, all[i + 1] ?? ''] as const] : [],
+  ),
+);
+const ENDS = /^[^\p{L}]+|[^\p{L}]+$/gu;
+
+/** Whom a password is for. */
+export type PasswordOwner = {
+  email: string;
+  name: string;
+  /** The names of their stores. */
+  stores: readonly string[];
+};
 
 /**
- * Length counts, not the kinds of characters (NIST SP 800-63B, section 5.1.1.2).
- * @returns why a new password is not taken
+ * Length counts, not the kinds of characters (NIST SP 800-63B, section 5.1.1.2). What is tried first does not count:
+ * common passwords, and words that have to do with the service or its user, with digits and signs around them as well.
+ *
+ * @param common passwords in lower case
+ * @returns why a new password is refused
  */
 export function passwordFault(
   given: string,
-  { email, name }: { email: string; name: string },
+  owner: PasswordOwner,
+  common: ReadonlySet<string>,
 ): string | undefined {
   const password = normalizePassword(given);
   // RFC 8264, section 9: keyboards do not type them, so whoever pasted one could not sign in elsewhere.
@@ -19,9 +42,66 @@ export function passwordFault(
     return `must have at least ${SHORTEST_PASSWORD} characters`;
   }
   if (length > LONGEST_PASSWORD) return `must have at most ${LONGEST_PASSWORD} characters`;
-  const plain = password.toLowerCase();
-  const [mailbox = ''] = email.toLowerCase().split('@');
-  const guessed = [email.toLowerCase(), mailbox.repeat(2), name.toLowerCase()];
-  if (guessed.includes(plain) || new Set(plain).size < 4) return 'is too easy to guess';
+  const plain = password.normalize('NFKC').toLowerCase();
+  if (new Set(plain).size < SHORTEST_WORD || isRepeated(plain) || isSequence(plain)) {
+    return 'is too easy to guess: use characters that do not repeat or follow one another';
+  }
+  if (spellingsOf(plain).some((spelling) => common.has(spelling))) {
+    return 'is too easy to guess, since many people use it or one like it: use several words that do not belong together';
+  }
+  const words = contextWords(owner);
+  if (spellingsOf(plain).some((spelling) => isMadeOf(spelling, words, common))) {
+    return 'is too easy to guess: use more than your name, your address, the name of your store or of this service';
+  }
   return undefined;
+}
+
+/** As it is, with letters for the digits that look like them, and each without what is no letter at its ends. */
+function spellingsOf(text: string): string[] {
+  const inner = text.replaceAll(ENDS, '');
+  return [text, inner, ...[text, inner].map(withLetters), withLetters(text).replaceAll(ENDS, '')];
+}
+
+function withLetters(text: string): string {
+  return [...text].map((character) => LETTERS.get(character) ?? character).join('');
+}
+
+/** The parts of name, address and stores, each also whole and without what is between the parts. */
+function contextWords({ email, name, stores }: PasswordOwner): string[] {
+  const texts = [SERVICE, email, ...email.split('@'), name, ...stores].map((text) =>
+    text.normalize('NFKC').toLowerCase(),
+  );
+  const words = texts.flatMap((text) => {
+    const parts = text.split(/[^\p{L}\p{N}]+/u);
+    return [text, parts.join(''), ...parts];
+  });
+  return [...new Set(words)]
+    .filter((word) => [...word].length >= SHORTEST_WORD)
+    .sort((one, other) => other.length - one.length);
+}
+
+/** Whether little else is left without the words, or a common password. */
+function isMadeOf(text: string, words: string[], common: ReadonlySet<string>): boolean {
+  const rest = words.reduce((left, word) => left.replaceAll(word, ' '), text);
+  if (rest === text) return false;
+  const others = rest.replaceAll(/[^\p{L}]+/gu, '');
+  const signs = rest.replaceAll(/[\p{L}\p{N}\s]+/gu, '');
+  return common.has(others) || (others.length <= MOST_OTHER_LETTERS && signs.length <= 2);
+}
+
+/** A shorter password, several times. */
+function isRepeated(text: string): boolean {
+  const unit = /^(.+?)\1+$/su.exec(text)?.[1];
+  return unit !== undefined && [...unit].length < SHORTEST_PASSWORD;
+}
+
+/** Such as 12345678901 or zyxwvutsrq. */
+function isSequence(text: string): boolean {
+  const codes = [...text].map((character) => character.codePointAt(0) ?? 0);
+  const isOnlyDigits = /^\d+$/.test(text);
+  const steps = codes.slice(1).map((code, i) => {
+    const step = code - (codes[i] ?? 0);
+    return isOnlyDigits ? (step + 10) % 10 : step;
+  });
+  return new Set(steps).size === 1;
 }

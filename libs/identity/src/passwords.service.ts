@@ -1,18 +1,32 @@
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { Pool } from 'pg';
+import { RejectedError } from '#kernel/errors.js';
 import { normalizePassword } from '#kernel/text.js';
+import { ask } from '#database/connection.js';
+import { passwordFault } from './password.js';
 
 /** Hashes a password by Argon2id, in the form that every keyboard's spelling of it has. */
 export function hashPassword(password: string): Promise<string> {
   return hash(normalizePassword(password));
 }
 
-/** Checks passwords by Argon2id. */
+/** The most common ones of several leaks, in lower case. The package's own module would keep 24 MB in memory. */
+const COMMON = '@zxcvbn-ts/language-common/src/passwords.json';
+
+/** Somebody who gets a password. @property userId of an existing user @property accountId a store that they join */
+export type NewPasswordOwner = { email: string; name: string; userId?: number; accountId?: number };
+
+/** Checks passwords by Argon2id, and whether new ones are good enough. */
 @Injectable()
 export class Passwords {
   /** Nobody's. */
   private readonly unknown = hash(randomBytes(16).toString('base64url'));
+
+  constructor(private readonly pool: Pool) {}
 
   /**
    * Takes the same time whether there is such a user or not.
@@ -22,4 +36,33 @@ export class Passwords {
     const right = await verify(stored ?? (await this.unknown), normalizePassword(password));
     return right && stored !== undefined;
   }
+
+  /** @throws RejectedError */
+  async assertAcceptable(password: string, owner: NewPasswordOwner): Promise<void> {
+    const fault = await this.findFault(password, owner);
+    if (fault !== undefined) throw new RejectedError({ password: [fault] });
+  }
+
+  /** @returns why a new password is refused */
+  async findFault(
+    password: string,
+    { email, name, userId, accountId }: NewPasswordOwner,
+  ): Promise<string | undefined> {
+    const [common, stores] = await Promise.all([
+      readCommonPasswords(),
+      ask<{ name: string }>(this.pool, {
+        name: 'passwords_stores',
+        text: `select state ->> 'name' as name from accounts
+               where id = $2 or id in (select account_id from memberships where user_id = $1)`,
+        values: [userId ?? null, accountId ?? null],
+      }),
+    ]);
+    return passwordFault(password, { email, name, stores: stores.map((one) => one.name) }, common);
+  }
+}
+
+/** Read each time: passwords are set rarely. */
+async function readCommonPasswords(): Promise<ReadonlySet<string>> {
+  const text = await readFile(createRequire(import.meta.url).resolve(COMMON), 'utf8');
+  return new Set(JSON.parse(text) as string[]);
 }

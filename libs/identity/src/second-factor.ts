@@ -1,12 +1,18 @@
-import { createHash } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { normalizeNumber } from '#kernel/text.js';
 
 export const SECRET_BYTES = 20;
 export const RECOVERY_CODES = 10;
 const RECOVERY_CODE_BYTES = 10;
+/** Since the last right one. A code of the app is right by chance once in 333,333 times. */
+export const MAX_CODE_FAILURES = 50;
+/** After so many, and at the last, the user gets a mail. */
+export const CODE_FAILURES_TOLD = 10;
 /** Clocks may differ by one step. */
 const WINDOW = 1;
+
+/** What a user is told of. @property failures since the last right code */
+export type WrongCodes = { name: string; email: string; failures: number; isLocked: boolean };
 
 /** RFC 6238 as every authenticator app does it: six digits, thirty seconds, SHA-1. */
 function totpOf(secret: Buffer, email: string): TOTP {
@@ -57,13 +63,13 @@ export function recoveryCodesOf(random: Buffer): string[] {
 
 export const RECOVERY_BYTES = RECOVERY_CODES * RECOVERY_CODE_BYTES;
 
-/** However it was typed. Only this hash is stored; 80 random bits cannot be tried out. */
-export function recoveryHash(userId: number, code: string): Buffer {
-  const plain = normalizeNumber(code)
+/** A recovery code however it was typed. @returns undefined for what cannot be one */
+export function parseRecoveryCode(text: string): string | undefined {
+  const plain = normalizeNumber(text)
     .normalize('NFKC')
     .toLowerCase()
-    .replaceAll(/[^a-z2-7]/g, '');
-  return createHash('sha256').update(`${userId} ${plain}`).digest();
+    .replaceAll(/[^a-z0-9]/g, '');
+  return /^[a-z2-7]{16}$/.test(plain) ? plain : undefined;
 }
 
 function grouped(text: string): string {

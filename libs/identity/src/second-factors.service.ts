@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { hashRaw } from '@node-rs/argon2';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
@@ -7,11 +8,14 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import {
+  CODE_FAILURES_TOLD,
+  MAX_CODE_FAILURES,
+  parseRecoveryCode,
   RECOVERY_BYTES,
   recoveryCodesOf,
-  recoveryHash,
   SECRET_BYTES,
   stepOfCode,
+  type WrongCodes,
 } from './second-factor.js';
 import { auditOfUser } from './user-audit.service.js';
 
@@ -35,6 +39,35 @@ export const SECOND_FACTOR_COLUMN: SealedColumn = {
 };
 
 type FactorRow = { secret: Buffer; confirmed: boolean; last_step: number };
+
+const SALT_BYTES = 16;
+
+/**
+ * Counts before the code is looked at, so that attempts at the same time all count. A user who has just got a second
+ * factor has no failures.
+ */
+const ATTEMPT = `
+  update second_factors f set code_failures = code_failures + 1
+  from users u
+  where f.user_id = $1 and u.id = f.user_id and f.confirmed_at is not null
+  returning f.secret, f.last_step, f.code_failures, f.recovery_salt, u.name, u.email`;
+
+type AttemptRow = {
+  secret: Buffer;
+  last_step: number;
+  code_failures: number;
+  recovery_salt: Buffer | null;
+  name: string;
+  email: string;
+};
+
+/** @property tell set when the user has to be told */
+export type TakenCode =
+  | { kind: 'app' }
+  | { kind: 'recovery' }
+  /** Codes of the app are not taken until a recovery code or a new password. */
+  | { kind: 'locked'; tell?: WrongCodes }
+  | { kind: 'wrong'; tell?: WrongCodes };
 
 /** `waiting`: with the secret that an app has still to prove. */
 export type FactorState =
@@ -83,7 +116,7 @@ export class SecondFactors {
     const secret = this.open(userId, row.secret);
     const step = stepOfCode(secret, code, row.last_step, new Date());
     if (step === undefined) return undefined;
-    const codes = recoveryCodesOf(randomBytes(RECOVERY_BYTES));
+    const { codes, ...recovery } = await newRecoveryCodes();
     const changed = await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const [rows]: [unknown[]] = await manager.query(
@@ -92,7 +125,7 @@ export class SecondFactors {
         [userId, step, row.secret],
       );
       if (rows.length === 0) return transaction.repeated;
-      await storeCodes(manager, userId, codes);
+      await storeCodes(manager, userId, recovery);
       await auditOfUser(transaction, userId, 'user.second_factor_added');
       return true;
     });
@@ -103,9 +136,9 @@ export class SecondFactors {
   async renewCodes(by: PlainWriter, userId: number): Promise<string[] | undefined> {
     const row = await this.find(userId);
     if (!row?.confirmed) return undefined;
-    const codes = recoveryCodesOf(randomBytes(RECOVERY_BYTES));
+    const { codes, ...recovery } = await newRecoveryCodes();
     await this.writes.write(by, async (transaction) => {
-      await storeCodes(transaction.manager, userId, codes);
+      await storeCodes(transaction.manager, userId, recovery);
       await auditOfUser(transaction, userId, 'user.recovery_codes_renewed');
     });
     return codes;
@@ -124,32 +157,52 @@ export class SecondFactors {
   }
 
   /**
-   * Takes a code of the app or a recovery code, each once, in the transaction of who signs the user in.
-   * @returns which it was; undefined when it is wrong
+   * Takes a code of the app or a recovery code, each once, in the transaction of who signs the user in. Wrong ones are
+   * counted until a right one, however long that takes.
+   * @returns undefined for a user without a second factor
    */
-  async take(
+  async take(manager: EntityManager, userId: number, code: string): Promise<TakenCode | undefined> {
+    const [[row]]: [AttemptRow[]] = await manager.query(ATTEMPT, [userId]);
+    if (!row) return undefined;
+    const recovery = parseRecoveryCode(code);
+    const isLocked = row.code_failures > MAX_CODE_FAILURES;
+    if (recovery !== undefined) {
+      if (await this.takeRecoveryCode(manager, userId, recovery, row)) return { kind: 'recovery' };
+    } else if (!isLocked) {
+      const step = stepOfCode(this.open(userId, row.secret), code, row.last_step, new Date());
+      if (step !== undefined) {
+        await manager.query(
+          'update second_factors set last_step = $2, code_failures = 0 where user_id = $1',
+          [userId, step],
+        );
+        return { kind: 'app' };
+      }
+    }
+    const { name, email, code_failures: failures } = row;
+    const isTold = failures === CODE_FAILURES_TOLD || failures === MAX_CODE_FAILURES;
+    return {
+      kind: isLocked ? 'locked' : 'wrong',
+      ...(isTold && {
+        tell: { name, email, failures, isLocked: failures === MAX_CODE_FAILURES },
+      }),
+    };
+  }
+
+  private async takeRecoveryCode(
     manager: EntityManager,
     userId: number,
     code: string,
-  ): Promise<'app' | 'recovery' | undefined> {
-    const [row]: FactorRow[] = await manager.query(FIND.text, [userId]);
-    if (!row?.confirmed) return undefined;
-    const step = stepOfCode(this.open(userId, row.secret), code, row.last_step, new Date());
-    if (step !== undefined) {
-      // Of two requests with the same code, one finds it taken.
-      const [rows]: [unknown[]] = await manager.query(
-        `update second_factors set last_step = $2
-         where user_id = $1 and last_step < $2 returning user_id`,
-        [userId, step],
-      );
-      return rows.length > 0 ? 'app' : undefined;
-    }
+    { recovery_salt: salt }: AttemptRow,
+  ): Promise<boolean> {
+    if (salt === null) return false;
     const [rows]: [unknown[]] = await manager.query(
       `update recovery_codes set used_at = now()
-       where sha256 = $1 and user_id = $2 and used_at is null returning user_id`,
-      [recoveryHash(userId, code), userId],
+       where hash = $1 and user_id = $2 and used_at is null returning user_id`,
+      [await recoveryHash(code, salt), userId],
     );
-    return rows.length > 0 ? 'recovery' : undefined;
+    if (rows.length === 0) return false;
+    await manager.query('update second_factors set code_failures = 0 where user_id = $1', [userId]);
+    return true;
   }
 
   private async find(userId: number): Promise<FactorRow | undefined> {
@@ -162,10 +215,33 @@ export class SecondFactors {
   }
 }
 
-async function storeCodes(manager: EntityManager, userId: number, codes: string[]): Promise<void> {
+type RecoveryHashes = { salt: Buffer; hashes: Buffer[] };
+
+/** Before a transaction: ten hashes take a while. */
+async function newRecoveryCodes(): Promise<RecoveryHashes & { codes: string[] }> {
+  const salt = randomBytes(SALT_BYTES);
+  const codes = recoveryCodesOf(randomBytes(RECOVERY_BYTES));
+  const hashes = codes.map((code) => recoveryHash(parseRecoveryCode(code) ?? '', salt));
+  return { salt, codes, hashes: await Promise.all(hashes) };
+}
+
+/** Argon2id, as for passwords. */
+function recoveryHash(code: string, salt: Buffer): Promise<Buffer> {
+  return hashRaw(code, { salt });
+}
+
+async function storeCodes(
+  manager: EntityManager,
+  userId: number,
+  { salt, hashes }: RecoveryHashes,
+): Promise<void> {
   await manager.query('delete from recovery_codes where user_id = $1', [userId]);
-  await manager.query(
-    'insert into recovery_codes (user_id, sha256) select $1, unnest($2::bytea[])',
-    [userId, codes.map((code) => recoveryHash(userId, code))],
-  );
+  await manager.query('update second_factors set recovery_salt = $2 where user_id = $1', [
+    userId,
+    salt,
+  ]);
+  await manager.query('insert into recovery_codes (user_id, hash) select $1, unnest($2::bytea[])', [
+    userId,
+    hashes,
+  ]);
 }

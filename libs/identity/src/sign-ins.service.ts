@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { ask } from '#database/connection.js';
 import {
   PlainWrites,
@@ -9,6 +10,7 @@ import {
 } from '#event-store/plain-writes.service.js';
 import { normalizeEmailAddress } from './email-address.js';
 import { Passwords } from './passwords.service.js';
+import { parseRecoveryCode, type WrongCodes } from './second-factor.js';
 import { SecondFactors } from './second-factors.service.js';
 import { Sessions } from './sessions.service.js';
 import {
@@ -33,7 +35,12 @@ export type SignInOutcome =
   /** The password was right. @property session with which the code has to come */
   | { kind: 'code'; session: string }
   | { kind: 'wrong' }
+  /** Codes of the app are not taken any more. */
+  | { kind: 'locked' }
   | { kind: 'wait'; seconds: number };
+
+/** Tells a user of wrong codes, within the transaction that has counted them. */
+export type TellOfWrongCodes = (manager: EntityManager, wrong: WrongCodes) => Promise<void>;
 
 type UserRow = {
   id: number;
@@ -96,23 +103,43 @@ export class SignIns {
     });
   }
 
-  /** @param visitor with the session that awaits a code; null is the answer when it does not any more */
-  async withCode(visitor: Visitor, code: string): Promise<SignInOutcome | null> {
+  /**
+   * Attempts pause for a while after several wrong codes of the app. A recovery code is always looked at: nobody guesses
+   * 80 random bits, and it is what people have when their app does not help.
+   *
+   * @param visitor with the session that awaits a code; null is the result when it does not any more
+   */
+  async withCode(
+    visitor: Visitor,
+    code: string,
+    tell: TellOfWrongCodes,
+  ): Promise<SignInOutcome | null> {
     const waiting = await this.sessions.find(visitor.session ?? '', true);
     if (!waiting) return null;
     const { userId } = waiting;
-    const counted = await this.failures.count(`code of user ${userId}`, null);
-    if (isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
+    const counted =
+      parseRecoveryCode(code) === undefined
+        ? await this.failures.count(`code of user ${userId}`, null)
+        : undefined;
+    if (counted && isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
     const outcome = await this.writes.write(writerOf(visitor, userId), async (transaction) => {
       const { manager } = transaction;
       await manager.query(HOLD, [userId]);
       if (!(await this.sessions.find(visitor.session ?? '', true, manager))) return null;
       const taken = await this.factors.take(manager, userId, code);
-      return taken && this.enter(transaction, visitor, userId, taken, counted);
+      if (!taken) return { kind: 'wrong' } as const;
+      if (taken.kind === 'app' || taken.kind === 'recovery') {
+        return this.enter(transaction, visitor, userId, taken.kind, counted);
+      }
+      if (taken.tell) {
+        await tell(manager, taken.tell);
+        const { failures, isLocked } = taken.tell;
+        if (isLocked) await auditOfUser(transaction, userId, 'user.sign_in_paused', { failures });
+      }
+      return { kind: taken.kind } as const;
     });
-    if (outcome !== undefined) return outcome;
-    await this.noteFailure(visitor, userId, counted);
-    return { kind: 'wrong' };
+    if (outcome?.kind === 'wrong' && counted) await this.noteFailure(visitor, userId, counted);
+    return outcome;
   }
 
   async userByEmail(email: string): Promise<number | undefined> {

@@ -1,14 +1,12 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { DataSource, type EntityManager } from 'typeorm';
-import { RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { emailTaken, refuseUnusable, userIdOf, type UserRef } from './identity.commands.js';
 import { normalizeEmailAddress } from './email-address.js';
 import { UserRow } from './identity.entity.js';
-import { passwordFault } from './password.js';
-import { hashPassword } from './passwords.service.js';
+import { hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { auditOfUser } from './user-audit.service.js';
 
@@ -30,13 +28,14 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
   constructor(
     private readonly writes: PlainWrites,
     private readonly sessions: Sessions,
+    private readonly passwords: Passwords,
     private readonly source: DataSource,
   ) {}
 
   /** @throws RejectedError */
   async execute({ by, user: ref, password, sessionId }: SetPassword): Promise<{ userId: number }> {
-    const fault = passwordFault(password, await presentUser(this.source.manager, ref));
-    if (fault !== undefined) throw new RejectedError({ password: [fault] });
+    const { id, email, name } = await presentUser(this.source.manager, ref);
+    await this.passwords.assertAcceptable(password, { email, name, userId: id });
     const password_hash = await hashPassword(password);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
@@ -45,6 +44,10 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (user.password_hash === password_hash) return { userId };
       await manager.update(UserRow, { id: userId }, { password_hash });
+      // Whoever entered wrong codes knew the former one.
+      await manager.query('update second_factors set code_failures = 0 where user_id = $1', [
+        userId,
+      ]);
       await endResets(manager, userId);
       const ended = await this.sessions.endAll(manager, userId, sessionId);
       await auditOfUser(transaction, userId, 'user.password_changed', { sessions_ended: ended });

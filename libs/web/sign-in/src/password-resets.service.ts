@@ -4,11 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
-import { RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { normalizeEmailAddress } from '#identity/email-address.js';
-import { passwordFault } from '#identity/password.js';
+import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
 import { sha256Of } from '#identity/token.js';
 import { auditOfUser } from '#identity/user-audit.service.js';
@@ -37,6 +36,7 @@ export class PasswordResets {
     private readonly writes: PlainWrites,
     private readonly outbox: MailOutbox,
     private readonly signIns: SignIns,
+    private readonly passwords: Passwords,
     private readonly bus: CommandBus,
     private readonly config: Config,
   ) {}
@@ -65,8 +65,7 @@ export class PasswordResets {
   async use(visitor: Visitor, token: string, password: string): Promise<string | undefined> {
     const user = await this.find(token);
     if (!user) return undefined;
-    const fault = passwordFault(password, user);
-    if (fault !== undefined) throw new RejectedError({ password: [fault] });
+    await this.passwords.assertAcceptable(password, { ...user, userId: user.id });
     const by: PlainWriter = {
       actor: { type: 'user', id: user.id },
       channel: 'owner',

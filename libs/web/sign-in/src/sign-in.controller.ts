@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { SignIns, type SignInOutcome } from '#identity/sign-ins.service.js';
+import { SignIns, type SignInOutcome, type TellOfWrongCodes } from '#identity/sign-ins.service.js';
 import {
   ConsoleWriter,
   CurrentUser,
@@ -12,11 +12,13 @@ import {
   type SignedIn,
 } from '#pages/current-user.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { ownPath } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
 import { Doors } from './doors.service.js';
 import { textIn, waitText } from './form-text.js';
+import { wrongCodesMail } from './wrong-codes-mail.js';
 
 type SignInView = {
   email: string;
@@ -46,6 +48,7 @@ export class SignInController {
     private readonly signIns: SignIns,
     private readonly doors: Doors,
     private readonly pages: Pages,
+    private readonly outbox: MailOutbox,
     private readonly config: Config,
   ) {}
 
@@ -108,13 +111,13 @@ export class SignInController {
   ): Promise<void> {
     const returnTo = ownPath(form['return_to']);
     const visitor = this.doors.visitorOf(request);
-    const outcome = await this.signIns.withCode(visitor, textIn(form, 'code'));
+    const outcome = await this.signIns.withCode(visitor, textIn(form, 'code'), this.tell);
     if (outcome === null) return this.pages.redirect(reply, '/app/sign-in?done=late');
     if (outcome.kind === 'in') {
       this.doors.letIn(reply, outcome);
       return this.pages.redirect(reply, returnTo);
     }
-    const fault = faultOf(outcome, 'This code is wrong, or was used before.');
+    const fault = codeFaultOf(outcome);
     await this.showCodeForm(request, waiting(reply, outcome), { fault, returnTo });
   }
 
@@ -129,6 +132,11 @@ export class SignInController {
     this.doors.letOut(reply);
     await this.pages.redirect(reply, '/app/sign-in?done=signed_out');
   }
+
+  private readonly tell: TellOfWrongCodes = async (manager, wrong) => {
+    if (this.config.mail === null) return;
+    await this.outbox.addWithin(manager, [wrongCodesMail(wrong, this.config.publicUrl)]);
+  };
 
   private async showForm(
     request: FastifyRequest,
@@ -162,6 +170,14 @@ export class SignInController {
 function faultOf(outcome: SignInOutcome, wrong: string): string {
   if (outcome.kind !== 'wait') return wrong;
   return `That was wrong too often. Please wait ${waitText(outcome.seconds)} and try again, or set a new password.`;
+}
+
+function codeFaultOf(outcome: SignInOutcome): string {
+  if (outcome.kind === 'locked') {
+    return 'There were too many wrong codes. Please enter one of your recovery codes, or set a new password.';
+  }
+  if (outcome.kind !== 'wait') return 'This code is wrong, or was used before.';
+  return `There were too many wrong codes. Please wait ${waitText(outcome.seconds)} and try again, or enter one of your recovery codes.`;
 }
 
 function waiting(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {

@@ -1,0 +1,25 @@
+import type { WrongCodes } from '#identity/second-factor.js';
+import { inOneLine } from '#messages/card-message-texts.js';
+import type { Mail } from '#messages/mail.js';
+
+/** To somebody for whom wrong codes were entered, by whoever knows their password. */
+export function wrongCodesMail(
+  { name, email, failures, isLocked }: WrongCodes,
+  publicUrl: string,
+): Mail {
+  const outcome = isLocked
+    ? `Codes of your app are not taken any more. To sign in, enter one of your recovery codes, or set a new password:`
+    : `If it was not you, somebody knows your password. Set a new one:`;
+  return {
+    to: email,
+    subject: 'Wrong codes for your Inkpad account',
+    text: `Hello ${inOneLine(name)},
+
+somebody has entered your password and then ${failures} wrong codes.
+
+${outcome}
+
+${publicUrl}/app/password/forgot
+`,
+  };
+}
