@@ -88,6 +88,20 @@ export class Sessions {
     return token;
   }
 
+  /**
+   * Replaces the token of a session (OWASP ASVS 5.0, 7.2.4): a copy of the former one is of no use any more.
+   * @returns the token for the cookie, and the session with the token for its forms
+   */
+  async renew(signedIn: SignedIn): Promise<{ token: string; signedIn: SignedIn }> {
+    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    await ask(this.pool, {
+      name: 'sessions_renew',
+      text: 'update sessions set sha256 = $2 where id = $1',
+      values: [signedIn.sessionId, sha256Of(token)],
+    });
+    return { token, signedIn: { ...signedIn, csrfToken: csrfTokenOf(token) } };
+  }
+
   async end(manager: EntityManager, sessionId: number): Promise<void> {
     await manager.query('delete from sessions where id = $1', [sessionId]);
   }

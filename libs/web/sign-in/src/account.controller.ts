@@ -88,7 +88,10 @@ export class AccountController {
       // The address is where links for new passwords go to.
       if (isOther) {
         this.addresses.requireMail();
-        await this.reentry.require(user, form['current_password'], 'current_password');
+        await this.reentry.require(user, form['current_password'], 'current_password', {
+          request,
+          reply,
+        });
       }
       await this.bus.execute(new UpdateUser(by, user.userId, { name: values.name }));
       if (isOther) await this.addresses.want(by, user, values.email);
@@ -110,7 +113,8 @@ export class AccountController {
   ): Promise<void> {
     const { userId, sessionId } = user;
     try {
-      await this.reentry.require(user, form['current_password'], 'current_password');
+      const field = 'current_password';
+      await this.reentry.require(user, form[field], field, { request, reply });
       await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
     } catch (error) {
       return this.sayWrong(error, request, reply, user, { form: 'password' });

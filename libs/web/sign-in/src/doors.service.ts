@@ -31,8 +31,13 @@ export class Doors {
   }
 
   letIn(reply: FastifyReply, { session, browser }: SignedInAnew): void {
-    this.cookies.set(reply, SESSION_COOKIE, session, { maxAgeSeconds: SESSION_SECONDS });
+    this.renew(reply, session);
     this.remember(reply, browser);
+  }
+
+  /** The same session with another token. */
+  renew(reply: FastifyReply, session: string): void {
+    this.cookies.set(reply, SESSION_COOKIE, session, { maxAgeSeconds: SESSION_SECONDS });
   }
 
   remember(reply: FastifyReply, browser: string): void {

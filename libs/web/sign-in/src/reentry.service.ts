@@ -1,11 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { Passwords } from '#identity/passwords.service.js';
-import type { SignedIn } from '#identity/sessions.service.js';
+import { Sessions, type SignedIn } from '#identity/sessions.service.js';
 import { isTooMany, SignInFailures } from '#identity/sign-in-failures.service.js';
+import type { ConsoleRequest } from '#pages/current-user.js';
+import { Doors } from './doors.service.js';
 import { waitText } from './form-text.js';
+
+/** What a cookie is sent with. */
+type Exchange = { request: FastifyRequest; reply: FastifyReply };
 
 /** Asks for the password again before what would let somebody else take over the account. */
 @Injectable()
@@ -14,10 +20,22 @@ export class Reentry {
     private readonly pool: Pool,
     private readonly passwords: Passwords,
     private readonly failures: SignInFailures,
+    private readonly sessions: Sessions,
+    private readonly doors: Doors,
   ) {}
 
-  /** @param field of the form that asks for it @throws RejectedError */
-  async require({ userId }: SignedIn, given: string | undefined, field: string): Promise<void> {
+  /**
+   * Then the session goes on with another token, so that whoever has copied its cookie is out.
+   * @param field of the form that asks for it
+   * @throws RejectedError
+   */
+  async require(
+    signedIn: SignedIn,
+    given: string | undefined,
+    field: string,
+    { request, reply }: Exchange,
+  ): Promise<void> {
+    const { userId } = signedIn;
     const counted = await this.failures.count(`password of user ${userId}`, null);
     if (isTooMany(counted)) {
       throw new RejectedError({
@@ -33,5 +51,14 @@ export class Reentry {
       throw new RejectedError({ [field]: ['is wrong'] });
     }
     await this.failures.forget(this.pool, counted);
+    await this.renewSession(signedIn, { request, reply });
+  }
+
+  /** For what changes how the user signs in without asking for the password. */
+  async renewSession(former: SignedIn, { request, reply }: Exchange): Promise<void> {
+    const { token, signedIn } = await this.sessions.renew(former);
+    this.doors.renew(reply, token);
+    // The response may be a page with forms.
+    (request as ConsoleRequest).signedIn = signedIn;
   }
 }

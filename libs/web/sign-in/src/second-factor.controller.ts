@@ -81,6 +81,7 @@ export class SecondFactorController {
       ];
       return this.send(request, reply.status(422), user, { form: 'confirm', errors });
     }
+    await this.reentry.renewSession(user, { request, reply });
     await this.showOnce(request, reply, made, true);
   }
 
@@ -124,7 +125,7 @@ export class SecondFactorController {
     reply: FastifyReply,
   ): Promise<boolean> {
     try {
-      await this.reentry.require(user, form['password'], 'password');
+      await this.reentry.require(user, form['password'], 'password', { request, reply });
       return true;
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;

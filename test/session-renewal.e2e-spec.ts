@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
+import { Browser, type Shown } from './support/browser.js';
+import { MailServer } from './support/mail-server.js';
+import { startService, type Service } from './support/service.js';
+
+const PASSWORD = 'correct horse';
+const COOKIE = '__Host-inkpad';
+
+let service: Service;
+let mails: MailServer;
+
+beforeAll(async () => {
+  mails = await MailServer.start();
+  service = await startService({
+    TRUST_PROXY_HOPS: '1',
+    SMTP_URL: mails.url,
+    MAIL_FROM: 'inkpad@shop.example',
+  });
+});
+afterAll(async () => {
+  await service?.stop();
+  await mails?.goAway();
+});
+
+async function signedIn(email: string): Promise<Browser> {
+  const browser = new Browser(service);
+  expect((await browser.signIn(email, PASSWORD)).location).toBe('/app');
+  return browser;
+}
+
+/** Somebody who has the cookie of the browser as it is now. */
+function thiefOf(browser: Browser): Browser {
+  const thief = new Browser(service);
+  thief.cookies.set(COOKIE, browser.cookies.get(COOKIE) ?? '');
+  return thief;
+}
+
+const isIn = async (browser: Browser) => (await browser.get('/app/account')).status === 200;
+
+/** That a step locks out whoever has copied the cookie, and nobody else. */
+async function expectRenewal(
+  browser: Browser,
+  step: () => Promise<Shown>,
+  status: number,
+): Promise<Shown> {
+  const thief = thiefOf(browser);
+  expect(await isIn(thief)).toBe(true);
+  const before = browser.cookies.get(COOKIE);
+  const shown = await step();
+  expect(shown.status).toBe(status);
+  expect(browser.cookies.get(COOKIE)).not.toBe(before);
+  expect(await isIn(thief)).toBe(false);
+  return shown;
+}
+
+describe('the token of a session', () => {
+  it('is another after a new password, which ends the other sessions', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const elsewhere = await signedIn(own.email);
+    await browser.get('/app/account');
+    const fields = { current_password: PASSWORD, password: 'battery staple' };
+    await expectRenewal(browser, () => browser.post('/app/account/password', fields), 303);
+    expect(await isIn(browser)).toBe(true);
+    expect(await isIn(elsewhere)).toBe(false);
+  });
+
+  it('is another after the right password even when the new one is refused, and the page can be sent again', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const elsewhere = await signedIn(own.email);
+    await browser.get('/app/account');
+    const weak = { current_password: PASSWORD, password: 'short' };
+    await expectRenewal(browser, () => browser.post('/app/account/password', weak), 422);
+    // With the token of the form that was just shown.
+    const good = { current_password: PASSWORD, password: 'battery staple' };
+    const csrf = browser.csrf;
+    await browser.get('/app/account');
+    expect(browser.csrf).toBe(csrf);
+    expect(await isIn(elsewhere)).toBe(true);
+    expect((await browser.post('/app/account/password', good)).status).toBe(303);
+  });
+
+  it('is another after each step that asks for the password or turns codes on', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const elsewhere = await signedIn(own.email);
+    await browser.get('/app/account/codes');
+    const begin = () => browser.post('/app/account/codes/begin', { password: PASSWORD });
+    await expectRenewal(browser, begin, 303);
+    const page = await browser.get('/app/account/codes');
+    const [, key = ''] = /class="secret">([A-Z2-7 ]+)</.exec(page.text) ?? [];
+    const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) });
+    const confirm = () => browser.post('/app/account/codes/confirm', { code: totp.generate() });
+    await expectRenewal(browser, confirm, 200);
+    await browser.get('/app/account/codes');
+    const renew = () => browser.post('/app/account/codes/recovery', { password: PASSWORD });
+    await expectRenewal(browser, renew, 200);
+    await browser.get('/app/account/codes');
+    const off = () => browser.post('/app/account/codes/off', { password: PASSWORD });
+    await expectRenewal(browser, off, 303);
+    await browser.get('/app/account');
+    const email = `new-${own.email}`;
+    const address = () =>
+      browser.post('/app/account', { name: 'Grace', email, current_password: PASSWORD });
+    await expectRenewal(browser, address, 303);
+    expect(await isIn(elsewhere)).toBe(true);
+  });
+
+  it('stays after a wrong password and after what asks for none', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const before = browser.cookies.get(COOKIE);
+    await browser.get('/app/account');
+    const wrong = { current_password: 'not it', password: 'battery staple' };
+    expect((await browser.post('/app/account/password', wrong)).status).toBe(422);
+    await browser.get('/app/account');
+    const saved = await browser.post('/app/account', { name: 'Grace', email: own.email });
+    expect(saved.status).toBe(303);
+    expect(browser.cookies.get(COOKIE)).toBe(before);
+  });
+
+  it('lasts no longer than the session did', async () => {
+    const own = await service.newStore();
+    const browser = await signedIn(own.email);
+    const ends = async () => {
+      const { rows } = await service.database.query(
+        `select expires_at, s.id from sessions s join users u on u.id = s.user_id where email = $1`,
+        [own.email],
+      );
+      return rows;
+    };
+    const before = await ends();
+    await browser.get('/app/account/codes');
+    await browser.post('/app/account/codes/begin', { password: PASSWORD });
+    expect(await ends()).toEqual(before);
+  });
+});
