@@ -21,8 +21,8 @@ const configuration = {
   // Our samples and no generated ones.
   hiddenClients: true,
   authentication: { preferredSecurityScheme: 'token' },
-  // In this browser, until it is taken out.
-  persistAuth: true,
+  // A token is forgotten with the page: what is stored here, every script of this origin can read.
+  persistAuth: false,
   // As the device has it.
   hideDarkModeToggle: true,
   defaultOpenFirstTag: true,
