@@ -18,11 +18,12 @@ const TARGET = path.join(
 );
 
 // Only there once the project has been built.
-const { placeKey } = await import(
-  new URL('../dist/libs/outbound/geocoding/src/place-key.js', import.meta.url).href
-);
+const built = (file) =>
+  import(new URL(`../dist/libs/outbound/geocoding/src/${file}`, import.meta.url));
+const { placeKey } = await built('place-key.js');
+const { COUNTRIES_WITH_REGIONS } = await built('regions.js');
 
-/** As addresses abbreviate them; GeoNames numbers those of Australia and Canada. */
+/** As addresses abbreviate them, and regions.ts names them; GeoNames numbers those of Australia and Canada. */
 const STATES = {
   AU: {
     '01': 'ACT',
@@ -85,7 +86,8 @@ fs.writeFileSync(TARGET, compressed);
 console.log(`${lines.length} places, ${compressed.length} bytes: ${TARGET}`);
 
 function lineOf({ name, alternatenames, countrycode: country, admin1code, population, ...place }) {
-  const state = country === 'US' ? admin1code : (STATES[country]?.[admin1code] ?? '');
+  const code = STATES[country] ? STATES[country][admin1code] : admin1code;
+  const state = (COUNTRIES_WITH_REGIONS.has(country) && code) || '';
   const others = alternatenames.filter((other) => isName(other) && isReadIn(country, other));
   const keys = new Set([name, ...others].map(placeKey).filter((key) => key !== ''));
   const degrees = [place.latitude, place.longitude].map((angle) => Number(angle.toFixed(3)));

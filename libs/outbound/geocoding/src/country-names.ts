@@ -9,14 +9,15 @@ const LANGUAGES =
 /** What people write, and no list of countries does. */
 const OTHERS: Record<string, string> = {
   america: 'US',
-  england: 'GB',
+  antigua: 'AG',
   'great britain': 'GB',
   holland: 'NL',
-  'northern ireland': 'GB',
-  scotland: 'GB',
   'czech republic': 'CZ',
   'ceska republika': 'CZ',
+  eire: 'IE',
   'republic of ireland': 'IE',
+  рф: 'RU',
+  'российская федерация': 'RU',
   'the netherlands': 'NL',
   'u k': 'GB',
   'u s': 'US',
@@ -25,7 +26,6 @@ const OTHERS: Record<string, string> = {
   uk: 'GB',
   us: 'US',
   usa: 'US',
-  wales: 'GB',
 };
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];

@@ -2,27 +2,27 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Coordinates } from '#locations/location.events.js';
 import type { Found } from './geocoder.js';
-import { readAddress, withoutGuess, type Address } from './address.js';
+import { readAddress, type Address } from './address.js';
+import { choosePlace, keysIn, type Place } from './place-choice.js';
 import { PLACES } from './places-loader.service.js';
 
-type PlaceRow = Coordinates & { key: string; state: string; population: number };
-type PostcodeRow = Coordinates & { postcode: string; place: string };
+type PostcodeRow = Coordinates & { postcode: string; country: string; place: string };
 
 const FIND_PLACES = {
   name: 'gazetteer_places',
   text: `
-    select key, state, population, latitude, longitude from gazetteer_places
+    select key, country, state, population, latitude, longitude from gazetteer_places
     where load_id = (select load_id from gazetteer_parts where part = '${PLACES}')
-      and key = any ($1) and ($2::text is null or country = $2)`,
+      and key = any ($1) and ($2::text[] is null or country = any ($2))`,
 };
 
 const FIND_POSTCODES = {
   name: 'gazetteer_postcodes',
   text: `
-    select p.postcode, p.place, p.latitude, p.longitude
+    select p.postcode, p.country, p.place, p.latitude, p.longitude
     from gazetteer_parts g
     join gazetteer_postcodes p on p.load_id = g.load_id and g.part = 'postcodes:' || p.country
-    where p.postcode = any ($1) and ($2::text is null or p.country = $2)
+    where p.postcode = any ($1) and ($2::text[] is null or p.country = any ($2))
     order by p.postcode, p.place`,
 };
 
@@ -34,25 +34,25 @@ export class Gazetteer {
   /** The postcode where they were imported, or else the town. Null: neither is known. */
   async find(text: string): Promise<Found | null> {
     const address = readAddress(text);
-    const found = await this.search(address);
-    return found ?? (address.countryIsGuess ? this.search(withoutGuess(address)) : null);
+    return (await this.findPostcode(address)) ?? this.findPlace(address);
   }
 
-  private async search(address: Address): Promise<Found | null> {
-    return (await this.postcode(address)) ?? this.place(address);
-  }
-
-  private async postcode({ country, postcodes, places }: Address): Promise<Found | null> {
+  private async findPostcode({ postcodes, readings }: Address): Promise<Found | null> {
     if (postcodes.length === 0) return null;
     const { rows } = await this.pool.query<PostcodeRow>({
       ...FIND_POSTCODES,
-      values: [postcodes, country],
+      values: [postcodes, countriesIn(readings)],
     });
+    if (rows.length === 0) return null;
+    const names = new Set(keysIn(readings));
+    // Other countries have the same numbers.
+    const [only, ...others] = readings.every(({ isCertain }) => isCertain)
+      ? new Set(readings.flatMap(({ scopes }) => scopes.map(({ country }) => country)))
+      : [];
     for (const code of postcodes) {
       const known = rows.filter(({ postcode }) => postcode === code);
-      const named = known.find(({ place }) => places.includes(place));
-      // Other countries have the same numbers.
-      const best = named ?? (country === null ? undefined : known[0]);
+      const named = known.find(({ place }) => names.has(place));
+      const best = named ?? (only && others.length === 0 ? known[0] : undefined);
       if (best) {
         return { latitude: best.latitude, longitude: best.longitude, precision: 'postcode' };
       }
@@ -60,16 +60,20 @@ export class Gazetteer {
     return null;
   }
 
-  private async place({ country, places, states }: Address): Promise<Found | null> {
-    if (places.length === 0) return null;
-    const { rows } = await this.pool.query<PlaceRow>({ ...FIND_PLACES, values: [places, country] });
-    for (const name of places) {
-      const known = rows
-        .filter(({ key }) => key === name)
-        .sort((a, b) => b.population - a.population);
-      const best = known.find(({ state }) => states.includes(state)) ?? known[0];
-      if (best) return { latitude: best.latitude, longitude: best.longitude, precision: 'city' };
-    }
-    return null;
+  private async findPlace({ readings }: Address): Promise<Found | null> {
+    const keys = keysIn(readings);
+    if (keys.length === 0) return null;
+    const { rows } = await this.pool.query<Place>({
+      ...FIND_PLACES,
+      values: [keys, countriesIn(readings)],
+    });
+    const best = choosePlace(readings, rows);
+    return best ? { latitude: best.latitude, longitude: best.longitude, precision: 'city' } : null;
   }
+}
+
+/** Null: any. */
+function countriesIn(readings: Address['readings']): string[] | null {
+  if (readings.some(({ scopes }) => scopes.length === 0)) return null;
+  return [...new Set(readings.flatMap(({ scopes }) => scopes.map(({ country }) => country)))];
 }

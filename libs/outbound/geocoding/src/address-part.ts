@@ -1,0 +1,119 @@
+import { placeKey } from './place-key.js';
+
+/** What stands between two commas. */
+export type AddressPart = {
+  /** Names without postcodes and numbers, as they were written. */
+  words: string[];
+  /**
+   * `town` begins with a postcode, or says nothing about itself; `street` has a house number or a word such as Road;
+   * `district` may be a street as well, because a number is all that says so: Dublin 2, Marktplatz 1.
+   */
+  kind: 'town' | 'street' | 'district';
+  hasPostcode: boolean;
+  /** What follows the street in the same part: Wien in `Hauptstr. 1 Wien`. */
+  tail: string[];
+  /** What precedes it there: Budapest Széchenyi in `1051 Budapest Széchenyi tér 5.` */
+  head: string[];
+};
+
+const MAX_WORDS = 20;
+
+/** Stand before the name of a street, or of what is smaller than a town. */
+const STREET_BEFORE = new Set(
+  'al aleja aleje alameda apt av avda avenida bd blvd c calle calz calzada camino carrera carretera chemin col colonia corso d fracc km largo loc local os pl plac piazza placa plaza praca pza strasse quai r rodovia route rua rue suite travessa ul ulica unit via viale vicolo д дом кв корп корпус наб набережная пер переулок пл площадь пр просп проспект стр ул улица'.split(
+    ' ',
+  ),
+);
+/** Stand after it. */
+const STREET_AFTER = new Set(
+  'ave avenue boulevard blvd dr drive highway hwy kerulet korut krt lane ln parkway pkwy rd rakpart road st str strasse straat street ter ut utca utja бульвар наб набережная пер переулок площадь пр просп проспект ул улица шоссе'.split(
+    ' ',
+  ),
+);
+const STREET_ENDING = /.(strasse|str|gasse|platz|allee|weg|straat|laan|plein|gracht|gatan)$/u;
+/** Words before the name of a town that are no part of it. */
+const TOWN_WORDS = new Set(['г', 'гор', 'город', 'miasto']);
+
+/** Words that say that a postcode follows. */
+const POSTCODE_WORDS = new Set(['c p', 'cep', 'cp', 'pin', 'plz', 'zip']);
+
+const HOUSE_NUMBER = /^(n[oº°]?\.?)?\d{1,3}[a-z]?([-–/.]\d+[a-z]?)*\.?$/iu;
+
+/** @returns undefined when only numbers and punctuation stand there */
+export function readPart(text: string): AddressPart | undefined {
+  const tokens = text
+    .replace(/^г[.](?=\S)/u, 'г. ')
+    .split(/[\s/()]+/u)
+    .filter((token) => placeKey(token) !== '')
+    .slice(-MAX_WORDS);
+  const leading = leadingPostcode(tokens);
+  const rest = tokens.slice(leading);
+  const words = namesIn(rest);
+  if (words.length === 0) return undefined;
+  // 1600 Pennsylvania Avenue, but 67433 Neustadt an der Weinstraße.
+  const isTown = leading > 0 && !rest.some(isStreetWord);
+  const street = isTown ? 'no' : streetLook(rest);
+  return {
+    words,
+    kind: street === 'no' ? 'town' : street === 'yes' ? 'street' : 'district',
+    hasPostcode: leading > 0 && street === 'no',
+    tail: street === 'no' ? [] : tailOf(rest),
+    head: street === 'no' ? [] : headOf(rest, leading > 0),
+  };
+}
+
+/** How many tokens are a postcode: 20095, 110 00, 2511 BL, CH-8001, 00-001. */
+function leadingPostcode(tokens: string[]): number {
+  const [first = '', second = ''] = tokens;
+  if (/^\d{3}$/.test(first) && /^\d{2,3}$/.test(second)) return 2;
+  if (!/^([A-Z]{1,3}-)?\d{4,}$|^\d{2,5}-\d{2,4}$/.test(first)) return 0;
+  return /^\d{4}$/.test(first) && /^[A-Z]{2}$/.test(second) && tokens.length > 2 ? 2 : 1;
+}
+
+function streetLook(tokens: string[]): 'yes' | 'maybe' | 'no' {
+  if (tokens.some((token, i) => hasStreetWord(token, i))) return 'yes';
+  const [first = ''] = tokens;
+  if (tokens.length > 1 && HOUSE_NUMBER.test(first)) return 'yes';
+  const last = tokens.at(-1) ?? '';
+  const before = tokens.at(-2) ?? '';
+  if (tokens.length > 1 && HOUSE_NUMBER.test(last) && !/\d/.test(before)) return 'maybe';
+  // Hauptplatz 1 Wien
+  return tokens.slice(1, -1).some((token) => HOUSE_NUMBER.test(token)) ? 'yes' : 'no';
+}
+
+function hasStreetWord(token: string, index: number): boolean {
+  return STREET_ENDING.test(placeKey(token)) || isStreetWord(token, index);
+}
+
+function isStreetWord(token: string, index: number): boolean {
+  const key = placeKey(token);
+  // St. Gallen is no street.
+  return index === 0 ? STREET_BEFORE.has(key) : STREET_AFTER.has(key);
+}
+
+function tailOf(tokens: string[]): string[] {
+  const end = tokens.findLastIndex((token) => !/\d/.test(token)) + 1;
+  const inner = tokens.slice(0, end);
+  const number = inner.findLastIndex((token) => HOUSE_NUMBER.test(token));
+  const word = inner.findLastIndex(
+    (token, i) =>
+      i > 0 && (STREET_AFTER.has(placeKey(token)) || STREET_ENDING.test(placeKey(token))),
+  );
+  const postcode = inner.findLastIndex((token) => /^\d{4,}$/.test(token));
+  // 1 Rue de Rivoli 75001 Paris, but 350 5th Ave New York 10118 NY.
+  const from = Math.max(number > 0 ? number : -1, word) < 0 ? postcode : Math.max(number, word);
+  return from <= 0 ? [] : namesIn(inner.slice(from + 1));
+}
+
+/** Only before a house number, because 1600 is one as well in `1600 Paris Avenue`. */
+function headOf(tokens: string[], hasPostcode: boolean): string[] {
+  if (!HOUSE_NUMBER.test(tokens.at(-1) ?? '')) return [];
+  const before = tokens.findIndex((token, i) => i > 0 && STREET_BEFORE.has(placeKey(token)));
+  if (before > 0) return namesIn(tokens.slice(0, before));
+  return hasPostcode ? namesIn(tokens) : [];
+}
+
+function namesIn(tokens: string[]): string[] {
+  const words = tokens.filter((token) => !/\d/.test(token) && !POSTCODE_WORDS.has(placeKey(token)));
+  return TOWN_WORDS.has(placeKey(words[0] ?? '')) ? words.slice(1) : words;
+}

@@ -1,0 +1,198 @@
+import type { Reading, Scope } from './address.js';
+import type { AddressPart } from './address-part.js';
+import { placeKey } from './place-key.js';
+
+export type Place = {
+  key: string;
+  country: string;
+  state: string;
+  population: number;
+  latitude: number;
+  longitude: number;
+};
+
+/** Frankfurt am Main, Villanueva de la Serena. */
+const MAX_WORDS = 5;
+/** A word out of a name is a town only when the town is well known: Altona in Hamburg-Altona, and not Springs. */
+const WORD_POPULATION = 15_000;
+const WORD_POPULATION_ANYWHERE = 100_000;
+/** Regions that are a city: what stands before one of them is a part of it. */
+const CITY_REGIONS = new Set(
+  'AT-09 AU-ACT BR-07 CH-BS CH-GE DE-03 DE-04 DE-16 ES-29 ES-CE ES-ML IN-05 IN-07 MX-09 US-DC'.split(
+    ' ',
+  ),
+);
+/** The country is the town. */
+const CITY_STATES = new Set(['GI', 'HK', 'MC', 'MO', 'SG', 'SM', 'VA']);
+/** As signs and dictionaries write the same name. */
+const SAME_WORDS: Record<string, string[]> = {
+  st: ['saint', 'sankt'],
+  saint: ['st'],
+  sankt: ['st'],
+  ste: ['sainte'],
+  sta: ['santa'],
+  sto: ['santo'],
+  ft: ['fort'],
+  mt: ['mount'],
+};
+
+/** @returns the keys of everything that may be a town in it */
+export function keysIn(readings: Reading[]): string[] {
+  const keys = readings.flatMap(({ parts, scopeName }) => [
+    ...parts.flatMap((part) => [
+      ...runsOf(part.words),
+      ...namesOf(part.tail),
+      ...runsOf(part.head),
+    ]),
+    ...(scopeName === null ? [] : [scopeName]),
+  ]);
+  return [...new Set(keys)];
+}
+
+/** @returns where the town is that the first reading which knows one means */
+export function choosePlace(readings: Reading[], places: Place[]): Place | undefined {
+  for (const reading of readings) {
+    const place = new PlaceChoice(reading, places).choose();
+    if (place) return place;
+  }
+  return undefined;
+}
+
+class PlaceChoice {
+  private readonly byKey = new Map<string, Place>();
+
+  constructor(
+    private readonly reading: Reading,
+    places: Place[],
+  ) {
+    const { scopes } = reading;
+    for (const place of places) {
+      if (scopes.length > 0 && !scopes.some((scope) => isIn(place, scope))) continue;
+      const known = this.byKey.get(place.key);
+      if (!known || known.population < place.population) this.byKey.set(place.key, place);
+    }
+  }
+
+  choose(): Place | undefined {
+    const { parts, isWhole, scopes } = this.reading;
+    const [first, ...others] = parts.filter(({ kind }) => kind === 'town');
+    // A name that comes first is the shop's or the street's, unless only streets follow, or a postcode leads it.
+    const isLeading = first !== undefined && first === parts[0] && !first.hasPostcode;
+    const towns = (isLeading || !first ? others : [first, ...others]).toReversed();
+    towns.sort((a, b) => Number(b.hasPostcode) - Number(a.hasPostcode));
+    const leading = isLeading && first ? [first] : [];
+    if (isWhole) return this.whole([...towns, ...leading]);
+    const found = scopes.length > 0 ? this.whole(towns) : this.largest(towns);
+    const place = found ?? this.word(towns);
+    if (place) return place;
+    const name = this.whole(leading);
+    if (name && (towns.length === 0 || this.isWellKnown(name.population))) return name;
+    if (towns.length === 0) {
+      const more = this.word(leading) ?? this.afterStreets();
+      if (more) return more;
+    }
+    const unknown = towns.length + leading.length;
+    return unknown === 0 || this.isCity() ? this.scopeItself() : undefined;
+  }
+
+  private whole(parts: AddressPart[]): Place | undefined {
+    for (const part of parts) {
+      const place = this.firstOf(namesOf(part.words));
+      if (place) return place;
+    }
+    return undefined;
+  }
+
+  /** Without a country, what is best known is meant: the town, and not its district of another town's name. */
+  private largest(parts: AddressPart[]): Place | undefined {
+    const [leading] = parts;
+    if (leading?.hasPostcode) return this.whole([leading]) ?? this.largest(parts.slice(1));
+    const known = parts.map((part) => this.whole([part]));
+    // What stands behind it, and is unknown, may be a region elsewhere.
+    const unknownAt = known.indexOf(undefined);
+    return known
+      .filter((place) => place !== undefined)
+      .filter(({ population }, i) => unknownAt < 0 || i < unknownAt || this.isWellKnown(population))
+      .sort((a, b) => b.population - a.population)[0];
+  }
+
+  private word(parts: AddressPart[]): Place | undefined {
+    for (const { words } of parts) {
+      for (const run of runsOf(words)) {
+        const place = this.byKey.get(run);
+        if (place && this.isWellKnown(place.population)) return place;
+      }
+    }
+    return undefined;
+  }
+
+  /** The longest run of words that begins a part. */
+  private beginning(parts: AddressPart[]): Place | undefined {
+    const towns = parts.flatMap(({ words }) =>
+      words.map((_, i) => ({ words: words.slice(0, words.length - i) })),
+    );
+    for (const { words } of towns) {
+      const place = this.firstOf(namesOf(words));
+      if (place && this.isWellKnown(place.population)) return place;
+    }
+    return undefined;
+  }
+
+  private isWellKnown(population: number): boolean {
+    const { scopes } = this.reading;
+    return population >= (scopes.length > 0 ? WORD_POPULATION : WORD_POPULATION_ANYWHERE);
+  }
+
+  private afterStreets(): Place | undefined {
+    const parts = this.reading.parts.toReversed();
+    for (const { tail } of parts) {
+      const place = this.firstOf(namesOf(tail));
+      if (place) return place;
+    }
+    const heads = parts.map((part) => ({ ...part, words: part.head }));
+    return this.beginning(heads) ?? this.whole(parts.filter(({ kind }) => kind === 'district'));
+  }
+
+  private isCity(): boolean {
+    return this.reading.scopes.some(
+      ({ country, region }) => CITY_STATES.has(country) || CITY_REGIONS.has(`${country}-${region}`),
+    );
+  }
+
+  private scopeItself(): Place | undefined {
+    const { scopeName } = this.reading;
+    return scopeName === null ? undefined : this.firstOf([scopeName]);
+  }
+
+  private firstOf(keys: string[]): Place | undefined {
+    for (const key of keys) {
+      const place = this.byKey.get(key);
+      if (place) return place;
+    }
+    return undefined;
+  }
+}
+
+function isIn({ country, state }: Place, scope: Scope): boolean {
+  return country === scope.country && (scope.region === null || state === scope.region);
+}
+
+/** The name as it is, and as it is written too: St. Louis, Saint Louis. */
+function namesOf(words: string[]): string[] {
+  const key = placeKey(words.join(' '));
+  const [first = '', ...rest] = key.split(' ');
+  const others = SAME_WORDS[first] ?? [];
+  return key === '' ? [] : [key, ...others.map((other) => [other, ...rest].join(' '))];
+}
+
+/** Every run of words, longest first, and of the same length the later ones first. */
+function runsOf(words: string[]): string[] {
+  const keys = words.flatMap((word) => placeKey(word).split(' ')).filter((key) => key !== '');
+  const runs: string[] = namesOf(words);
+  for (let length = Math.min(keys.length, MAX_WORDS); length > 0; length--) {
+    for (let start = keys.length - length; start >= 0; start--) {
+      runs.push(...namesOf(keys.slice(start, start + length)));
+    }
+  }
+  return runs;
+}
