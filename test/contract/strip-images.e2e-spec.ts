@@ -3,7 +3,13 @@ import { Pool } from 'pg';
 import sharp from 'sharp';
 import type { CardJson } from '#cards/card.dto.js';
 import { cardRows } from '#cards/card.entity.js';
-import { stripDesign, logoUrl, stripUrl, type StripDesign } from '#card-images/strip-design.js';
+import {
+  stripDesign,
+  logoUrl,
+  STRIP_SIZES,
+  stripUrl,
+  type StripDesign,
+} from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import {
   expectFailure,
@@ -13,6 +19,7 @@ import {
 } from '../support/contract.js';
 import {
   jpegWithScans,
+  photograph,
   pixelAt,
   pixelsOf,
   plainPng,
@@ -71,6 +78,9 @@ function expectColor(actual: number[], expected: number[]) {
   const differences = actual.map((value, i) => Math.abs(value - (expected[i] ?? NaN)));
   expect([Math.max(...differences) <= 6, actual, expected]).toEqual([true, actual, expected]);
 }
+
+/** As the header of a PNG says (RFC 2083, section 4.1.1). */
+const colourType = (png: Buffer) => (png[25] === 3 ? 'palette' : 'true colour');
 
 /** Corners lie outside of all stamps. */
 function corners(pixels: Pixels): number[][] {
@@ -337,6 +347,41 @@ describe('the public images', () => {
     const logo = await fetched(logoUrl('', hash));
     const { width, height } = await sharp(await logo.arrayBuffer()).metadata();
     expect([width, height]).toEqual([660, 660]);
+  });
+
+  it('STRIP-18 have a palette where there is a picture, and are lossless where all is drawn', async () => {
+    const photo = await (await photograph(1125, 432)).png().toBuffer();
+    const { body: card } = await put((await newCard()).id, photo);
+    const { hash } = await remembered(card);
+    const bytes = { palette: 0, full: 0 };
+    for (const size of ['1x', '2x', '3x'] as const) {
+      const png = Buffer.from(await (await fetched(stripUrl('', hash, 3, size))).arrayBuffer());
+      expect(colourType(png)).toBe('palette');
+      const { width, height } = STRIP_SIZES[size];
+      const full = await sharp(photo).resize(width, height).png().toBuffer();
+      bytes.palette += png.length;
+      bytes.full += full.length;
+      const [drawn, wanted] = [await pixelsOf(png), await pixelsOf(full)];
+      // A corner of 32 pixels, where no stamp is: as light and as coloured as before.
+      const mean = (pixels: Pixels, channel: number) =>
+        Array.from(
+          { length: 1024 },
+          (_, i) => pixelAt(pixels, i % 32, i >> 5)[channel] ?? 0,
+        ).reduce((sum, value) => sum + value / 1024, 0);
+      for (const channel of [0, 1, 2]) {
+        expect(Math.abs(mean(drawn, channel) - mean(wanted, channel))).toBeLessThan(2);
+      }
+    }
+    expect([bytes.full > 588 * 1024, bytes.palette < 240 * 1024, bytes]).toEqual([
+      true,
+      true,
+      bytes,
+    ]);
+    for (const drawn of [{}, { strip_type: 'preset', strip_preset: 'coffee' }]) {
+      const { hash: flat } = await remembered(await newCard(store, drawn));
+      const png = await (await fetched(stripUrl('', flat, 3, '3x'))).arrayBuffer();
+      expect(colourType(Buffer.from(png))).toBe('true colour');
+    }
   });
 
   it('STRIP-14 may be kept for ever: immutable, with an ETag (304), for GET and HEAD', async () => {

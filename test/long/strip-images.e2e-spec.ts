@@ -186,7 +186,12 @@ function stampsOf(stamps: number): Uint8Array {
 }
 
 /** How many pixels outside of the stamps are not as expected. */
-function differing(stamps: number, actual: Pixels, expected: Pixels | number[]): number {
+function differing(
+  stamps: number,
+  actual: Pixels,
+  expected: Pixels | number[],
+  tolerance = 1,
+): number {
   const mask = stampsOf(stamps);
   const wanted = (pixel: number, channel: number) =>
     Array.isArray(expected)
@@ -198,7 +203,7 @@ function differing(stamps: number, actual: Pixels, expected: Pixels | number[]):
     seen++;
     const isSame = [0, 1, 2].every((channel) => {
       const value = actual.data[pixel * actual.channels + channel] ?? NaN;
-      return Math.abs(value - (wanted(pixel, channel) ?? NaN)) <= 1;
+      return Math.abs(value - (wanted(pixel, channel) ?? NaN)) <= tolerance;
     });
     if (!isSame) count++;
   }
@@ -208,10 +213,12 @@ function differing(stamps: number, actual: Pixels, expected: Pixels | number[]):
 
 describe('the opacity of the strip', () => {
   it.each([1, 5, 10, 21])('at 100 leaves the picture around %i stamps as it is', async (stamps) => {
-    const source = await pixelsOf(await speckled(STRIP.width, STRIP.height).png().toBuffer());
-    const looks = { ...withPicture('speckled'), stampsRequired: stamps };
+    const source = await pixelsOf(await photo());
+    const looks = { ...withPicture('photo'), stampsRequired: stamps };
     const drawn = await pixelsOf(await draw(looks, 1, { rewards: at(stamps) }));
-    expect(differing(stamps, drawn, source)).toBe(0);
+    // As far as 256 colours can tell its shades apart.
+    const limit = STRIP.width * STRIP.height * 0.005;
+    expect(differing(stamps, drawn, source, 8)).toBeLessThan(limit);
   });
 
   it.each([
@@ -348,12 +355,14 @@ describe('drawn images', () => {
         picture,
         png,
       ]);
-      // Each takes more than a megabyte, so after some twenty of them the table is looked at.
+      // Each takes some hundred kilobytes, so after less than a hundred of them the table is looked at.
       const looks = { stripType: 'image' as const, stripPicture: picture, stampsRequired: 21 };
-      const hash = await remember(looks, theirs);
-      for (let filled = 0; filled <= 21; filled++) {
-        await theirs.png(hash, filled, '3x');
-        await theirs.png(hash, filled, 'hero');
+      for (const cardColor of ['#000000', '#FFFFFF', '#6B4226']) {
+        const hash = await remember({ ...looks, cardColor }, theirs);
+        for (let filled = 0; filled <= 21; filled++) {
+          await theirs.png(hash, filled, '3x');
+          await theirs.png(hash, filled, 'hero');
+        }
       }
       const { rows } = await pool.query<{ old: number }>(
         'select count(*)::int as old from strip_images where hash = $1',

@@ -32,6 +32,23 @@ export function speckled(width: number, height: number) {
   return sharp(data, { raw: { width, height, channels: 3 } });
 }
 
+/** As hard to compress as a photograph: soft shades with fine detail all over. */
+export async function photograph(width: number, height: number) {
+  const size = { width, height, fit: 'fill', kernel: 'cubic' } as const;
+  const shades = await quarters(8, 4)
+    .resize(size)
+    .blur(30)
+    .modulate({ saturation: 0.45, brightness: 0.8 })
+    .raw()
+    .toBuffer();
+  const detail = await speckled(Math.ceil(width / 2), Math.ceil(height / 2))
+    .resize(size)
+    .raw()
+    .toBuffer();
+  const data = shades.map((value, i) => Math.round(value * 0.95 + (detail[i] ?? 0) * 0.01));
+  return sharp(data, { raw: { width, height, channels: 3 } });
+}
+
 export async function pixelsOf(png: Uint8Array): Promise<Pixels> {
   const { data, info } = await sharp(png).raw().toBuffer({ resolveWithObject: true });
   return { data, width: info.width, height: info.height, channels: info.channels };

@@ -25,8 +25,8 @@ const content: PassContent = {
     showMemberField: true,
     showStampsToRewardField: true,
     auxiliaryFields: [
-      { key: 'member', label: 'Tier', value: 'Gold' },
-      { key: 'f2', label: null, value: 'Since 2019' },
+      { key: 'aux_1', label: 'Tier', value: 'Gold' },
+      { key: 'aux_2', label: null, value: 'Since 2019' },
     ],
     stripType: 'color',
     stripColor: null,
@@ -83,8 +83,8 @@ describe('pass.json', () => {
           { key: 'to_reward', label: 'To next reward', value: 7 },
         ],
         auxiliaryFields: [
-          { key: 'aux_member', label: 'Tier', value: 'Gold' },
-          { key: 'aux_f2', value: 'Since 2019' },
+          { key: 'aux_1', label: 'Tier', value: 'Gold' },
+          { key: 'aux_2', value: 'Since 2019' },
         ],
       },
     });

@@ -92,12 +92,8 @@ function secondaryFields({ memberName, stampsToReward }: PassContent, words: Wor
 }
 
 function auxiliaryFields({ card: { auxiliaryFields: fields } }: PassContent): PassField[] {
-  // The store chooses the keys: with this beginning none can be one of ours.
-  return fields.map(({ key, label, value }) => ({
-    key: `aux_${key}`,
-    ...(label && { label }),
-    value,
-  }));
+  // The keys of the API, aux_1 and aux_2 (CARD-25): none of ours begins like them.
+  return fields.map(({ key, label, value }) => ({ key, ...(label && { label }), value }));
 }
 
 /**

@@ -31,7 +31,7 @@ const CONTENT = {
     cardColor: '#6B4226',
     stampsRequired: 10,
     headerText: 'Thanks!',
-    auxiliaryFields: [{ key: 'wifi', label: 'Wifi', value: 'latte' }],
+    auxiliaryFields: [{ key: 'aux_1', label: 'Wifi', value: 'latte' }],
   },
   memberName: 'Anna Berg',
   stampsCount: 3,
@@ -66,7 +66,7 @@ describe('the class of a card', () => {
       accountIdLabel: 'Card code',
       textModulesData: [
         { id: 'header', header: 'Coffee', body: 'Thanks!' },
-        { id: 'field_wifi', header: 'Wifi', body: 'latte' },
+        { id: 'aux_1', header: 'Wifi', body: 'latte' },
         {
           id: 'rewards',
           header: 'Rewards',

@@ -176,7 +176,7 @@ function secondPoints({ stampsToReward, memberName }: PassContent, words: Words)
 
 function classTexts({ card, rewards }: PassContent, words: Words): TextModule[] {
   const texts = card.auxiliaryFields.map(({ key, label, value }) => ({
-    id: `field_${key}`,
+    id: key,
     header: label ?? card.name,
     body: value,
   }));
