@@ -14,7 +14,7 @@ import { startProgram } from './support/program.js';
 const LIMITS = {
   pixels: 25_000_000,
   scans: 100,
-  memoryBytes: 640 * 1024 * 1024,
+  memoryBytes: 384 * 1024 * 1024,
   timeMs: 60_000,
 };
 const decoding = (limits: Partial<Decoding['limits']> = {}): Decoding => ({
@@ -151,13 +151,19 @@ describe('the process that decodes pictures', () => {
     expect(await failure).toBeInstanceOf(PictureError);
   });
 
-  it('knows nothing of our environment', async () => {
+  it('knows nothing of our environment, and is the first to go where memory runs out', async () => {
     process.env['MASTER_KEY_OF_TEST'] = 'secret';
     try {
       const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 3_000 }));
       const failure = failureOf(decoded);
-      const environment = readFileSync(`/proc/${await running()}/environ`, 'latin1');
+      const decoder = await running();
+      const environment = readFileSync(`/proc/${decoder}/environ`, 'latin1');
       expect(environment).not.toContain('secret');
+      await eventually(
+        () => readFileSync(`/proc/${decoder}/oom_score_adj`, 'latin1').trim(),
+        (score) => score === '1000',
+        10_000,
+      );
       expect(await failure).toBeInstanceOf(PictureError);
     } finally {
       delete process.env['MASTER_KEY_OF_TEST'];

@@ -14,8 +14,8 @@ const STORED = { width: 1125, height: 432 };
 const LIMITS = {
   pixels: 25_000_000,
   scans: 100,
-  /** A pixel takes eight bytes at most, twice while the picture is turned upright. */
-  memoryBytes: 640 * 1024 * 1024,
+  /** The largest pictures take up to 256 MiB. */
+  memoryBytes: 384 * 1024 * 1024,
   timeMs: 10_000,
 };
 

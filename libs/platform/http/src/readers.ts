@@ -140,7 +140,8 @@ export function isDate(value: unknown): value is string {
 export function readTime(moment: MomentOfDay): Read<Date> {
   return (given, timeZone = 'UTC') => {
     if (given === undefined || given === null) return REQUIRED;
-    const at = typeof given === 'string' ? parseTime(normalizeNumber(given), moment, timeZone) : undefined;
+    const at =
+      typeof given === 'string' ? parseTime(normalizeNumber(given), moment, timeZone) : undefined;
     if (at === undefined) return fault('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
     if (at < EARLIEST_TIME || at > LATEST_TIME) {
       return fault('must be in the years 1 to 9999 in every time zone');

@@ -67,7 +67,7 @@ function exchange(child: ChildProcess, request: DecodingRequest): Promise<Decodi
     const fail = (cause: unknown) =>
       reject(Object.assign(new UnavailableError('Pictures cannot be decoded now'), { cause }));
     child.once('message', (result) => resolve(result as DecodingResult));
-    child.once('error', fail);
+    child.on('error', fail);
     child.once('exit', (code, signal) => {
       clearTimeout(timeout);
       if (signal !== null && CRASHES.has(signal)) reject(new PictureError(`ended in ${signal}`));

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
 
 /**
@@ -8,6 +9,7 @@ import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
 const MEMORY_WATCHED_EVERY_MS = 10;
 
 process.on('disconnect', end);
+sacrificeFirst();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('message', (request) => void run(request as DecodingRequest));
 if (!process.connected) end();
@@ -34,6 +36,15 @@ async function decode({ bytes, width, height, limits }: DecodingRequest): Promis
     return { png };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Where memory runs out, Linux ends this process and not the one that answers requests (proc(5), oom_score_adj). */
+function sacrificeFirst(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {
+    // Other systems have no such thing.
   }
 }
 
