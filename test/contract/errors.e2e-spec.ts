@@ -11,6 +11,7 @@ import {
 import { eventually } from '../support/eventually.js';
 import { exchange } from '../support/raw.js';
 import { Client, type Answer } from '../support/service.js';
+import { StoppableServer } from '../support/stopped-server.js';
 import { enrol } from '../support/story.js';
 
 const PUBLIC_URL = 'https://cards.example';
@@ -277,6 +278,29 @@ describe('failures', () => {
       ({ status }) => status === 200,
     );
     expect(await writtenBy(refused)).toEqual([]);
+  });
+
+  it('ERR-24 are there within 8 s while the database is silent, if nothing was written', async () => {
+    const shop = await breaking.newStore();
+    const { path } = await enrol(shop);
+    const server = await StoppableServer.of(breaking.running.database);
+    const began = performance.now();
+    server.stop();
+    try {
+      const answers = await Promise.all([
+        shop.get<Failure>(path),
+        shop.get<Failure>(`${shop.store}/customers`),
+        shop.send<Failure>('PATCH', `${shop.store}/customers/999999`, { customer: {} }),
+      ]);
+      expect(performance.now() - began).toBeLessThan(8_000);
+      for (const answer of answers) expectFailure(answer, 503, 'unavailable');
+    } finally {
+      server.goOn();
+    }
+    await eventually(
+      () => shop.get(path),
+      ({ status }) => status === 200,
+    );
   });
 
   it('ERR-21 are never a 5xx for something that was written', async () => {

@@ -1,6 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import type { Config } from '#kernel/config.js';
 import { randomFew } from '#kernel/randomness.js';
+import { REQUEST_LIMITS } from '#database/data-source.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HttpModule } from '#http/http.module.js';
@@ -40,7 +41,7 @@ export class ApiModule {
       module: ApiModule,
       imports: [
         // Each process has a name of its own, by which ReplicaWarning tells the api processes apart.
-        DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`),
+        DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`, REQUEST_LIMITS),
         EventStoreModule.forRoot(rowTables),
         HttpModule,
         IdentityModule,

@@ -27,6 +27,7 @@ import { ErrorsFilter } from '#http/errors.filter.js';
 import { Gate } from '#http/gate.js';
 import { Idempotency } from '#http/idempotency.js';
 import { countFields, installHeaders } from '#http/headers.js';
+import { endOverdueRequests } from '#http/overdue-requests.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { answerMethods } from '#http/methods.js';
@@ -128,6 +129,7 @@ async function installHooks(
   metrics.watch(server);
   if (config.otlpEndpoint !== null) traceRequests(server);
   identifyRequests(server);
+  endOverdueRequests(server, errors);
   logAccess(server, config);
   // Nest sets its error handler after the route for CORS preflights is there, so that route would never have one.
   server.addHook('onRoute', (route) => {

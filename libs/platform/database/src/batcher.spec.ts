@@ -146,4 +146,21 @@ describe('a batcher', () => {
     for (const i of [1, 2]) groups[i]?.answer(echoed(groups[i]?.items ?? []));
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 4].map((i) => `answer ${i}`));
   });
+
+  it('rejects what waits too long for its turn, and nothing that is under way', async () => {
+    const release: (() => void)[] = [];
+    const batcher = new Batcher<number, number>(
+      1,
+      1,
+      async (items) => {
+        await new Promise<void>((resolve) => release.push(resolve));
+        return items.map((value) => ({ status: 'fulfilled', value }));
+      },
+      { waitMs: 1 },
+    );
+    const first = batcher.add(1);
+    await expect(batcher.add(2)).rejects.toThrow('The database is too busy');
+    release.shift()?.();
+    expect(await first).toBe(1);
+  });
 });

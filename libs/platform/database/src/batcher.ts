@@ -1,11 +1,21 @@
+import { UnavailableError } from '#kernel/errors.js';
+
+const WATCH_EVERY_MS = 250;
+
 /**
  * Of one batcher.
  * @property most how many of its batches may be under way at once, where lanes allow more
+ * @property waitMs how long an item waits for its turn, which it then loses for good
  * @property few while fewer items than that are under way, a batch needs no free lane
  */
-type Limits = { most?: number; few?: number };
+type Limits = { most?: number; few?: number; waitMs?: number };
 
-type Waiting<T, R> = { item: T; resolve: (result: R) => void; reject: (error: unknown) => void };
+type Waiting<T, R> = {
+  item: T;
+  since: number;
+  resolve: (result: R) => void;
+  reject: (error: unknown) => void;
+};
 
 /** How many batches may be under way at once, of one batcher or of several that take turns. */
 export class Lanes {
@@ -69,6 +79,7 @@ export class Batcher<T, R> {
   private scheduled = false;
   private running = 0;
   private underWay = 0;
+  private watching: NodeJS.Timeout | undefined;
   private readonly lanes: Lanes;
   private readonly wake = () => this.schedule();
 
@@ -85,9 +96,25 @@ export class Batcher<T, R> {
 
   add(item: T): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ item, resolve, reject });
+      this.waiting.push({ item, since: performance.now(), resolve, reject });
       this.schedule();
+      this.watch();
     });
+  }
+
+  /** Rejects what has waited too long, oldest first; looks only while something waits. */
+  private watch(): void {
+    const { waitMs } = this.limits;
+    if (waitMs === undefined || this.watching) return;
+    this.watching = setInterval(() => {
+      const late = performance.now() - waitMs;
+      while (this.waiting[0] && this.waiting[0].since < late) {
+        this.waiting.shift()?.reject(new UnavailableError('The database is too busy'));
+      }
+      if (this.waiting.length > 0) return;
+      clearInterval(this.watching);
+      this.watching = undefined;
+    }, WATCH_EVERY_MS);
   }
 
   private schedule(): void {

@@ -92,21 +92,29 @@ function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.Po
   });
 }
 
-export function inTransaction<R>(
+/** @throws UnavailableError when the connection is lost before the commit was asked for: nothing was written */
+export async function inTransaction<R>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<R>,
 ): Promise<R> {
-  return withConnection(pool, async (client) => {
-    await client.query('begin');
-    try {
-      const result = await work(client);
-      await client.query('commit');
-      return result;
-    } catch (error) {
-      if (!isConnectionLoss(error)) await client.query('rollback');
-      throw error;
-    }
-  });
+  let isCommitting = false;
+  try {
+    return await withConnection(pool, async (client) => {
+      await client.query('begin');
+      try {
+        const result = await work(client);
+        isCommitting = true;
+        await client.query('commit');
+        return result;
+      } catch (error) {
+        if (!isConnectionLoss(error)) await client.query('rollback');
+        throw error;
+      }
+    });
+  } catch (cause) {
+    if (isCommitting || !isConnectionLoss(cause)) throw cause;
+    throw new UnavailableError('The database cannot be reached', { cause });
+  }
 }
 
 /**

@@ -28,6 +28,14 @@ const SESSION_LIMITS: SessionSettings = {
 
 const LIMITS = { session: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
 /**
+ * For requests, whose callers wait: none is to take more than 8 s when the server is silent. The server's own limit is
+ * shorter than ours, so that ours expires only when no answer comes at all.
+ */
+export const REQUEST_LIMITS: typeof LIMITS = {
+  session: { ...SESSION_LIMITS, statement_timeout: '5s' },
+  query_timeout: 6_000,
+};
+/**
  * For what works on queues, which are short most of the time: a statement that was planned then must not read all of one
  * that has become long. Where it has to be read as a whole, that is not worth compiling. And as everything goes by index,
  * nothing needs a plan for its values.

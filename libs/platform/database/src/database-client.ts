@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import {
   assertUsable,
@@ -18,6 +19,9 @@ const CLOSE_WITHIN_MS = 2_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const CHECK_EVERY_MS = 10_000;
 const CHECK_WITHIN_MS = 5_000;
+/** How often a pool whose server has fallen silent looks for it, and how long a call waits for that. */
+const LOOK_EVERY_MS = 500;
+const LOOK_WITHIN_MS = 1_000;
 /** Two checks have failed to come by then. */
 const UNCHECKED_FOR_MS = 20_000;
 
@@ -63,11 +67,13 @@ export function isFailureToConnect(error: unknown): boolean {
  */
 export class DatabaseClient extends pg.Client {
   private readonly session: SessionSettings;
+  private readonly openWithinMs: number;
 
   constructor(settings: DatabaseClientConfig = {}) {
     // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
     super({ ...settings, query_timeout: 0 });
     this.session = settings.session ?? {};
+    this.openWithinMs = settings.connectionTimeoutMillis ?? CONNECT_WITHIN_MS;
     const { outages } = settings;
     this.connection.on('errorMessage', ({ code, message }: pg.DatabaseError) => {
       if (outages && isOutageState(code)) outages.last = { message, at: performance.now() };
@@ -127,7 +133,7 @@ export class DatabaseClient extends pg.Client {
   private async open(): Promise<void> {
     const opening: LimitedStatement = {
       text: openingStatement(this.session),
-      query_timeout: CONNECT_WITHIN_MS,
+      query_timeout: this.openWithinMs,
     };
     try {
       const { rows } = await this.query<ServerFacts>(opening);
@@ -140,18 +146,76 @@ export class DatabaseClient extends pg.Client {
   }
 }
 
-/** When one connection falls silent, the idle ones are most likely dead as well. */
+/** What the driver says of a server that takes a connection and then says nothing. */
+const UNANSWERED = /^Connection terminated due to connection timeout/;
+
+type Taken = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
+
+/**
+ * When one connection falls silent, the idle ones are most likely dead as well. Until a new one comes about, nothing waits
+ * for the server: what a request asks next would add up to more than its caller waits.
+ */
 export class DatabasePool extends pg.Pool {
   readonly outages: Outages;
+  /** While the server is silent: whether the look under way has found it. */
+  private look: Promise<boolean> | undefined;
 
-  constructor(settings: pg.PoolConfig & DatabaseClientConfig) {
+  constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
     const outages: Outages = { last: undefined };
     const more = { outages, Client: DatabaseClient };
     super({ ...settings, ...more });
     this.outages = outages;
     this.on('release', (error: unknown) => {
-      if (error instanceof SilentConnectionError) this.discardIdle();
+      if (!(error instanceof SilentConnectionError)) return;
+      this.discardIdle();
+      void this.lookForServer();
     });
+    const connect = this.connect.bind(this) as (callback: (...taken: Taken) => void) => void;
+    const take = (callback: (...taken: Taken) => void): void => {
+      const noticing = (...taken: Taken) => {
+        if (taken[0] && UNANSWERED.test(taken[0].message)) void this.lookForServer();
+        callback(...taken);
+      };
+      if (!this.look) return connect(noticing);
+      void this.look.then((isThere) => {
+        if (isThere) connect(noticing);
+        else callback(silentServer(), undefined, ignore);
+      });
+    };
+    this.connect = ((callback?: (...taken: Taken) => void) => {
+      if (callback) return take(callback);
+      return new Promise((resolve, reject) => {
+        take((error, client) => (client ? resolve(client) : reject(error)));
+      });
+    }) as typeof this.connect;
+  }
+
+  private async lookForServer(): Promise<void> {
+    if (this.look) return;
+    for (let isThere = false; !isThere && !this.ending;) {
+      this.look = this.isServerThere();
+      isThere = await this.look;
+      if (!isThere) await wait(LOOK_EVERY_MS, undefined, { ref: false });
+    }
+    this.look = undefined;
+  }
+
+  private async isServerThere(): Promise<boolean> {
+    const client = new DatabaseClient({
+      ...this.settings,
+      connectionTimeoutMillis: LOOK_WITHIN_MS,
+      query_timeout: LOOK_WITHIN_MS,
+    });
+    client.on('error', ignore);
+    try {
+      await client.connect();
+      return true;
+    } catch (error) {
+      // It has said something.
+      return error instanceof pg.DatabaseError;
+    } finally {
+      client.end().catch(ignore);
+    }
   }
 
   private discardIdle(): void {
@@ -225,6 +289,12 @@ function isPromiseWanted(given: unknown[]): boolean {
   const hasCallback = given.some((each) => typeof each === 'function');
   const isSubmitted = typeof statement === 'object' && statement !== null && 'submit' in statement;
   return !hasCallback && !isSubmitted;
+}
+
+function silentServer(): Error {
+  const error = new Error('Connection terminated: the server is silent');
+  failuresToConnect.add(error);
+  return error;
 }
 
 function ignore(): void {

@@ -27,7 +27,7 @@ import { PersonalKeys } from './personal-keys.js';
 import { customerOf, type PersonalKey } from './personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded } from './rows.js';
-import { StreamQueues, type Turn } from './stream-queues.js';
+import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
 
 export const RETRY_WITHIN_MS = 10_000;
 /** After losing this often in a row, it may not be a race at all. */
@@ -83,8 +83,12 @@ type Segment = {
  */
 @Injectable()
 export class CommandPipeline {
-  private readonly queues = new StreamQueues<Pending>((stream, batch, losses) =>
-    this.takeTurn(stream, batch, losses),
+  private readonly queues = new StreamQueues<Pending>(
+    (stream, batch, losses) => this.takeTurn(stream, batch, losses),
+    {
+      isLate: ({ since }) => since < performance.now() - TURN_WITHIN_MS,
+      refuse: ({ reject }) => reject(new UnavailableError('The database is too busy')),
+    },
   );
 
   constructor(

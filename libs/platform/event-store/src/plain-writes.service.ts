@@ -9,6 +9,11 @@ import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const SETTLE_EVERY_MS = 250;
+/** A connection that has just broken is replaced by the next try. */
+const AGAIN_FOR_MS = 1_000;
+
+/** The connection was lost before the commit was asked for. */
+class NotCommittedError extends UnavailableError {}
 
 /** Who changes plain records: those without a history. */
 export type PlainWriter = {
@@ -47,7 +52,9 @@ export class PlainWrites {
    * @throws UnknownOutcomeError when the database stays unavailable
    */
   async write<A>(by: PlainWriter, work: (transaction: PlainTransaction) => Promise<A>): Promise<A> {
-    const deadline = performance.now() + SETTLE_WITHIN_MS;
+    const began = performance.now();
+    const deadline = began + SETTLE_WITHIN_MS;
+    let unknown = false;
     for (let repeated = false; ; repeated = true) {
       try {
         const answer = await this.transaction(async (manager) => {
@@ -62,9 +69,12 @@ export class PlainWrites {
         return answer;
       } catch (error) {
         // Without a connection, or rolled back, nothing was written, except perhaps by an earlier try.
-        const unsettled = repeated ? isPassing(error) : isConnectionLoss(error);
-        if (!unsettled) throw error;
-        if (performance.now() > deadline) {
+        const isOpen: boolean = unknown ? isPassing(error) : isConnectionLoss(error);
+        const isNew =
+          error instanceof NotCommittedError && performance.now() < began + AGAIN_FOR_MS;
+        if (!isOpen && !isNew) throw error;
+        unknown ||= isOpen;
+        if (unknown && performance.now() > deadline) {
           throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
         }
         await wait(SETTLE_EVERY_MS);
@@ -72,15 +82,20 @@ export class PlainWrites {
     }
   }
 
-  /** @throws UnavailableError when there is no connection, and so nothing was done */
+  /** @throws NotCommittedError when there is no connection before the commit is asked for: nothing was written */
   private async transaction<A>(work: (manager: EntityManager) => Promise<A>): Promise<A> {
     const runner = this.source.createQueryRunner();
+    let isCommitting = false;
     try {
-      await runner.connect().catch((cause: unknown) => {
-        throw new UnavailableError('The database cannot be reached', { cause });
+      return await runner.manager.transaction(async (manager) => {
+        const answer = await work(manager);
+        isCommitting = true;
+        return answer;
       });
-      return await runner.manager.transaction(work);
     } catch (error) {
+      if (!isCommitting && isConnectionLoss(error)) {
+        throw new NotCommittedError('The database cannot be reached', { cause: error });
+      }
       // Rejects where the server has ended the connection with it, perhaps in the middle of the commit.
       if (isOutage(error)) await runner.query('select 1');
       throw error;

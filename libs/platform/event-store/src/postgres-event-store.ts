@@ -29,6 +29,7 @@ import {
 import { Announcements, CHANNEL } from './announcements.js';
 import { CapReachedError, checkCap } from './caps.js';
 import { erase, found, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
+import { TURN_WITHIN_MS } from './stream-queues.js';
 import { Batcher, Lanes } from '#database/batcher.js';
 import { commitStatement } from './commit-statement.js';
 import { refusalOf } from './refusals.js';
@@ -45,7 +46,13 @@ const TRY_AGAIN_FOR_MS = 10_000;
  * A call of `es.commit` costs as much as dozens of commits, so what waits for one makes the next larger. Not while only a
  * few are under way, nor while a group takes longer than PostgreSQL works on it: for a slow disk, or somebody's lock.
  */
-const GROUPS = { ofGroup: 64, few: 4, most: 4, stuckMs: (size: number) => 2 + size / 10 };
+const GROUPS = {
+  ofGroup: 64,
+  few: 4,
+  most: 4,
+  stuckMs: (size: number) => 2 + size / 10,
+  waitMs: TURN_WITHIN_MS,
+};
 
 /**
  * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
@@ -219,6 +226,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       try {
         return await this.append(group, false);
       } catch (error) {
+        // Nothing was asked, and what each of them would wait for adds up.
+        if (error instanceof UnavailableError) throw error;
         this.log.debug(
           `a group of ${group.length} appends failed and is repeated one by one: ${messageOf(error)}`,
         );

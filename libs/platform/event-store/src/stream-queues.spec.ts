@@ -82,4 +82,34 @@ describe('the queues of streams', () => {
     );
     expect(log).toEqual(['0: a', '1: a b']);
   });
+
+  it('refuses what waits too long for its turn, and nothing that has had it', async () => {
+    const refused: string[] = [];
+    const ends: (() => void)[] = [];
+    const streams = new StreamQueues<Command>(
+      async () => {
+        await new Promise<void>((end) => ends.push(end));
+        return { again: [], lost: false };
+      },
+      { isLate: ({ name }) => name !== 'in time', refuse: ({ name }) => refused.push(name) },
+    );
+    streams.add('s', { name: 'taken' });
+    streams.add('s', { name: 'late' });
+    streams.add('s', { name: 'in time' });
+    await eventually(
+      () => refused.length,
+      (count) => count > 0,
+    );
+    ends.shift()?.();
+    await eventually(
+      () => ends.length,
+      (count) => count > 0,
+    );
+    ends.shift()?.();
+    await eventually(
+      () => streams.size,
+      (size) => size === 0,
+    );
+    expect(refused).toEqual(['late']);
+  });
 });

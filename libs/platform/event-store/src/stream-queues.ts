@@ -1,4 +1,7 @@
 const TOGETHER = 64;
+/** What has not had its turn by then has written nothing, and its caller is told so within 8 s. */
+export const TURN_WITHIN_MS = 6_500;
+const WATCH_EVERY_MS = 250;
 
 /** Keeps a stream from everybody else of this process until `released`. */
 type Hold = { granted: () => void; released: Promise<void> };
@@ -12,10 +15,15 @@ export type Turn<P> = { again: P[]; lost: boolean };
  */
 export class StreamQueues<P extends object> {
   private readonly queues = new Map<string, (P | Hold)[]>();
+  private watching: NodeJS.Timeout | undefined;
 
   constructor(
     /** @param losses how many races in a row the stream has just lost */
     private readonly take: (stream: string, batch: P[], losses: number) => Promise<Turn<P>>,
+    private readonly giveUp: {
+      isLate: (waiting: P) => boolean;
+      refuse: (waiting: P) => void;
+    } = { isLate: () => false, refuse: () => undefined },
   ) {}
 
   /** How many streams there are that somebody waits for. */
@@ -25,12 +33,31 @@ export class StreamQueues<P extends object> {
 
   add(stream: string, waiting: P | Hold): void {
     const queue = this.queues.get(stream);
-    if (queue) queue.push(waiting);
-    else {
+    if (queue) {
+      queue.push(waiting);
+      this.watching ??= setInterval(() => this.refuseLate(), WATCH_EVERY_MS);
+    } else {
       const fresh = [waiting];
       this.queues.set(stream, fresh);
       void this.drain(stream, fresh);
     }
+  }
+
+  /** Looks only while somebody waits for a turn. */
+  private refuseLate(): void {
+    let isEmpty = true;
+    for (const queue of this.queues.values()) {
+      for (let i = queue.length - 1; i >= 0; i--) {
+        const waiting = queue[i];
+        if (!waiting || isHold(waiting) || !this.giveUp.isLate(waiting)) continue;
+        queue.splice(i, 1);
+        this.giveUp.refuse(waiting);
+      }
+      if (queue.length > 0) isEmpty = false;
+    }
+    if (!isEmpty) return;
+    clearInterval(this.watching);
+    this.watching = undefined;
   }
 
   /**

@@ -27,6 +27,7 @@ import {
   UnknownOutcomeError,
 } from '#kernel/errors.js';
 import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
+import { isFailureToConnect } from '#database/database-client.js';
 import type { StoredResponse } from '#event-store/stored-responses.js';
 import { KeyTakenOverError } from '#event-store/event-store.js';
 import type { GatedRequest } from './caller.js';
@@ -107,7 +108,10 @@ export class ErrorsFilter implements ExceptionFilter {
     }
     const isPage = this.pages.takes(request);
     // A connection lost during a plain write: it may have been committed.
-    const unsettled = isConnectionLoss(error) && !['GET', 'HEAD'].includes(request.method);
+    const unsettled =
+      isConnectionLoss(error) &&
+      !isFailureToConnect(error) &&
+      !['GET', 'HEAD'].includes(request.method);
     if (!isPage && (error instanceof UnknownOutcomeError || unsettled)) {
       // No answer at all: a client would take any status to say whether the write happened.
       this.log.error(error.message, { request_id: request.requestId }, error.stack);
