@@ -120,7 +120,7 @@ describe('the link for Apple Wallet', () => {
     }
   });
 
-  it('CONV-85 passes and pages show the day that an expiry has in the store’s time zone, wherever the phone is', async () => {
+  it('CONV-62 passes and pages show the day that an expiry has in the store’s time zone, wherever the phone is', async () => {
     for (const [timeZone, expires_at, end, words] of [
       ['America/Los_Angeles', '2099-12-31', '2099-12-31T23:59:59-08:00', 'December 31, 2099'],
       ['Pacific/Kiritimati', '9999-12-31', '9999-12-31T23:59:59+14:00', 'December 31, 9999'],

@@ -137,7 +137,7 @@ describe('bodies', () => {
     expectRefused(await store.post(cards, `{"card":{${poison}}}`), 'name');
   });
 
-  it('CONV-70 with their wrapper count only inside it, and beside it only what belongs there', async () => {
+  it('CONV-54 with their wrapper count only inside it, and beside it only what belongs there', async () => {
     const unknownIn = ({ headers }: { headers: Headers }) => headers.get('x-unknown-parameters');
     const beside = {
       first_name: 'Outer',
@@ -342,7 +342,7 @@ describe('bodies', () => {
     expect(await exchange(store.baseUrl, chunks('text/plain'))).toMatch(/^HTTP\/1.1 415 /);
   });
 
-  it('CONV-71 are refused when they are compressed, and the response says what to do', async () => {
+  it('CONV-55 are refused when they are compressed, and the response says what to do', async () => {
     const card = JSON.stringify({ card: { name: 'Packed' } });
     const packed = {
       gzip: gzipSync(card),
@@ -608,7 +608,7 @@ const RESOURCES = [
 ];
 
 describe('absolute URLs', () => {
-  it('CONV-72 are returned as the URL Standard writes them, and refused where a parser would repair them', async () => {
+  it('CONV-56 are returned as the URL Standard writes them, and refused where a parser would repair them', async () => {
     const hooks = `${store.store}/webhook_subscriptions`;
     const hook = (target_url: string) => ({ events: ['*'], target_url });
     for (const [given, shown] of [
