@@ -362,9 +362,13 @@ describe('npm start', () => {
     return statusAt('127.0.0.1', of);
   }
 
+  /** Once they are there: a dispatcher may take longer to start than the api. */
   async function metricsAt(at: number): Promise<string> {
-    const response = await fetch(`http://127.0.0.1:${at}/metrics`);
-    return response.text();
+    const response = await eventually(
+      () => fetch(`http://127.0.0.1:${at}/metrics`).catch(() => null),
+      (it) => it !== null,
+    );
+    return response?.text() ?? '';
   }
 
   async function statusAt(host: string, of = token): Promise<number | null> {

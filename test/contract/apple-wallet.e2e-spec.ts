@@ -274,6 +274,15 @@ describe('the web service of phones', () => {
     const complain = (logs: string[]) => call('POST', 'log', {}, JSON.stringify({ logs }));
     expect((await complain(['[2026-11-21] Web service error for pass.example'])).status).toBe(200);
     expect((await complain(['x'.repeat(17 * 1024)])).status).toBe(413);
+    expect((await call('POST', 'log', { 'content-type': 'text/plain' }, '')).status).toBe(200);
+    expect((await call('POST', 'log', { 'content-encoding': 'gzip' }, '{}')).status).toBe(415);
+    const unsigned = await call(
+      'POST',
+      registration('d', '1'),
+      { 'content-type': 'image/png' },
+      '',
+    );
+    expect(unsigned.status).toBe(401);
     const statuses = new Set<number>();
     for (let i = 0; i < 30; i += 1) statuses.add((await complain([])).status);
     expect([...statuses]).toEqual([200, 429]);

@@ -70,7 +70,8 @@ export function selfSigned(until = new Date(Date.now() + 365 * DAY)) {
     algorithm,
     der(BIT_STRING, Buffer.from([0]), signature),
   );
-  const base64 = certificate.toString('base64').replaceAll(/(.{64})/g, '$1\n');
+  // Without an empty line at the end, which OpenSSL refuses.
+  const base64 = certificate.toString('base64').replaceAll(/(.{64})(?=.)/g, '$1\n');
   return {
     cert: Buffer.from(`-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`),
     key: Buffer.from(privateKey.export({ type: 'pkcs8', format: 'pem' })),
