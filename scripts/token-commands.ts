@@ -40,8 +40,8 @@ export function addTokenCommands(program: Command, by: PlainWriter): void {
     'token:create --user grace@shop.example --name till --expires 2027-12-31',
   ).action(({ user, name, expires }: { user: string; name: string; expires?: TimeOption }) => {
     run(async (bus) => {
-      const made = new CreateToken(by, user, name, expires?.('UTC') ?? null);
-      const { tokenId, token } = await bus.execute(made);
+      const command = new CreateToken(by, user, name, expires?.('UTC') ?? null);
+      const { tokenId, token } = await bus.execute(command);
       return { token_id: tokenId, api_token: token };
     });
   });

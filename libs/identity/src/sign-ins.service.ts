@@ -80,10 +80,10 @@ export class SignIns {
     const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, browser] });
     // As it is stored: databases find it by spellings too that are others to us, such as İ for i.
     const who = user?.email ?? email;
-    const counted = await this.failures.count(who, user?.known ? browser : null);
-    if (isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
+    const failures = await this.failures.count(who, user?.known ? browser : null);
+    if (isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
     if (!(await this.passwords.matches(user?.password_hash, password)) || !user) {
-      if (user) await this.noteFailure(visitor, user.id, counted);
+      if (user) await this.noteFailure(visitor, user.id, failures);
       return { kind: 'wrong' };
     }
     return this.writes.write(writerOf(visitor, user.id), async (transaction) => {
@@ -95,9 +95,9 @@ export class SignIns {
         return { kind: 'wrong' };
       }
       if (!user.second_factor) {
-        return this.enter(transaction, visitor, user.id, 'password', counted);
+        return this.enter(transaction, visitor, user.id, 'password', failures);
       }
-      await this.failures.forget(manager, counted);
+      await this.failures.forget(manager, failures);
       const session = await this.sessions.begin(manager, user.id, { awaitsCode: true });
       return { kind: 'code', session };
     });
@@ -117,11 +117,11 @@ export class SignIns {
     const waiting = await this.sessions.find(visitor.session ?? '', true);
     if (!waiting) return null;
     const { userId } = waiting;
-    const counted =
+    const failures =
       parseRecoveryCode(code) === undefined
         ? await this.failures.count(`code of user ${userId}`, null)
         : undefined;
-    if (counted && isTooMany(counted)) return { kind: 'wait', seconds: counted.seconds };
+    if (failures && isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
     const outcome = await this.writes.write(writerOf(visitor, userId), async (transaction) => {
       const { manager } = transaction;
       await manager.query(HOLD, [userId]);
@@ -129,7 +129,7 @@ export class SignIns {
       const taken = await this.factors.take(manager, userId, code);
       if (!taken) return { kind: 'wrong' } as const;
       if (taken.kind === 'app' || taken.kind === 'recovery') {
-        return this.enter(transaction, visitor, userId, taken.kind, counted);
+        return this.enter(transaction, visitor, userId, taken.kind, failures);
       }
       if (taken.tell) {
         await tell(manager, taken.tell);
@@ -138,7 +138,7 @@ export class SignIns {
       }
       return { kind: taken.kind } as const;
     });
-    if (outcome?.kind === 'wrong' && counted) await this.noteFailure(visitor, userId, counted);
+    if (outcome?.kind === 'wrong' && failures) await this.noteFailure(visitor, userId, failures);
     return outcome;
   }
 

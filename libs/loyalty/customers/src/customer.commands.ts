@@ -198,14 +198,14 @@ export type WantedClaims = { claims: Claim[] };
 export async function unlessTaken<R>(
   holders: ClaimHolders,
   { accountId }: CommandContext,
-  run: (wanted: WantedClaims) => Promise<R>,
+  run: (request: WantedClaims) => Promise<R>,
 ): Promise<R> {
-  const wanted: WantedClaims = { claims: [] };
+  const request: WantedClaims = { claims: [] };
   try {
-    return await run(wanted);
+    return await run(request);
   } catch (error) {
     if (!(error instanceof ClaimTakenError)) throw error;
-    const id = await holders.find(accountId, wanted.claims, {
+    const id = await holders.find(accountId, request.claims, {
       rows: customerRows,
       mergedInto: ({ mergedInto }) => mergedInto?.customerId,
     });

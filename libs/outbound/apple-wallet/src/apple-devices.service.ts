@@ -133,10 +133,11 @@ export class AppleDevices {
       ...REGISTERED,
       values: [names.map(hashOf), names.filter((name) => isUuid(name))],
     });
-    const found = new Set(rows.map(({ name }) => name));
+    const registered = new Set(rows.map(({ name }) => name));
     return new Set(
       names.filter(
-        (name) => found.has(name.toLowerCase()) || found.has(hashOf(name).toString('hex')),
+        (name) =>
+          registered.has(name.toLowerCase()) || registered.has(hashOf(name).toString('hex')),
       ),
     );
   }

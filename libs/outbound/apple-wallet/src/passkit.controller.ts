@@ -69,8 +69,8 @@ export class PasskitController {
     @Query('passesUpdatedSince') since: unknown,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const known = await this.holders.findIssuedTag(parseTag(since));
-    const { serials, tag } = await this.devices.changed(deviceOf(path), known);
+    const issuedTag = await this.holders.findIssuedTag(parseTag(since));
+    const { serials, tag } = await this.devices.changed(deviceOf(path), issuedTag);
     reply.header('cache-control', 'no-store');
     if (serials.length === 0) await reply.status(204).send();
     else await reply.send({ serialNumbers: serials, lastUpdated: String(tag) });

@@ -84,14 +84,14 @@ function abbreviated(words: string[]): string[] {
 function endsOf(last: AddressPart, parts: AddressPart[], within: string | null): Reading[] {
   const words = last.kind === 'town' ? last.words : last.tail;
   for (let n = Math.min(MAX_SCOPE_WORDS, words.length - 1); n > 0; n--) {
-    const found = readScopes(words.slice(-n), 2, within);
+    const scopes = readScopes(words.slice(-n), 2, within);
     const shorter = {
       ...last,
       words: last.words.slice(0, -n),
       tail: last.tail.slice(0, -n),
     };
     const rest = [...parts.slice(0, -1), shorter];
-    const readings = found.flatMap((named) => readingsIn(named, [...rest, last], null));
+    const readings = scopes.flatMap((named) => readingsIn(named, [...rest, last], null));
     if (readings.length > 0) return readings;
   }
   return [];
@@ -152,7 +152,7 @@ function inCountry(country: string, parts: AddressPart[], scopeName: string | nu
 
 /** One word with a digit, or two next to each other: 20095, SW1A 2AA, 1012 AB. Not those of a street before the town. */
 function postcodesIn(texts: string[]): string[] {
-  const found = (
+  const codes = (
     texts.length > 1 && !/^\d{4}/.test(texts[0] ?? '') ? texts.slice(1) : texts
   ).flatMap((part) => {
     const words = part
@@ -162,5 +162,5 @@ function postcodesIn(texts: string[]): string[] {
       .flatMap((word, i) => [word, word + (words[i + 1] ?? '')])
       .filter((code) => /\d/.test(code) && code.length >= 3 && code.length <= 10);
   });
-  return [...new Set(found)].sort((a, b) => b.length - a.length);
+  return [...new Set(codes)].sort((a, b) => b.length - a.length);
 }

@@ -68,8 +68,8 @@ class PlaceChoice {
     const { scopes } = reading;
     for (const place of places) {
       if (scopes.length > 0 && !scopes.some((scope) => isIn(place, scope))) continue;
-      const known = this.byKey.get(place.key);
-      if (!known || known.population < place.population) this.byKey.set(place.key, place);
+      const existing = this.byKey.get(place.key);
+      if (!existing || existing.population < place.population) this.byKey.set(place.key, place);
     }
   }
 
@@ -82,8 +82,8 @@ class PlaceChoice {
     towns.sort((a, b) => Number(b.hasPostcode) - Number(a.hasPostcode));
     const leading = isLeading && first ? [first] : [];
     if (isWhole) return this.whole([...towns, ...leading]);
-    const found = scopes.length > 0 ? this.whole(towns) : this.largest(towns);
-    const place = found ?? this.word(towns);
+    const town = scopes.length > 0 ? this.whole(towns) : this.largest(towns);
+    const place = town ?? this.word(towns);
     if (place) return place;
     const name = this.whole(leading);
     if (name && (towns.length === 0 || this.isWellKnown(name.population))) return name;
@@ -107,10 +107,10 @@ class PlaceChoice {
   private largest(parts: AddressPart[]): Place | undefined {
     const [leading] = parts;
     if (leading?.hasPostcode) return this.whole([leading]) ?? this.largest(parts.slice(1));
-    const known = parts.map((part) => this.whole([part]));
+    const places = parts.map((part) => this.whole([part]));
     // What stands behind it, and is unknown, may be a region elsewhere.
-    const unknownAt = known.indexOf(undefined);
-    return known
+    const unknownAt = places.indexOf(undefined);
+    return places
       .filter((place) => place !== undefined)
       .filter(({ population }, i) => unknownAt < 0 || i < unknownAt || this.isWellKnown(population))
       .sort((a, b) => b.population - a.population)[0];

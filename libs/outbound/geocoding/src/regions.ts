@@ -105,9 +105,9 @@ function indexRegions(): Map<string, Region[]> {
       const [code = '', names = ''] = line.split(':');
       for (const name of names.split(',')) {
         const key = placeKey(name);
-        const known = index.get(key) ?? [];
-        if (known.some((region) => region.country === country && region.code === code)) continue;
-        index.set(key, [...known, { country, code }]);
+        const existing = index.get(key) ?? [];
+        if (existing.some((region) => region.country === country && region.code === code)) continue;
+        index.set(key, [...existing, { country, code }]);
       }
     }
   }

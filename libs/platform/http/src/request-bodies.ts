@@ -50,12 +50,12 @@ async function isEmpty(request: FastifyRequest, body: Readable): Promise<boolean
 
 /** One that has ended already, without a byte, is never `readable`. */
 async function untilKnown(body: Readable): Promise<void> {
-  const known = new AbortController();
-  const { signal } = known;
+  const settled = new AbortController();
+  const { signal } = settled;
   try {
     await Promise.race([once(body, 'readable', { signal }), once(body, 'end', { signal })]);
   } finally {
-    known.abort();
+    settled.abort();
   }
 }
 

@@ -60,8 +60,8 @@ export class FairQueue {
   }
 
   private findOrAdd(key: string | number): Owner {
-    const known = this.owners.get(key);
-    if (known) return known;
+    const existing = this.owners.get(key);
+    if (existing) return existing;
     const owner: Owner = {
       arrivedAt: this.virtualTime,
       servedUntil: 0,

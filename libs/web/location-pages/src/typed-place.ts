@@ -31,10 +31,10 @@ export function typedPlace(latitude: string, longitude: string): Coordinates | u
 }
 
 function pairIn(text: string): [number, number] | undefined {
-  const given = normalizeNumber(text);
-  if (given.length > LONGEST) return undefined;
+  const plain = normalizeNumber(text);
+  if (plain.length > LONGEST) return undefined;
   for (const form of FORMS) {
-    const [, lat, lon] = form.exec(given) ?? [];
+    const [, lat, lon] = form.exec(plain) ?? [];
     if (lat !== undefined && lon !== undefined) return [Number(lat), Number(lon)];
   }
   return undefined;
@@ -42,6 +42,6 @@ function pairIn(text: string): [number, number] | undefined {
 
 /** Many people write a comma. */
 function decimal(text: string): number | undefined {
-  const given = normalizeNumber(text).replace(/[,٫]/, '.');
-  return /^[+-]?\d{1,3}(\.\d{1,20})?$/.test(given) ? Number(given) : undefined;
+  const plain = normalizeNumber(text).replace(/[,٫]/, '.');
+  return /^[+-]?\d{1,3}(\.\d{1,20})?$/.test(plain) ? Number(plain) : undefined;
 }

@@ -123,8 +123,8 @@ export class WebCardController {
   ): Promise<void> {
     const card = await this.known(uuid);
     await this.passes.open(card);
-    const known = await this.passes.findIssuedTag(parseTag(headers['last-event-id'] ?? since));
-    const stream = await this.streams.open(card.id, known, ip);
+    const issuedTag = await this.passes.findIssuedTag(parseTag(headers['last-event-id'] ?? since));
+    const stream = await this.streams.open(card.id, issuedTag, ip);
     // Fastify does not send it then, so no browser that leaves would ever end it, and it would be counted for ever.
     if (method === 'HEAD') stream.push(null);
     await reply
