@@ -44,6 +44,7 @@ REASONS = re.compile(
             r"is not merged into customer",
             r"is required \(or event\)",
             r"must be a string when it is so long a number",
+            r"must not hold an integer beyond 9007199254740991",
             r"must be after from",
             r"must not be before the card was issued",
             r"must be (true|false): with (email|phone)_only",
