@@ -21,11 +21,11 @@ function place(key: string, country: string, state: string, population: number):
 function choose(text: string): string | undefined {
   const { readings } = readAddress(text);
   const keys = new Set(keysIn(readings));
-  const found = choosePlace(
+  const place = choosePlace(
     readings,
     PLACES.filter(({ key }) => keys.has(key)),
   );
-  return found && `${found.key} ${found.country}`;
+  return place && `${place.key} ${place.country}`;
 }
 
 describe('choosePlace', () => {

@@ -145,15 +145,15 @@ export class GooglePasses {
   ): Promise<GoogleAnswer> {
     const { customerCardId, sentHash } = held;
     const { strip } = await this.images.linksOf(content);
-    const wanted = loyaltyObject(content, this.placeOf(google), strip.hero, new Date());
-    const hash = googleHash(wanted);
+    const object = loyaltyObject(content, this.placeOf(google), strip.hero, new Date());
+    const hash = googleHash(object);
     if (hash === sentHash) return { kind: 'ok', body: {} };
     const isLoud =
       isDue &&
       notice?.kind !== 'unlocked' &&
       (await this.objects.countNotice(customerCardId, 'update', noticeTag));
     if (sentHash !== null) await this.objects.objectSent(held, IN_DOUBT);
-    const record = isLoud ? { ...wanted, notifyPreference: 'NOTIFY_ON_UPDATE' } : wanted;
+    const record = isLoud ? { ...object, notifyPreference: 'NOTIFY_ON_UPDATE' } : object;
     const answer = await this.client.put('loyaltyObject', record, sentHash !== null, signal);
     if (answer.kind === 'ok') await this.objects.objectSent(held, hash);
     else if (isLoud) await this.objects.uncountNotice(customerCardId, 'update', noticeTag);

@@ -11,9 +11,9 @@ describe('bytes that are kept', () => {
     ['a part of another', Buffer.alloc(100_000, 'x').subarray(10, 20)],
     ['nothing', Buffer.from('')],
   ])('copies %s out of the memory that it shares', (_of, shared) => {
-    const kept = copyToKeep(shared);
-    expect(kept.equals(shared)).toBe(true);
-    expect(kept.buffer.byteLength).toBe(shared.length);
+    const copy = copyToKeep(shared);
+    expect(copy.equals(shared)).toBe(true);
+    expect(copy.buffer.byteLength).toBe(shared.length);
   });
 
   it('does not copy what has memory of its own', () => {
@@ -22,9 +22,9 @@ describe('bytes that are kept', () => {
   });
 
   it.each(['', 'Kaffee', 'Käse für Željko 🧀'])('encodes %j into memory of its own', (text) => {
-    const kept = encodeToKeep(text);
-    expect(kept.toString()).toBe(text);
-    expect(kept.buffer.byteLength).toBe(Buffer.byteLength(text));
+    const bytes = encodeToKeep(text);
+    expect(bytes.toString()).toBe(text);
+    expect(bytes.buffer.byteLength).toBe(Buffer.byteLength(text));
   });
 
   it('counts the whole slab of a view', () => {

@@ -14,9 +14,9 @@ describe('roughBytes', () => {
   });
 
   it('counts the memory behind a buffer instead of reading its bytes', () => {
-    const counted = roughBytes({ key: Buffer.allocUnsafeSlow(32) });
-    expect(counted).toBeGreaterThan(400);
-    expect(counted).toBeLessThan(600);
+    const size = roughBytes({ key: Buffer.allocUnsafeSlow(32) });
+    expect(size).toBeGreaterThan(400);
+    expect(size).toBeLessThan(600);
     expect(roughBytes(Buffer.alloc(100_000).subarray(0, 10))).toBeGreaterThan(100_000);
   });
 
