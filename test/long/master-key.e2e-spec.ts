@@ -110,7 +110,7 @@ describe('the master key of a database', () => {
     expect(first.output).toContain(
       `The master key that was just made, since MASTER_KEY is not set and ${file} did not exist, is not the key of this database`,
     );
-    const again = await run('dist/scripts/setup.js', environment);
+    const again = await run(CLI, environment, ['store:list']);
     expect(again.output).toContain(`The master key in ${file} is not the key of this database`);
     expect([first.code, again.code]).toEqual([78, 1]);
   });
