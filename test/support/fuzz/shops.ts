@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { publicEventId } from '#kernel/public-id.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
+import { momentOfDay } from '#kernel/zoned-time.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { ContractClient } from '../contract.js';
 import type { Answer } from '../service.js';
@@ -61,6 +62,8 @@ class Shop {
   readonly keyed = new Map<string, Answer>();
   /** Two customers are one now, and each other's paths lead to their cards: test/long/merging follows that, not this. */
   hasMerged = false;
+  /** In which dates without a time are read. */
+  timeZone = 'UTC';
 
   constructor(readonly client: ContractClient) {}
 
@@ -199,14 +202,15 @@ export class Shops {
     if (shop.hasMerged && kind.startsWith('customer')) return;
     if (request.method === 'POST' && /^(create|enrol)/.test(step.id ?? '')) {
       const record = await this.learn(shop, kind, path, body);
-      this.expectNamed(kind, sent, record.shown, true);
+      this.expectNamed(shop, kind, sent, record.shown, true);
       return;
     }
     const recordPath = `${path.replace(/\/(stamp|redeem|adjust|events\/[^/]+\/reverse|archive|unarchive|test|rotate_secret|erase)\/?$/, '')}`;
     if (step.id === 'updateAccount') {
       const shown = await this.read(shop, recordPath);
       this.expect(isDeepStrictEqual(shown, body), 'the store is shown differently from the answer');
-      this.expectNamed(kind, sent, shown, false);
+      this.expectNamed(shop, kind, sent, shown, false);
+      shop.timeZone = String(shown['time_zone']);
       return;
     }
     const record = shop.live(kind).find((one) => one.path === recordPath);
@@ -239,7 +243,7 @@ export class Shops {
     } else if (step.id !== 'testWebhookSubscription') {
       const [shown, said] = [record.shown, body].map((one) => without(one, 'secret'));
       this.expect(isDeepStrictEqual(shown, said), 'shown differently from the answer');
-      if (request.method === 'PATCH') this.expectNamed(kind, sent, record.shown, false);
+      if (request.method === 'PATCH') this.expectNamed(shop, kind, sent, record.shown, false);
     }
   }
 
@@ -415,13 +419,19 @@ export class Shops {
     }
   }
 
-  private expectNamed(kind: string, sent: Json, shown: Json, isNew: boolean): void {
+  private expectNamed(
+    { timeZone }: Shop,
+    kind: string,
+    sent: Json,
+    shown: Json,
+    isNew: boolean,
+  ): void {
     const inner = sent[WRAPPERS[kind] ?? ''];
-    const fields = typeof inner === 'object' && inner !== null ? { ...sent, ...inner } : sent;
+    const fields = typeof inner === 'object' && inner !== null ? (inner as Json) : sent;
     for (const [name, value] of Object.entries(fields)) {
       if (!Object.hasOwn(shown, name) || IMMUTABLE.has(name)) continue;
       if (name === 'card_id' && !isNew) continue;
-      const isThere = isShown(name, value, shown[name], isNew);
+      const isThere = isShown(name, value, shown[name], isNew, timeZone);
       this.expect(
         isThere,
         `${name} was sent as ${JSON.stringify(value)} and is ${JSON.stringify(shown[name])}`,
@@ -580,7 +590,13 @@ const IMMUTABLE = new Set([
 ]);
 
 /** Whether a field shows what was sent for it, in the contract's spelling. */
-function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): boolean {
+function isShown(
+  name: string,
+  sent: unknown,
+  shown: unknown,
+  isNew: boolean,
+  timeZone: string,
+): boolean {
   if (sent === null || (typeof sent === 'string' && normalizeText(sent) === '')) {
     return isNew || name === 'event' || shown === null;
   }
@@ -614,7 +630,7 @@ function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): b
   if (typeof shown === 'number') return Number(normalizeNumber(String(sent))) === shown;
   if (typeof sent !== 'string' || typeof shown !== 'string') return false;
   const text = normalizeText(sent);
-  if (name.endsWith('_at')) return timeOf(text) === Date.parse(shown);
+  if (name.endsWith('_at')) return timeOf(text, timeZone) === Date.parse(shown);
   if (name.endsWith('_color'))
     return shown === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
   if (name === 'phone') return text.replaceAll(/\D/g, '') === shown.replaceAll(/\D/g, '');
@@ -623,7 +639,9 @@ function isShown(name: string, sent: unknown, shown: unknown, isNew: boolean): b
   return text === shown;
 }
 
-function timeOf(text: string): number {
+/** Reads a time. A date alone is the end of its day: only `expires_at` is drawn as one. */
+function timeOf(text: string, timeZone: string): number {
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return momentOfDay(text, 'end', timeZone);
   const iso = text.replace(' ', 'T');
   return Date.parse(iso.includes('T') && !/(Z|[+-]\d{2}:?\d{2})$/i.test(iso) ? `${iso}Z` : iso);
 }
