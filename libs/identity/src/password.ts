@@ -22,17 +22,19 @@ export type PasswordOwner = {
   stores: readonly string[];
 };
 
+/** In lower case. */
+export type CommonPasswords = Pick<ReadonlySet<string>, 'has'>;
+
 /**
  * Length counts, not the kinds of characters (NIST SP 800-63B, section 5.1.1.2). What is tried first does not count:
  * common passwords, and words that have to do with the service or its user, with digits and signs around them as well.
  *
- * @param common passwords in lower case
  * @returns why a new password is refused
  */
 export function passwordFault(
   given: string,
   owner: PasswordOwner,
-  common: ReadonlySet<string>,
+  common: CommonPasswords,
 ): string | undefined {
   const password = normalizePassword(given);
   // RFC 8264, section 9: keyboards do not type them, so whoever pasted one could not sign in elsewhere.
@@ -81,7 +83,7 @@ function contextWords({ email, name, stores }: PasswordOwner): string[] {
 }
 
 /** Whether little else is left without the words, or a common password. */
-function isMadeOf(text: string, words: string[], common: ReadonlySet<string>): boolean {
+function isMadeOf(text: string, words: string[], common: CommonPasswords): boolean {
   const rest = words.reduce((left, word) => left.replaceAll(word, ' '), text);
   if (rest === text) return false;
   const others = rest.replaceAll(/[^\p{L}]+/gu, '');
